@@ -1,7 +1,8 @@
 """Makes processes end with the one that has started them, even if that is killed, and ends what they leave.
 
-As a program, ``python -I -S orphans.py PARENT SIGNAL COMMAND...`` asks for the signal and becomes the
-command, so that commands which know nothing of this are bound as well. So little is imported here at once.
+As a program, ``python -I -S orphans.py PARENT TIE COMMAND...`` ties itself to its parent, by a signal or by a
+pipe, and becomes the command, so that commands which know nothing of this are bound as well. So little is
+imported here at once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import BinaryIO
 
 #: environment variable by which processes that a kernel has left behind are found
@@ -59,6 +61,19 @@ def bound(command: tuple[str, ...], number: int) -> tuple[str, ...]:
     :param number: the signal that the command gets when this process is gone.
     """
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), str(number), *command)
+
+
+def tied(command: Sequence[str], descriptor: int) -> tuple[str, ...]:
+    """Return the command that runs a command, which is killed with all its group when this process is gone.
+
+    It need not be a child of this process. In the group of this process it gets a session of its own, where
+    signals to the group do not reach it.
+
+    :param descriptor: read end of a pipe whose other end this process alone holds: closing that ends the
+        command as well.
+    """
+    pipe = f"/proc/{os.getpid()}/fd/{descriptor}"
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), pipe, *command)
 
 
 def kill_marked(mark: str) -> None:
@@ -114,8 +129,22 @@ def watch(descriptor: int) -> None:
         os.killpg(os.getpgrp(), SIGKILL)
 
 
+def _watch_pipe(parent: int, pipe: str) -> None:
+    try:
+        descriptor = os.open(pipe, os.O_RDONLY | os.O_CLOEXEC)
+        if os.getpgid(parent) == os.getpgrp():
+            os.setsid()
+    except OSError:
+        sys.exit("the process that wanted this is gone")
+    os.environ[MARK] = f"{os.getpid()}-{os.urandom(16).hex()}"
+    watch(descriptor)
+
+
 if __name__ == "__main__":
-    end_with_parent(int(sys.argv[1]), int(sys.argv[2]))
+    if sys.argv[2].isdigit():
+        end_with_parent(int(sys.argv[1]), int(sys.argv[2]))
+    else:
+        _watch_pipe(int(sys.argv[1]), sys.argv[2])
     try:
         os.execvp(sys.argv[3], sys.argv[3:])  # noqa: S606
     except OSError as exc:

@@ -21,7 +21,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("plain_text",),
     ("errors", "version"),
-    ("paths", "files", "orphans", "option"),
+    ("paths", "files", "orphans", "python_child", "option"),
     ("model",),
     ("settings",),
     ("plugin",),

@@ -23,7 +23,7 @@ class CompilerFamily(Enum):
 class Compiler:
     """A C++ compiler that was found and asked for its version."""
 
-    #: how to call it; several words for ``python -m ziglang c++``
+    #: how to call it; several words for ``zig c++``
     command: tuple[str, ...]
     family: CompilerFamily
     #: major, minor, patch

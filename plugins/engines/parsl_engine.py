@@ -9,25 +9,34 @@ import importlib
 import importlib.util
 import inspect
 import os
-import sys
+import shlex
+import threading
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ckprof.errors import CkprofError, UsageError
+from ckprof.errors import CkprofError, ToolchainError, UsageError
+from ckprof.orphans import tied
+from ckprof.plain_text import one_line
 from ckprof.plugin.protocols.engines import Pool
+from ckprof.python_child import python_command
 from ckprof_plugins.engines import parsl_task
+from ckprof_plugins.engines.parsl_keys import make_keys
 from ckprof_plugins.engines.parsl_settings import LAUNCHERS, PROVIDERS, read_parsl_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from concurrent.futures import Future
+    from pathlib import Path
 
     from ckprof.plugin.protocols.engines import EngineRequest
     from ckprof_plugins.engines.parsl_settings import ParslSettings, PoolTable
 
-#: seconds between looks at whether more workers are needed
-_STRATEGY_PERIOD_S = 5.0
+#: seconds between looks at whether more workers are needed; the first ones start after one of them
+_STRATEGY_PERIOD_S: Final = 1.0
+#: seconds that Parsl gets to give its jobs back
+_END_S: Final = 15.0
+#: where the programs of Parsl's executor are
+_PACKAGE: Final = "parsl.executors.high_throughput"
 
 
 class ParslEngine:
@@ -96,7 +105,8 @@ def make_provider(table: PoolTable) -> Any:
         "init_blocks": table.blocks,
         "min_blocks": 0,
         "max_blocks": table.blocks,
-        "worker_init": "\n".join([*_environment(form.local), *table.environment]),
+        # not in the current folder: whatever lies there could be imported
+        "worker_init": "\n".join([*table.environment, "export PYTHONSAFEPATH=1", "cd /"]),
         "launcher": getattr(launchers, LAUNCHERS[launcher])(),
         "scheduler_options": table.scheduler_options,
         "walltime": table.walltime,
@@ -110,32 +120,32 @@ def make_provider(table: PoolTable) -> Any:
         raise CkprofError(f"Parsl's provider {table.provider} cannot be used: {exc}") from exc
 
 
-def _environment(local: bool) -> list[str]:
-    """Return lines that make a worker of this machine find the same program."""
-    if not local:
-        return []
-    from ckprof.sweep.cluster.local import worker_environment
-
-    paths = worker_environment()["PYTHONPATH"]
-    return [f"export PATH={_scripts()}:$PATH", f"export PYTHONPATH={paths}"]
-
-
-def _scripts() -> str:
-    """Return the folder of this environment's scripts, among them Parsl's."""
-    return str(Path(sys.executable).parent)
-
-
-def make_executor(pool: Pool, settings: ParslSettings) -> Any:
+def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int) -> Any:
     """Return the executor of a pool, which nothing was started for yet.
 
+    What passes between its processes could be any code. So all of it is encrypted and signed, on one machine
+    as well: its other users could connect to the ports.
+
+    :param folder: where the executor's keys lie if they travel with its jobs.
+    :param alive: read end of the pipe by which its processes on this machine notice the end of this one.
     :raises CkprofError: as :func:`make_provider`.
     """
     from parsl.executors import HighThroughputExecutor
+    from parsl.executors.high_throughput.executor import DEFAULT_LAUNCH_CMD
 
     table = settings.pool(pool)
     if table is None:
         raise ValueError(f"the settings have no pool for {pool.value}")
-    local = PROVIDERS[table.provider].local
+    form = PROVIDERS[table.provider]
+    launch, keys = DEFAULT_LAUNCH_CMD, None
+    if form.local:
+        program, _, rest = launch.partition(" ")
+        ours = shlex.join(tied(python_command(f"{_PACKAGE}.{program.removesuffix('.py')}"), alive))
+        # it is formatted twice
+        launch = f"{ours.replace('{', '{{{{').replace('}', '}}}}')} {rest}"
+    elif form.carries_keys:
+        keys = make_keys(folder / pool.value)
+        launch = keys.carried_by(launch)
     values: dict[str, Any] = {
         "label": pool.value,
         "provider": make_provider(table),
@@ -143,15 +153,40 @@ def make_executor(pool: Pool, settings: ParslSettings) -> Any:
         "available_accelerators": list(table.devices),
         "max_workers_per_node": len(table.devices) or table.workers,
         "prefetch_capacity": 0,
-        "encrypted": settings.parsl.encrypted and not local,
+        "encrypted": True,
+        "launch_cmd": launch,
+        "interchange_launch_cmd": tied(python_command(f"{_PACKAGE}.interchange"), alive),
         "heartbeat_threshold": settings.parsl.heartbeat_s,
         "heartbeat_period": max(1, settings.parsl.heartbeat_s // 4),
     }
-    if local:
+    if form.local:
         values["address"] = "127.0.0.1"
     elif settings.parsl.address:
         values["address"] = settings.parsl.address
-    return HighThroughputExecutor(**values)
+    executor = HighThroughputExecutor(**values)
+    if keys is not None:
+        executor.cert_dir = str(keys.folder)
+    return executor
+
+
+def _start(pools: Sequence[Pool], settings: ParslSettings, folder: Path, alive: int) -> Any:
+    """Start Parsl with an executor for each pool."""
+    from parsl.config import Config
+    from parsl.dataflow.dflow import DataFlowKernel
+
+    # others must not read keys, nor the scripts of jobs
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return DataFlowKernel(
+        Config(
+            executors=[make_executor(pool, settings, folder / "keys", alive) for pool in pools],
+            run_dir=str(folder),
+            # the coordinator decides what is done again
+            retries=0,
+            strategy_period=_STRATEGY_PERIOD_S,
+            initialize_logging=False,
+        )
+    )
 
 
 class ParslSession:
@@ -162,29 +197,28 @@ class ParslSession:
     """
 
     def __init__(self, request: EngineRequest, settings: ParslSettings) -> None:
-        from parsl.config import Config
-        from parsl.dataflow.dflow import DataFlowKernel
-
         self._handlers = {Pool.RUN: request.handler, Pool.BUILD: request.build_handler}
         self._settings = settings
-        path = os.environ.get("PATH", "")
-        if _scripts() not in path.split(os.pathsep):
-            # Parsl looks for its own programs there
-            os.environ["PATH"] = f"{_scripts()}{os.pathsep}{path}"
+        # Its processes on this machine end with the other end, however this process does.
+        self._watched, self._alive = os.pipe()
+        folder = request.folder.absolute() / "parsl"
         pools = [pool for pool in request.wanted if settings.pool(pool) is not None]
-        self._kernel = DataFlowKernel(
-            Config(
-                executors=[make_executor(pool, settings) for pool in pools],
-                run_dir=str(request.folder / "parsl"),
-                # the coordinator decides what is done again
-                retries=0,
-                strategy_period=_STRATEGY_PERIOD_S,
-                initialize_logging=False,
-            )
-        )
+        try:
+            self._kernel = _start(pools, settings, folder, self._watched)
+        except BaseException as exc:
+            self._end_processes()
+            if isinstance(exc, CkprofError) or not isinstance(exc, Exception):
+                raise
+            why = one_line(str(exc)) or type(exc).__name__
+            raise ToolchainError(
+                f"Parsl cannot be started: {why}; its logs are in {folder}; "
+                "pip install --force-reinstall 'ckprof[cluster]' if something of it is missing"
+            ) from exc
 
-    #: workers notice the end of the process that started Parsl by its silence
-    outlives_coordinator = True
+    @property
+    def outlives_coordinator(self) -> bool:
+        """Workers of other machines notice the end of this process by its silence, those here at once."""
+        return not self._settings.local
 
     @property
     def shares_files(self) -> bool:
@@ -211,7 +245,20 @@ class ParslSession:
         )
 
     def close(self, *, now: bool) -> None:
-        """End Parsl and its jobs."""
+        """End Parsl and its jobs, within seconds: what does not end by itself is killed."""
+        ending = threading.Thread(target=self._clean_up, name="end of Parsl", daemon=True)
+        ending.start()
+        try:
+            ending.join(_END_S)
+        finally:
+            self._end_processes()
+
+    def _clean_up(self) -> None:
         with suppress(Exception):
             # whatever fails while everything ends concerns nobody any more
             self._kernel.cleanup()
+
+    def _end_processes(self) -> None:
+        """Kill what is left of Parsl on this machine."""
+        os.close(self._alive)
+        os.close(self._watched)

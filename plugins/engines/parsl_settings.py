@@ -34,6 +34,8 @@ class ProviderForm:
     launcher: str = ""
     #: workers run on this machine
     local: bool = False
+    #: its workers see no folder of this machine, so that jobs bring the keys of their connections
+    carries_keys: bool = False
     #: parameters that ``options`` must hold
     required: tuple[str, ...] = ()
 
@@ -45,7 +47,9 @@ PROVIDERS: Final[Mapping[str, ProviderForm]] = MappingProxyType(
         "pbspro": ProviderForm(cls="PBSProProvider", queue="queue", account="account", launcher="mpiexec"),
         "lsf": ProviderForm(cls="LSFProvider", queue="queue", account="project", launcher="jsrun"),
         "gridengine": ProviderForm(cls="GridEngineProvider", queue="queue"),
-        "kubernetes": ProviderForm(cls="KubernetesProvider", walltime=False, required=("image",)),
+        "kubernetes": ProviderForm(
+            cls="KubernetesProvider", walltime=False, carries_keys=True, required=("image",)
+        ),
     }
 )
 
@@ -112,8 +116,6 @@ class ParslTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     #: name or number under which workers reach this machine; found out by themselves if empty
     address: str = ""
-    #: encrypt what passes between machines; takes a folder that they share
-    encrypted: bool = True
     #: seconds without a sign of life after which the workers of a machine are given up
     heartbeat_s: int = 120
 

@@ -9,7 +9,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import dropwhile
@@ -30,6 +29,8 @@ MINIMUM_VERSION: Final = {CompilerFamily.GCC: (11, 0, 0), CompilerFamily.CLANG: 
 
 _SCHEMA: Final = 1
 _TIMEOUT_S: Final = 60.0
+#: names of zig's executable
+_ZIG: Final = ("zig", "zig.exe")
 #: fails where the compiler is there but its standard library is not
 _SAMPLE: Final = """\
 #include <concepts>
@@ -89,8 +90,7 @@ def probe(command: Sequence[str], store: Path | None) -> Compiler | Rejection:
 
 def added_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words of a command from the first one on that is a flag, or sets a variable."""
-    bundled = ziglang_command()
-    rest = words[len(bundled) :] if words[: len(bundled)] == bundled else words[1:]
+    rest = words[words.index("ziglang") + 1 :] if "ziglang" in words else words[1:]
     return tuple(dropwhile(lambda word: not word.startswith("-") and "=" not in word, rest))
 
 
@@ -120,7 +120,7 @@ def ziglang_executable() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     folder = Path(spec.submodule_search_locations[0])
-    for name in ("zig", "zig.exe"):
+    for name in _ZIG:
         if (folder / name).is_file():
             return folder / name
     return None
@@ -155,7 +155,7 @@ def _ask(words: tuple[str, ...], executables: list[tuple[str, int, int]]) -> Com
         description=_first_line(banner),
         identity=_digest(_without_name(banner), triple, sizes),
         # zig hides the compiler's own driver, which is what finds a precompiled header
-        precompiles="ziglang" not in words and Path(words[0]).name != "zig",
+        precompiles=not is_zig(words),
     )
 
 
@@ -228,6 +228,6 @@ def _recall(memo: Path) -> Compiler | Rejection | None:
         return None
 
 
-def ziglang_command() -> tuple[str, ...]:
-    """Return how the compiler inside the ``ziglang`` package is called."""
-    return (sys.executable, "-m", "ziglang", "c++")
+def is_zig(words: tuple[str, ...]) -> bool:
+    """Say whether a command calls zig."""
+    return "ziglang" in words or Path(words[0]).name in _ZIG

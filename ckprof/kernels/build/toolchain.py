@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.probe import MINIMUM_VERSION, Rejection, probe, ziglang_command, ziglang_executable
+from ckprof.kernels.build.probe import MINIMUM_VERSION, Rejection, probe, ziglang_executable
 from ckprof.model.recipe import CompilerFamily
 from ckprof.paths import cache_dir
 
@@ -105,8 +105,8 @@ def _candidates() -> Iterator[tuple[Sequence[str], bool]]:
         yield _split(from_environment, "$CXX"), True
     for name in _NAMES:
         yield (name,), False
-    if ziglang_executable() is not None:
-        yield ziglang_command(), True
+    if (bundled := ziglang_executable()) is not None:
+        yield (str(bundled), "c++"), True
 
 
 def _split(text: str, origin: str) -> tuple[str, ...]:
@@ -116,9 +116,9 @@ def _split(text: str, origin: str) -> tuple[str, ...]:
         raise ToolchainError(f"{origin}: {text!r} cannot be read as a command: {exc}") from exc
     if not words:
         raise ToolchainError(f"{origin} is empty; give the name or the path of a C++ compiler")
-    if words == ("zig",) and ziglang_executable() is not None:
+    if words == ("zig",) and (bundled := ziglang_executable()) is not None:
         # alone it is no C++ compiler
-        return ziglang_command()
+        return str(bundled), "c++"
     return words
 
 

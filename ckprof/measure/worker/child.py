@@ -1,4 +1,4 @@
-"""The child process that loads a library and serves it: ``python -m ckprof.measure.worker.child FD FD``.
+"""The child process that loads a library and serves it: ``ckprof.measure.worker.child FD FD``.
 
 Whatever a kernel does - crash, hang, print, exit - happens here and costs one outcome. Requests come as lines
 on standard input, replies leave as lines on what was standard output; tensors leave through the memory that

@@ -12,20 +12,19 @@ import secrets
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-import ckprof
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.shared_memory import SharedMemory
 from ckprof.orphans import MARK, kill_marked
+from ckprof.python_child import python_command
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import IO
 
     import numpy as np
@@ -79,12 +78,12 @@ class WorkerProcess:
         try:
             self._shared = SharedMemory(descriptor)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ckprof.measure.worker.child", str(descriptor), str(watched)],
+                python_command("ckprof.measure.worker.child", str(descriptor), str(watched)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env=_environment() | {MARK: self._mark},
+                env=os.environ | {MARK: self._mark},
                 bufsize=0,
                 pass_fds=(descriptor, watched),
                 # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
@@ -255,14 +254,3 @@ def _describe_exit(code: int) -> str:
         return f"the worker was killed by signal {-code}"
     hint = ", perhaps because memory ran out" if -code == signal.SIGKILL else ""
     return f"the worker was killed by {name} ({signal.strsignal(-code)}{hint})"
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment in which a child finds this very package, whatever its working directory."""
-    environment = dict(os.environ)
-    paths = [str(Path(ckprof.__file__).resolve().parents[1])]
-    paths += filter(None, [environment.get("PYTHONPATH", "")])
-    environment["PYTHONPATH"] = os.pathsep.join(paths)
-    # The working directory must not come first: a stray ``queue.py`` there would be imported.
-    environment["PYTHONSAFEPATH"] = "1"
-    return environment

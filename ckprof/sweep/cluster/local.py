@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
-import sys
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-import ckprof
 from ckprof.plugin.protocols.engines import Pool, Slot, WorkerLost
+from ckprof.python_child import python_command
 from ckprof.sweep.cluster.child import FAILURE, read_frame, write_frame
 
 if TYPE_CHECKING:
@@ -177,15 +175,11 @@ class _Lane(threading.Thread):
 
     def _start(self) -> subprocess.Popen[bytes]:
         slot = self._slot
-        command = [sys.executable, "-m", "ckprof.sweep.cluster.child"]
-        command += [self._handler, str(slot.device), slot.label]
-        if slot.cpus:
-            command.append(",".join(map(str, slot.cpus)))
+        cpus = [",".join(map(str, slot.cpus))] if slot.cpus else []
         return subprocess.Popen(
-            command,
+            python_command("ckprof.sweep.cluster.child", self._handler, str(slot.device), slot.label, *cpus),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=worker_environment(),
             # Ctrl-C is for the coordinator, which asks its workers to stop.
             start_new_session=True,
         )
@@ -204,10 +198,3 @@ class _Lane(threading.Thread):
             with suppress(subprocess.TimeoutExpired):
                 # one that waits for a device that hangs cannot even be killed
                 process.wait(_GRACE_S)
-
-
-def worker_environment() -> dict[str, str]:
-    """Return the environment in which a worker finds the modules that this process has."""
-    package = str(Path(ckprof.__file__).resolve().parents[1])
-    paths = list(dict.fromkeys([package, *(path for path in sys.path if path)]))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

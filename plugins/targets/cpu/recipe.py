@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.keys import abi_dir
+from ckprof.kernels.build.probe import is_zig
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.architecture import find_architecture
@@ -77,7 +78,7 @@ def kernel_flags(request: BuildRequest) -> tuple[str, ...]:
 
 def _quirks(compiler: Compiler) -> tuple[str, ...]:
     # zig adds run-time checks unless requested otherwise
-    return ("-fno-sanitize=undefined",) if "ziglang" in compiler.command else ()
+    return ("-fno-sanitize=undefined",) if is_zig(compiler.command) else ()
 
 
 #: API level -> headers that differ from those of the latest one, searched first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -104,7 +105,8 @@ for name in sys.argv[1:]:
     if found.pools.run.provider != "kubernetes":
         for pool in Pool:
             if found.pool(pool) is not None:
-                executor = make_executor(pool, found)
+                executor = make_executor(pool, found, Path("keys"), 0)
+                assert executor.encrypted
                 print(pool.value, type(executor.provider).__name__, executor.available_accelerators)
 for name, form in PROVIDERS.items():
     if name != "kubernetes":
@@ -175,3 +177,27 @@ def test_the_task_of_a_worker_needs_no_parsl():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@needs_parsl
+def test_jobs_bring_keys_where_no_folder_is_shared(tmp_path):
+    """The shell of a job writes files from which Parsl's client reads what its server reads from its own."""
+    code = (
+        "import json, sys\n"
+        "from pathlib import Path\n"
+        "from ckprof_plugins.engines.parsl_keys import make_keys\n"
+        "keys = make_keys(Path('keys'))\n"
+        "launch = keys.carried_by('cat {cert_dir}/{{which}}.key_secret; stat -c %a {cert_dir}')\n"
+        "print(json.dumps([launch.format(cert_dir='x').format(which=w) for w in ('server', 'client')]))\n"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    kept = {path.name: path.read_text() for path in (tmp_path / "keys" / "certificates").iterdir()}
+    for name, command in zip(("server", "client"), json.loads(made.stdout), strict=True):
+        written = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+        keys = dict(re.findall(r'^ *(\S+)-key = "(.*)"$', written, re.MULTILINE))
+        own = dict(re.findall(r'^ *(\S+)-key = "(.*)"$', kept[f"{name}.key_secret"], re.MULTILINE))
+        assert keys["public"] == own["public"] and written.endswith("700\n")
+        # the server's secret key does not travel
+        assert (keys["secret"] == own["secret"]) is (name == "client")

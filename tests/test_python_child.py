@@ -1,0 +1,120 @@
+"""Python programs of ours import nothing that lies in the folder that they are started in."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ckprof import python_child
+from ckprof.measure.worker.process import WorkerProcess
+from ckprof.plugin.protocols.engines import EngineRequest, Pool
+from ckprof.sweep.cluster.local import LocalEngine
+from tests.e2e.conftest import short_list  # noqa: F401
+
+ROOT = Path(__file__).parents[1]
+
+#: modules that our children import, of the standard library, of dependencies, and our own
+PLANTED = (
+    "msgspec",
+    "numpy",
+    "queue",
+    "random",
+    "filelock",
+    "ckprof",
+    "ckprof_plugins",
+    "ziglang",
+    "sitecustomize",
+)
+
+
+@pytest.fixture
+def trap(tmp_path, monkeypatch):
+    """A current folder with files that say so when they are imported."""
+    folder = tmp_path / "trap"
+    folder.mkdir()
+    for name in PLANTED:
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
+    monkeypatch.chdir(folder)
+    yield folder
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_child_has_the_modules_of_its_parent_and_no_others(trap, tmp_path, monkeypatch):
+    (tmp_path / "extra").mkdir()
+    (tmp_path / "extra" / "of_parent.py").write_text("import sys, msgspec\nprint(__name__, sys.argv[1:])\n")
+    monkeypatch.setattr(sys, "path", ["", str(trap), "relative", *sys.path, str(tmp_path / "extra")])
+    command = python_child.python_command("of_parent", "a", "b c")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("__main__ ['a', 'b c']\n", "")
+
+
+def test_the_current_folder_counts_if_it_is_named(trap, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(trap))
+    monkeypatch.setattr(sys, "path", [str(trap), *sys.path])
+    assert str(trap) in python_child.module_folders()
+    monkeypatch.setenv("PYTHONPATH", "")
+    assert str(trap) not in python_child.module_folders()
+
+
+def test_a_worker_imports_nothing_from_its_folder(trap):
+    process = WorkerProcess(trap)
+    try:
+        from ckprof.measure.worker import messages
+
+        reply = process.ask(messages.Open(library="missing.so", device=None), 60)
+        assert isinstance(reply, messages.OpenFailed)
+    finally:
+        process.kill()
+
+
+def test_a_worker_of_the_local_engine_imports_nothing_from_its_folder(trap):
+    session = LocalEngine().open(EngineRequest(handler="tests.sweep.cluster.echo:echo"))
+    try:
+        assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
+    finally:
+        session.close(now=True)
+
+
+@pytest.mark.compiler
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the command itself is started with -P")
+def test_whole_commands_import_nothing_from_the_current_folder(trap, tmp_path, short_list):  # noqa: F811
+    """Runs, sweeps, builds and questions to compilers start their children in the user's folder."""
+    problem = ("--problem", "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1")
+    common = ("fwd", "--conf", str(short_list), *problem)
+    quick = ("--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "1")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CKPROF_CACHE_DIR": str(tmp_path / "cache")}
+    for words in (
+        ("run", *common),
+        ("sweep", *common, "--store", str(tmp_path / "r.db"), "--devices", "0,1", *quick),
+        ("doctor",),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "ckprof", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode in (0, 1), done.stderr
+
+
+@pytest.mark.parametrize("folder", ["ckprof", "plugins", "converters"])
+def test_python_is_started_in_isolation(folder):
+    """Whoever names the interpreter says ``-I`` next: nothing of ours starts one that looks around."""
+    found = 0
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, (ast.List, ast.Tuple)) or not node.elts:
+                continue
+            texts = [ast.unparse(element) for element in node.elts]
+            if "sys.executable" in texts:
+                found += 1
+                assert texts[texts.index("sys.executable") + 1] == "'-I'", f"{path}:{node.lineno}"
+    assert found == {"ckprof": 4, "plugins": 0, "converters": 0}[folder]
