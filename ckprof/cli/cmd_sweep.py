@@ -20,10 +20,12 @@ from ckprof.sweep.requests import RoundRunOptions, SweepOptions
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
     from ckprof.measure.options import RunOptions
     from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.sweep.device_sweep import SweepResult
 
 _EPILOG = """\
@@ -80,7 +82,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.dry_run:
         _describe(session, request, options)
         return ExitCode.OK
-    return report(session.profiler.execute_sweep(request, options), session)
+    return report(session.profiler.execute_sweep(request, options), request.problems, session)
 
 
 def _describe(session: Session, request: RunRequest, options: SweepOptions) -> None:
@@ -104,8 +106,11 @@ def _stops(session: Session) -> bool:
     return session.signals.requested
 
 
-def report(result: SweepResult, session: Session) -> ExitCode:
-    """Print the summary and return the exit code."""
+def report(result: SweepResult, problems: Sequence[ProblemCase], session: Session) -> ExitCode:
+    """Print the summary and return the exit code.
+
+    :param problems: of the sweep.
+    """
     summary = result.summary
     if summary is None:
         return ExitCode.OK
@@ -113,7 +118,7 @@ def report(result: SweepResult, session: Session) -> ExitCode:
     if not result.plan.open_contests and summary.attempts == 0:
         session.console.result(f"nothing is left to do: {result.path} has all {result.plan.cells} outcomes")
         return ExitCode.OK
-    for line in summary_lines(summary, str(result.path)):
+    for line in summary_lines(summary, problems, str(result.path)):
         session.console.result(line)
     if result.cluster is not None:
         for line in card_lines(result.cluster):

@@ -6,6 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ckprof.model.problem import brief
 from ckprof.plain_text import duration
 from ckprof.sweep.events import (
     EngineProgress,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.console import Console
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.model.ranking import Standing
     from ckprof.sweep.cluster.tally import ClusterSummary
     from ckprof.sweep.sweep import Summary
@@ -154,7 +156,7 @@ def card_lines(summary: ClusterSummary) -> list[str]:
     return lines
 
 
-def standing_lines(standings: Sequence[tuple[int, Standing]]) -> list[str]:
+def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence[ProblemCase]) -> list[str]:
     """Return how many bests are decided, and what it would take to decide the others."""
     from ckprof.report.figures import standing_text
 
@@ -162,13 +164,24 @@ def standing_lines(standings: Sequence[tuple[int, Standing]]) -> list[str]:
         return []
     unsure = [(index, standing) for index, standing in standings if not standing.decided]
     lines = [f"the best is decided in {len(standings) - len(unsure)} of {len(standings)} finished rankings"]
-    lines += [f"open: problem {index}: {standing_text(standing)}" for index, standing in unsure[:_MOST_OPEN]]
+    lines += [
+        f"open: {_name(problems[index])}: {standing_text(standing)}"
+        for index, standing in unsure[:_MOST_OPEN]
+    ]
     left = len(unsure) - _MOST_OPEN
     return [*lines, f"open: {left} more, which ckprof report shows"] if left > 0 else lines
 
 
-def summary_lines(summary: Summary, store: str) -> list[str]:
-    """Return what a sweep did, for people."""
+def _name(case: ProblemCase) -> str:
+    """Return what readers call a problem: its layer, or its sizes."""
+    return case.name or brief(case.problem)
+
+
+def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str) -> list[str]:
+    """Return what a sweep did, for people.
+
+    :param problems: of the sweep.
+    """
     from ckprof.sweep.sweep import Stop
 
     ends = {
@@ -182,7 +195,7 @@ def summary_lines(summary: Summary, store: str) -> list[str]:
         f"{summary.attempts} attempts in {duration(summary.wall_s)}" + (f": {statuses}" if statuses else ""),
         f"{summary.rounds} rounds, {summary.drifted_rounds} of them repeated for drift; "
         f"{summary.dropped} kernels left early",
-        *standing_lines(summary.standings),
+        *standing_lines(summary.standings, problems),
         f"stored in {store}",
     ]
     if summary.replaced:
