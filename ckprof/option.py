@@ -135,9 +135,20 @@ def percentage(text: str) -> float:
 
     :raises UsageError: it is not between 0 and 100.
     """
-    value = float(text)
-    if not 0 < value < 100:
+    value = percentage_or_zero(text)
+    if not value:
         raise UsageError(f"expected more than 0 and less than 100 percent, got {text}")
+    return value
+
+
+def percentage_or_zero(text: str) -> float:
+    """Return the share of a number of percent that may be 0.
+
+    :raises UsageError: it is less than 0, or not less than 100.
+    """
+    value = float(text)
+    if not 0 <= value < 100:
+        raise UsageError(f"expected at least 0 and less than 100 percent, got {text}")
     return value / 100
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.option import in_percent, option, percentage
+from ckprof.option import in_percent, option, percentage, percentage_or_zero
 
 if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
@@ -49,9 +49,9 @@ class ChangePolicy:
     max_shift: float = field(
         default=0.25,
         metadata=option(
-            "what all rows change by alike is taken for the machine's, and taken out, up to this",
+            "what all rows change by alike is taken for the machine's, and taken out, up to this; 0: never",
             metavar="PERCENT",
-            parse=percentage,
+            parse=percentage_or_zero,
             show=in_percent,
         ),
     )

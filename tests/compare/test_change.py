@@ -15,6 +15,7 @@ from ckprof.compare.options import ChangePolicy
 from ckprof.compare.process_times import RowTimes, location
 from ckprof.compare.verdict import Verdict, benjamini_hochberg, judge, processes_needed
 from ckprof.errors import UsageError
+from ckprof.option import options_of
 from tests.compare.noise import (
     FALSE,
     KINDS,
@@ -118,6 +119,15 @@ def test_a_shift_of_all_rows_is_told_once_and_rows_are_judged_after_it() -> None
     assert set(got) == {Verdict.SAME}
     kept = judged(row_times(old, new, shape), ChangePolicy(max_shift=0))
     assert {judgement.verdict for judgement in kept} == {Verdict.SLOWER}
+
+
+def test_no_shift_is_taken_out_where_none_may_be() -> None:
+    parse = next(option.parse for field, option in options_of(ChangePolicy) if field.name == "max_shift")
+    assert parse is not None
+    assert parse("0") == 0
+    for wrong in ("-1", "100", "nan"):
+        with pytest.raises(UsageError, match="at least 0 and less than 100 percent"):
+            parse(wrong)
 
 
 def test_a_change_of_half_of_the_rows_is_no_shift() -> None:
