@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ckprof.model.outcome import Status
-from ckprof.store.attempt import PROCESS_PATH, SCALE_PATH
+from ckprof.store.attempt import PROCESS_PATH, SCALE_PATH, Mark
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import store_errors
 from ckprof.store.flat import flat_row, row_columns
@@ -230,9 +230,12 @@ class Store:
             status, attempts, ranked, median_ms, min_ms, reason = self._connection.execute(
                 "SELECT m.status, m.attempts, m.ranked, m.median_ms, m.min_ms, (SELECT t.body FROM "
                 "attempts a JOIN sessions s ON s.id = a.session_id LEFT JOIN texts t ON t.id = a.reason_id "
-                "WHERE a.measurement_id = m.id ORDER BY a.started DESC, s.uid DESC, a.sequence DESC LIMIT 1) "
+                "LEFT JOIN texts k ON k.id = a.marks_id WHERE a.measurement_id = m.id "
+                # the attempt whose status it is: see rows.sum_up
+                "ORDER BY instr(',' || ifnull(k.body, '') || ',', ?) > 0, "
+                "a.started DESC, s.uid DESC, a.sequence DESC LIMIT 1) "
                 "FROM measurements m WHERE m.id = ?",
-                (number,),
+                (f",{Mark.NOT_LAUNCHED.value},", number),
             ).fetchone()
         return MeasurementSummary(
             key=key,
