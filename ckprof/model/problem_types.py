@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import InputError, PluginError
@@ -35,6 +36,7 @@ class _Known:
             # what has all fields of a type is no problem of one that has fewer of them
             pairs = {**self.types, names: kind}.items()
             self.types = dict(sorted(pairs, key=lambda pair: len(pair[0]), reverse=True))
+        _decoded.cache_clear()
 
     def ask(self, seen: Mapping[frozenset[str], type[object]]) -> bool:
         """Ask the source, unless another thread has; say whether there are other types than were seen."""
@@ -126,10 +128,20 @@ def decode_problem(kind: type[object], value: object) -> object:
     """
     if kind is not Problem or not isinstance(value, dict):
         return value
+    import msgspec
+
     try:
-        return problem_from(value)
+        return _decoded(msgspec.json.encode(value))
     except InputError as exc:
         raise ValueError(exc.message) from None
+
+
+@lru_cache(maxsize=1024)
+def _decoded(text: bytes) -> Problem:
+    """Return the problem of a JSON object: records of thousands of kernels have the same one."""
+    import msgspec
+
+    return problem_from(msgspec.json.decode(text))
 
 
 def sizes(problem: Problem) -> dict[str, Any]:

@@ -162,6 +162,10 @@ class PluginManager:
         """Say whether an object's hooks are called."""
         return self._pm.is_registered(plugin)
 
+    def listens(self, hook: str) -> bool:
+        """Say whether a plugin implements a hook."""
+        return bool(getattr(self._pm.hook, hook).get_hookimpls())
+
     def call(self, hook: str, **arguments: object) -> list[tuple[str, object]]:
         """Call a hook on every plugin, in load order.
 

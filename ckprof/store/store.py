@@ -224,6 +224,24 @@ class Store:
         )
         return [sequence for (sequence,) in rows]
 
+    def counts(self, first: int, end: int) -> list[tuple[Session, Status, int]]:
+        """Count attempts by session and status.
+
+        :param first: number of the first row, ``end`` that after the last one.
+        """
+        text = "SELECT session_id, status, count(*) FROM attempts WHERE id >= ? AND id < ? GROUP BY 1, 2"
+        rows = self._rows(text, [first, end])
+        return [(self._parts.session(session), Status(status), count) for session, status, count in rows]
+
+    def added(self, first: int, end: int) -> Iterator[Attempt]:
+        """Yield the attempts of these rows."""
+        text = (
+            f"SELECT a.measurement_id, a.session_id, s.data, {_ATTEMPT_COLUMNS} FROM attempts a "  # noqa: S608
+            "LEFT JOIN samples s ON s.attempt_id = a.id WHERE a.id >= ? AND a.id < ? ORDER BY a.id"
+        )
+        for row in self._rows(text, [first, end]):
+            yield attempt_of(row[0], row[1], row[3:], row[2], self._parts)
+
     def _summary(self, number: int) -> MeasurementSummary:
         with store_errors(self.path):
             key, kernel = self._parts.measurement(number)

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.store.absorbing import attached, copy_rows
 from ckprof.store.attempt import decode_marks, encode_marks
+from ckprof.store.attempt_rows import AttemptRows
 from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import StoreError, store_errors
-from ckprof.store.parts import PartWriter
-from ckprof.store.rows import COLUMNS, attempt_cells, pack_samples, sum_up
 from ckprof.store.schema import transaction
 from ckprof.store.store import Store
 from ckprof.store.writer_lock import WriterLock
@@ -18,12 +18,9 @@ from ckprof.store.writer_lock import WriterLock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ckprof.store.absorbing import Absorbed
     from ckprof.store.attempt import Attempt, Mark
 
-_INSERT = (
-    f"INSERT INTO attempts (measurement_id, session_id, {', '.join(COLUMNS)}) "  # noqa: S608
-    f"VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
-)
 #: attempts of an import that are committed together
 _BATCH = 5_000
 
@@ -53,9 +50,7 @@ class StoreWriter:
         except BaseException:
             self._lock.release()
             raise
-        self._parts = PartWriter(self.connection)
-        #: measurements whose figures are not those of their attempts any more
-        self._changed: set[int] = set()
+        self._rows = AttemptRows(self.connection)
         #: the same store, for reading
         self.reader = Store(self.path, self.connection)
 
@@ -103,7 +98,7 @@ class StoreWriter:
         :raises StoreError: none of them was added.
         """
         with self._transaction():
-            return [attempt for attempt in attempts if self._add(attempt)]
+            return [attempt for attempt in attempts if self._rows.add(attempt)]
 
     def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
         """Mark attempts that are stored already.
@@ -120,43 +115,34 @@ class StoreWriter:
                     (uid, sequence),
                 ).fetchone()
                 if row is not None:
-                    self._changed.add(row[1])
+                    self._rows.changed.add(row[1])
                     text = encode_marks((*decode_marks(row[2] or ""), mark))
                     self.connection.execute(
-                        "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._parts.text(text), row[0])
+                        "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._rows.parts.text(text), row[0])
                     )
+
+    def absorb(self, path: Path) -> Absorbed:
+        """Add what a partial store holds in one transaction; see :mod:`ckprof.store.partial`.
+
+        :raises StoreError: nothing of it was added.
+        """
+        with store_errors(self.path), attached(self.connection, path):
+            with self._transaction():
+                absorbed, changed = copy_rows(self.connection)
+                self._rows.changed |= changed
+            return absorbed
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         try:
             with store_errors(self.path), transaction(self.connection):
                 yield
-                for measurement in self._changed:
-                    sum_up(self.connection, measurement)
+                self._rows.sum_up_changed()
         except BaseException:
-            self._parts.forget()
+            self._rows.parts.forget()
             raise
         finally:
-            self._changed.clear()
-
-    def _add(self, attempt: Attempt) -> bool:
-        session = self._parts.session(attempt.session)
-        stored = self.connection.execute(
-            "SELECT 1 FROM attempts WHERE session_id = ? AND sequence = ?", (session, attempt.sequence)
-        )
-        if stored.fetchone() is not None:
-            return False
-        measurement = self._parts.measurement(attempt.key, attempt.kernel)
-        cells = attempt_cells(attempt, self._parts)
-        cursor = self.connection.execute(_INSERT, (measurement, session, *cells))
-        timing = attempt.measurement
-        if timing is not None and timing.samples_ms:
-            self.connection.execute(
-                "INSERT INTO samples (attempt_id, data) VALUES (?, ?)",
-                (cursor.lastrowid, pack_samples(timing.samples_ms)),
-            )
-        self._changed.add(measurement)
-        return True
+            self._rows.changed.clear()
 
 
 def _make_folder(path: Path) -> None:

@@ -23,6 +23,7 @@ from ckprof.sweep.cluster.coordinator import Coordinator
 from ckprof.sweep.cluster.cost import describe_cost, estimate
 from ckprof.sweep.cluster.folder import SweepFolder
 from ckprof.sweep.cluster.leases import LeasePolicy
+from ckprof.sweep.cluster.merge_pool import MergePool, default_processes
 from ckprof.sweep.cluster.merging import Merger
 from ckprof.sweep.cluster.messages import (
     End,
@@ -145,16 +146,45 @@ def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) 
             raise UsageError(f"--store {options.store}: name a file")
         folder = sweep_folder(options, chosen.settings)
         folder.make()
-        merger = Merger(writer, folder.shards, folder.merged)
+        merger = Merger(writer, folder.shards, folder.merged, _merge_pool(session, writer, chosen, stack))
         left = merger.merge()
-        if left.added:
-            session.tell(
-                SweepMessage(text=f"merged {len(left.added)} outcomes of workers of an earlier call")
-            )
+        if left.new:
+            session.tell(SweepMessage(text=f"merged {left.new} outcomes of workers of an earlier call"))
         if pools.get(Pool.BUILD, 0):
             _build_in_pool(session, request, options, chosen)
         library = build_checked_library(session, request.selection, request.build)
         return _Sweep(session, request, options, chosen, folder).run(library, writer, merger)
+
+
+def _merge_pool(
+    session: Session, writer: StoreWriter, chosen: ChosenEngine, stack: ExitStack
+) -> MergePool | None:
+    """Return the processes that read shards; they start when there is much to read."""
+    settings = chosen.settings
+    asked = settings.merge.processes if settings is not None else None
+    processes = default_processes() if asked is None else asked
+    if processes < 1:
+        return None
+    pool = MergePool(
+        writer.path.with_name(f"{writer.path.name}.merging"),
+        processes,
+        plugins=_loose_plugins(session),
+        architectures=_architectures(session),
+    )
+    return stack.enter_context(pool)
+
+
+def _loose_plugins(session: Session) -> tuple[str, ...]:
+    """Return the plugins that another process finds nowhere else."""
+    return tuple(
+        _absolute(plugin.location)
+        for plugin in session.manager.plugins
+        if plugin.is_loose and not plugin.error
+    )
+
+
+def _architectures(session: Session) -> tuple[str, ...]:
+    return tuple(_absolute(name) for name in session.settings.architectures)
 
 
 def _build_in_pool(
@@ -270,12 +300,8 @@ class _Sweep:
             session=replace(
                 new_session(session.manager, run, rounds.seed, self._options.tags), uid="", started=0.0
             ),
-            plugins=tuple(
-                _absolute(plugin.location)
-                for plugin in session.manager.plugins
-                if plugin.is_loose and not plugin.error
-            ),
-            architectures=tuple(_absolute(name) for name in session.settings.architectures),
+            plugins=_loose_plugins(session),
+            architectures=_architectures(session),
         )
 
     def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> Unit | None:
@@ -337,7 +363,8 @@ class _Sweep:
         return ClusterWatch(
             tell=session.tell,
             on_unit=before,
-            on_attempt=after,
+            # what nobody asks for is not read back
+            on_attempt=after if session.manager.listens("ckprof_after_outcome") else None,
             should_stop=options.should_stop,
             max_time_s=options.max_time_s,
         )

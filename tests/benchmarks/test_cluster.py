@@ -1,7 +1,8 @@
 """Sweeps on an engine: what handing out costs, how fast shards are merged, and where hundreds of devices end.
 
 Goals: at most 5 % of the time of four workers goes to scheduling (40 problems x 20 kernels); at least 5,000
-outcomes are merged per second; of 5,000 devices in the model 85 % are busy, with assumptions that it prints.
+outcomes are merged per second of one process, and 15 times as many copied that others have read;
+of 5,000 devices in the model 85 % are busy, with assumptions that it prints.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 
 from ckprof.measure.rounds import RoundOptions
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
+from ckprof.store.partial import Piece, absorb, write_partial
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.cluster.local import LocalEngine
@@ -81,8 +83,8 @@ def test_four_workers_against_one(benchmark: Any, tmp_path: Path) -> None:
     }
 
 
-def test_merging(benchmark: Any, tmp_path: Path) -> None:
-    shards = tmp_path / "shards"
+def write_shards(shards: Path) -> int:
+    """Write outcomes; return their bytes."""
     size = 0
     for number in range(4):
         session = make_session(number)
@@ -90,9 +92,16 @@ def test_merging(benchmark: Any, tmp_path: Path) -> None:
             # the disk of the workers is not what is measured
             shard._write = lambda data, descriptor=shard._descriptor: os.write(descriptor, data)  # type: ignore[method-assign,assignment,misc]
             for sequence in range(OUTCOMES // 4):
-                problem = make_problem(4 + sequence // 500)
+                # one problem of ten is shared
+                problem = make_problem(4 + sequence // 500, batch=1 if sequence < 500 else 2 + number)
                 shard.append(make_attempt(sequence % 250, sequence, problem=problem, session=session))
         size += shard.path.stat().st_size
+    return size
+
+
+def test_merging(benchmark: Any, tmp_path: Path) -> None:
+    shards = tmp_path / "shards"
+    size = write_shards(shards)
     with StoreWriter(tmp_path / "r.db") as writer:
         merger = Merger(writer, shards, tmp_path / "merged.json")
         started, cpu_s = time.perf_counter(), time.process_time()
@@ -104,6 +113,37 @@ def test_merging(benchmark: Any, tmp_path: Path) -> None:
         # other work on the machine does not count
         "outcomes per s of a CPU": OUTCOMES / cpu_s,
         "bytes per outcome": size / OUTCOMES,
+    }
+
+
+def test_partitioned_merging(benchmark: Any, tmp_path: Path) -> None:
+    """What is left to the one process that owns the store, beside all the work in it."""
+    shards = tmp_path / "shards"
+    write_shards(shards)
+    with StoreWriter(tmp_path / "one.db") as writer:
+        began = time.process_time()
+        assert len(Merger(writer, shards, tmp_path / "one.json").merge().added) == OUTCOMES
+        alone_s = time.process_time() - began
+    began = time.process_time()
+    partials = []
+    for number, path in enumerate(sorted(shards.iterdir())):
+        piece = Piece(shard=str(path), start=0, end=path.stat().st_size)
+        target = tmp_path / f"{number}.db"
+        partials.append((target, write_partial(target, [piece])))
+    read_s = time.process_time() - began
+    with StoreWriter(tmp_path / "many.db") as writer:
+
+        def copy() -> int:
+            return sum(absorb(writer, path, content).added for path, content in partials)
+
+        began = time.process_time()
+        assert benchmark.pedantic(copy, rounds=1) == OUTCOMES
+        copy_s = time.process_time() - began
+    benchmark.extra_info |= {
+        "outcomes per s of a CPU, one process": OUTCOMES / alone_s,
+        "read per s of each CPU": OUTCOMES / read_s,
+        "copied per s of a CPU": OUTCOMES / copy_s,
+        "what the store's owner does, times faster": alone_s / copy_s,
     }
 
 

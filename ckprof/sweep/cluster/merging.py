@@ -11,15 +11,18 @@ import msgspec
 from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
-from ckprof.store.lines import decode_lines
+from ckprof.store.lines import BadLine, decode_lines
+from ckprof.store.partial import absorb
 from ckprof.store.shard import SUFFIX, add_lines
+from ckprof.sweep.cluster.merge_pool import Growth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.store.absorbing import Absorbed
     from ckprof.store.attempt import Attempt
-    from ckprof.store.lines import BadLine
     from ckprof.store.writer import StoreWriter
+    from ckprof.sweep.cluster.merge_pool import MergePool, Partial
     from ckprof.sweep.cluster.tally import Tally
     from ckprof.sweep.cluster.units import ClusterWatch, OpenUnit
 
@@ -42,11 +45,18 @@ class Merged:
     """What a merge added."""
 
     added: list[Attempt] = field(default_factory=list)
+    #: what was copied from partial stores besides
+    copied: list[Absorbed] = field(default_factory=list)
     #: attempts that the store had
     known: int = 0
     bad: list[BadLine] = field(default_factory=list)
     #: nothing was left when it ended
     complete: bool = True
+
+    @property
+    def new(self) -> int:
+        """Attempts that the store did not have."""
+        return len(self.added) + sum(copied.added for copied in self.copied)
 
 
 class Merger:
@@ -55,10 +65,12 @@ class Merger:
     :param writer: of the store.
     :param shards: the folder.
     :param state: file that says how much was merged; written after the store, so it never says too much.
+    :param pool: processes that read shards when there is more than this one can keep up with.
     """
 
-    def __init__(self, writer: StoreWriter, shards: Path, state: Path) -> None:
+    def __init__(self, writer: StoreWriter, shards: Path, state: Path, pool: MergePool | None = None) -> None:
         self._writer = writer
+        self._pool = pool
         self._shards = shards
         self._state = state
         self._offsets: dict[str, int] = self._read_state()
@@ -72,10 +84,11 @@ class Merger:
         :raises StoreError: a shard cannot be read, or the store cannot be written.
         """
         merged = Merged()
-        try:
-            shards = sorted(self._shards.glob(f"*{SUFFIX}"))
-        except OSError as exc:
-            raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
+        shards = self._find()
+        if self._pool is not None:
+            self._use_pool(self._pool, shards, merged, in_turns=most_bytes is not None)
+            if not merged.complete:
+                return merged
         left = most_bytes
         # begin where the last turn ended, so that no shard waits for ever
         start = next((i for i, path in enumerate(shards) if path.name > self._last), 0)
@@ -88,6 +101,41 @@ class Merger:
                     merged.complete = False
                     break
         return merged
+
+    def _find(self) -> list[Path]:
+        try:
+            return sorted(self._shards.glob(f"*{SUFFIX}"))
+        except OSError as exc:
+            raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
+
+    def _use_pool(self, pool: MergePool, shards: Sequence[Path], merged: Merged, *, in_turns: bool) -> None:
+        """Have the pool read what is too much for this process, and copy what it has read.
+
+        :param in_turns: copy what is there, at most one partial store; otherwise until little is left.
+        """
+        while True:
+            if pool.has_room:
+                pool.read(
+                    [Growth(path, self._offsets.get(path.name, 0), self.size(path.name)) for path in shards]
+                )
+            partial = pool.take() if pool.is_busy else None
+            if partial is not None:
+                self._copy(partial, merged)
+                pool.remove(partial)
+            merged.complete = not pool.is_busy
+            if in_turns or merged.complete:
+                return
+
+    def _copy(self, partial: Partial, merged: Merged) -> None:
+        absorbed = absorb(self._writer, partial.path, partial.content)
+        merged.copied.append(absorbed)
+        merged.known += absorbed.known
+        merged.bad += [
+            BadLine(path=Path(bad.shard), line=bad.line, reason=bad.reason) for bad in partial.content.bad
+        ]
+        for piece, end in zip(partial.pieces, partial.content.ends, strict=True):
+            name = Path(piece.shard).name
+            self._offsets[name] = max(end, self._offsets.get(name, 0))
 
     def merge_shard(self, name: str) -> Merged:
         """Add everything that one shard holds by now."""
@@ -191,9 +239,21 @@ class Intake:
 
     def count(self, merged: Merged) -> None:
         """Count what was merged, and notify the caller of it."""
+        for copied in merged.copied:
+            self._count_copied(copied)
         for attempt in merged.added:
             self._tally.statuses[attempt.status] += 1
             self._sessions.setdefault(attempt.session.card, set()).add(attempt.session.uid)
-            self._watch.on_attempt(attempt)
+            if self._watch.on_attempt is not None:
+                self._watch.on_attempt(attempt)
         for bad in merged.bad:
             self._watch.warn(f"{bad.path}:{bad.line}: {bad.reason}")
+
+    def _count_copied(self, copied: Absorbed) -> None:
+        reader = self._writer.reader
+        for session, status, count in reader.counts(copied.first, copied.end):
+            self._tally.statuses[status] += count
+            self._sessions.setdefault(session.card, set()).add(session.uid)
+        if self._watch.on_attempt is not None:
+            for attempt in reader.added(copied.first, copied.end):
+                self._watch.on_attempt(attempt)

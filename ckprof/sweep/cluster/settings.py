@@ -28,7 +28,7 @@ else:
 T = TypeVar("T")
 
 #: keys and tables that are read here; all others belong to the engine
-_COMMON: Final = ("engine", "transport", "lease", "reference")
+_COMMON: Final = ("engine", "transport", "lease", "reference", "merge")
 _TABLE: Final = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]")
 _KEY: Final = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*=""")
 _ERROR_PLACE: Final = re.compile(r" - at `\$\.?([^`]*)`$")
@@ -44,11 +44,26 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     path: str = ""
 
 
+class MergePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How shards are merged; the table ``merge`` of a settings file.
+
+    :raises UsageError: a value is out of range.
+    """
+
+    #: processes of the coordinator's machine that read shards; ``None``: as many as it has CPUs to spare
+    processes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.processes is not None and self.processes < 0:
+            raise UsageError(f"{self.processes} processes read shards, expected none or more")
+
+
 class _CommonTables(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""
     transport: Transport = Transport()
     lease: LeasePolicy = LeasePolicy()
     reference: ReferencePolicy = ReferencePolicy()
+    merge: MergePolicy = MergePolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +81,7 @@ class ClusterSettings:
     folder: Path | None = None
     lease: LeasePolicy = field(default_factory=LeasePolicy)
     reference: ReferencePolicy = field(default_factory=ReferencePolicy)
+    merge: MergePolicy = field(default_factory=MergePolicy)
 
     def convert(self, kind: type[T], *, known: tuple[str, ...] = ()) -> T:
         """Return the engine's tables as a type that msgspec knows.
@@ -106,6 +122,7 @@ def read_settings(path: Path) -> ClusterSettings:
         common = _convert(tables, _CommonTables, path, text)
     except UsageError as exc:
         key = "reference" if str(exc).startswith(ReferencePolicy.__struct_fields__) else "lease"
+        key = "merge.processes" if "read shards" in str(exc) else key
         raise InputError(str(exc), path, line_of(text, key)) from None
     transport = common.transport
 
@@ -126,6 +143,7 @@ def read_settings(path: Path) -> ClusterSettings:
         folder=Path(transport.path) if transport.path else None,
         lease=common.lease,
         reference=common.reference,
+        merge=common.merge,
     )
 
 

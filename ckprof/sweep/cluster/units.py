@@ -184,7 +184,7 @@ class ClusterWatch:
     #: called with each problem before it is handed out
     on_unit: Callable[[PlannedContest], None] = lambda planned: None
     #: called with each new outcome after it is stored
-    on_attempt: Callable[[Attempt], None] = lambda attempt: None
+    on_attempt: Callable[[Attempt], None] | None = None
     should_stop: Callable[[], bool] = lambda: False
     max_time_s: float | None = None
     #: seconds that workers get to end after a stop was requested

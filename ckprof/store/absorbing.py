@@ -1,0 +1,161 @@
+"""Adding a whole database of attempts to a store at once.
+
+Merging spends its time with making objects of the lines of shards, and rows of objects. Several processes can
+do that, each into a database of its own, a partial store. What is left to the one process that owns the store
+is to copy rows, with the numbers that parts have there.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.store.rows import COLUMNS
+from ckprof.store.schema import PART_TABLES
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absorbed:
+    """What was added."""
+
+    #: numbers that their rows have in the store: from the first one to before the end, maybe with gaps
+    first: int
+    end: int
+    #: attempts that were new
+    added: int
+    #: attempts that the store had
+    known: int
+
+
+#: pages that a copy may keep in memory, in KiB
+_CACHE_KIB: Final = 128 * 1024
+#: columns that refer to texts
+_TEXTS: Final = frozenset(name for name in COLUMNS if name.endswith("_id"))
+#: table -> what a row of it is known by, but for the numbers of other rows; those that others refer to first
+_KNOWN_BY: Final = {
+    "texts": "body",
+    "sessions": "uid",
+    "instances": "key",
+    **dict.fromkeys(PART_TABLES, "body"),
+}
+
+
+@contextmanager
+def attached(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Have the tables of a partial store as those of ``part``.
+
+    Rows are found by their numbers on both sides, so that nothing refers to a missing row: looking for each
+    of them again would take half of the time.
+    """
+    connection.execute("ATTACH ? AS part", (str(path),))
+    try:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute(f"PRAGMA main.cache_size = -{_CACHE_KIB}")
+        yield
+    finally:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("DETACH part")
+
+
+def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
+    """Copy what the store does not have from the attached database, inside a transaction.
+
+    :returns: and the measurements whose figures are not those of their attempts any more.
+    """
+    before = _last(connection, "measurements")
+    for table, name in _KNOWN_BY.items():
+        columns = _columns(connection, table)
+        _copy(connection, table, f"SELECT {columns} FROM part.{table} p ORDER BY p.id")  # noqa: S608
+        _number(connection, table, f"JOIN main.{table} m ON m.{name} = p.{name}")
+    connection.execute(
+        "INSERT OR IGNORE INTO main.tags SELECT s.new, t.tag FROM part.tags t "
+        "JOIN temp.new_sessions s ON s.old = t.session_id"
+    )
+    _copy_by_parts(connection, "kernels", {"instance_id": "instances"}, ("object_digest",))
+    parts = {f"{table[:-1]}_id": table for table in PART_TABLES if table != "problems"}
+    _copy_by_parts(connection, "contexts", parts, ("dtype", "layout"))
+    _copy_by_parts(
+        connection,
+        "measurements",
+        {"context_id": "contexts", "problem_id": "problems", "kernel_id": "kernels"},
+        ("split_k",),
+        ("status", "attempts", "ranked", "median_ms", "min_ms"),
+    )
+    absorbed = _copy_attempts(connection)
+    # what had attempts before, or was not copied as a whole
+    changed = "SELECT new FROM temp.new_measurements"
+    if not absorbed.known:
+        changed += f" WHERE new <= {before}"
+    rows = connection.execute(changed).fetchall() if absorbed.added or absorbed.known else []
+    return absorbed, {row[0] for row in rows}
+
+
+def _copy_attempts(connection: sqlite3.Connection) -> Absorbed:
+    last = _last(connection, "attempts")
+    (count,) = connection.execute("SELECT count(*) FROM part.attempts").fetchone()
+    text = "(SELECT new FROM temp.new_texts WHERE old = a.{})"
+    cells = ", ".join(text.format(name) if name in _TEXTS else f"a.{name}" for name in COLUMNS)
+    added = connection.execute(
+        f"INSERT INTO main.attempts (id, measurement_id, session_id, {', '.join(COLUMNS)}) "  # noqa: S608
+        f"SELECT a.id + {last}, m.new, s.new, {cells} FROM part.attempts a "
+        "CROSS JOIN temp.new_measurements m ON m.old = a.measurement_id "
+        "CROSS JOIN temp.new_sessions s ON s.old = a.session_id "
+        "WHERE NOT EXISTS (SELECT 1 FROM main.attempts o "
+        "WHERE o.session_id = s.new AND o.sequence = a.sequence) ORDER BY a.id"
+    ).rowcount
+    connection.execute(
+        f"INSERT INTO main.samples SELECT p.attempt_id + {last}, p.data FROM part.samples p "  # noqa: S608
+        f"WHERE EXISTS (SELECT 1 FROM main.attempts a WHERE a.id = p.attempt_id + {last}) "
+        "ORDER BY p.attempt_id"
+    )
+    return Absorbed(first=last + 1, end=_last(connection, "attempts") + 1, added=added, known=count - added)
+
+
+def _copy_by_parts(
+    connection: sqlite3.Connection,
+    table: str,
+    parts: dict[str, str],
+    own: tuple[str, ...],
+    further: tuple[str, ...] = (),
+) -> None:
+    """Copy rows that are known by the numbers of others and by some cells of their own.
+
+    :param parts: column -> table.
+    """
+    new = {name: f"temp.new_{other}" for name, other in parts.items()}
+    joins = " ".join(f"CROSS JOIN {other} {name} ON {name}.old = p.{name}" for name, other in new.items())
+    cells = ", ".join([*(f"{name}.new" for name in new), *(f"p.{name}" for name in (*own, *further))])
+    columns = ", ".join([*new, *own, *further])
+    _copy(connection, table, f"SELECT {cells} FROM part.{table} p {joins} ORDER BY p.id", columns)  # noqa: S608
+    same = [*(f"m.{name} = {name}.new" for name in new), *(f"m.{name} = p.{name}" for name in own)]
+    _number(connection, table, f"{joins} CROSS JOIN main.{table} m ON {' AND '.join(same)}")
+
+
+def _copy(connection: sqlite3.Connection, table: str, rows: str, columns: str = "") -> None:
+    names = columns or _columns(connection, table)
+    connection.execute(f"INSERT OR IGNORE INTO main.{table} ({names}) {rows}")
+
+
+def _number(connection: sqlite3.Connection, table: str, joins: str) -> None:
+    """Note which number each row has in the store."""
+    connection.execute(
+        f"CREATE TEMP TABLE IF NOT EXISTS new_{table} (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)"
+    )
+    connection.execute(f"DELETE FROM temp.new_{table}")  # noqa: S608
+    connection.execute(f"INSERT INTO temp.new_{table} SELECT p.id, m.id FROM part.{table} p {joins}")  # noqa: S608
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> str:
+    """Return the columns of a table but for the number of the row."""
+    names = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
+    return ", ".join(name for name in names if name != "id")
+
+
+def _last(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT coalesce(max(id), 0) FROM main.{table}").fetchone()[0])  # noqa: S608

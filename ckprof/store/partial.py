@@ -1,0 +1,106 @@
+"""Partial stores: what one of several processes has read of shards, for the store's owner to copy.
+
+A partial store can be made again at any time, so nothing waits for its disk. It is complete, or it is thrown
+away.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ckprof.store.attempt import Mark
+from ckprof.store.attempt_rows import AttemptRows
+from ckprof.store.errors import StoreError, store_errors
+from ckprof.store.lines import BadLine, decode_lines
+from ckprof.store.schema import create_tables, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.store.absorbing import Absorbed
+    from ckprof.store.writer import StoreWriter
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """The complete lines of a shard between two of its bytes; the first is where a line begins."""
+
+    shard: str
+    start: int
+    end: int
+
+
+class Unusable(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that cannot be used, see :class:`~ckprof.store.lines.BadLine`."""
+
+    shard: str
+    line: int
+    reason: str
+
+
+class PartialContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a partial store does not hold itself."""
+
+    #: session, sequence and mark, in the order of the lines
+    marks: tuple[tuple[str, int, Mark], ...] = ()
+    bad: tuple[Unusable, ...] = ()
+    #: where the complete lines of each piece end
+    ends: tuple[int, ...] = ()
+
+
+def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
+    """Make a partial store of pieces of shards.
+
+    :raises StoreError: a shard cannot be read, or the file cannot be written.
+    """
+    marks: list[tuple[str, int, Mark]] = []
+    bad: list[Unusable] = []
+    ends: list[int] = []
+    path.unlink(missing_ok=True)
+    with store_errors(path):
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            create_tables(connection)
+            rows = AttemptRows(connection)
+            with transaction(connection):
+                for piece in pieces:
+                    data = _read(piece)
+                    ends.append(piece.start + len(data))
+                    for line in decode_lines(data, Path(piece.shard)):
+                        if isinstance(line, BadLine):
+                            bad.append(Unusable(shard=piece.shard, line=line.line, reason=line.reason))
+                        elif line.attempt is not None:
+                            rows.add(line.attempt)
+                        elif line.mark is not None:
+                            marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
+                rows.sum_up_changed()
+        finally:
+            connection.close()
+    return PartialContent(marks=tuple(marks), bad=tuple(bad), ends=tuple(ends))
+
+
+def absorb(writer: StoreWriter, path: Path, content: PartialContent) -> Absorbed:
+    """Add a partial store to a store; doing it again adds nothing.
+
+    :raises StoreError: the store cannot be written; the next call adds what is missing.
+    """
+    absorbed = writer.absorb(path)
+    if content.marks:
+        writer.add_marks(content.marks)
+    return absorbed
+
+
+def _read(piece: Piece) -> bytes:
+    try:
+        with Path(piece.shard).open("rb") as stream:
+            stream.seek(piece.start)
+            data = stream.read(piece.end - piece.start)
+    except OSError as exc:
+        raise StoreError(f"cannot be read: {exc.strerror}", Path(piece.shard)) from None
+    # a line that its writer is at, or was killed in, is left to the next piece
+    return data[: data.rfind(b"\n") + 1]
