@@ -81,6 +81,8 @@ class ImageShape:
     images: Any
     #: over all groups
     channels: Any
+    #: pixels of the other image per pixel of this one, or the other way round: the product of the strides
+    step: Any = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ckprof.tuning.time_model.intervals import BANDS, COVERAGE, Trial, Trials
-from ckprof.tuning.time_model.model import Kinship, derived, kinship
+from ckprof.tuning.time_model.model import Kinship, derived, distance, kinship
 from ckprof.tuning.time_model.position import beyond, extents, place, ranges_of
 from ckprof.tuning.time_model.selector import Candidate, precedence
 from ckprof.tuning.time_model.stacking import stacked
@@ -182,8 +182,12 @@ def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -
     for (index, name, splits), time in table.times.items():
         times.setdefault(id(model.kernels[name].parameters), []).append((index, splits, time))
     errors: dict[Kinship, list[float]] = {kind: [] for kind in Kinship}
+    strange: list[float] = []
     for number, kernel in kernels.items():
         others = {other.name: other for other in kernels.values() if other is not kernel}
+        if others:
+            least_alike = max(others.values(), key=lambda other: distance(kernel.traits, other.traits))
+            strange += _errors(model, least_alike, times[number], problems)
         for kind in Kinship:
             kin = {
                 name: other
@@ -196,8 +200,10 @@ def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -
     found = {kind: float(np.quantile(own, COVERAGE)) for kind, own in errors.items() if own}
     largest = max(found.values(), default=1.0)
     spreads = {kind: found.get(kind, _UNKNOWN * largest) for kind in Kinship}
-    # two families that were measured may well be more alike than another one is to them
-    spreads[Kinship.FAMILY] = max(_STRANGER * spreads[Kinship.FAMILY], spreads[Kinship.ALIKE])
+    # two families that were measured may well be more alike than another one is to them: that one is taken to
+    # be more unlike than the two kernels are that have least in common
+    unlike = _UNKNOWN * float(np.quantile(strange, COVERAGE)) if strange else 0.0
+    spreads[Kinship.FAMILY] = max(_STRANGER * spreads[Kinship.FAMILY], spreads[Kinship.ALIKE], unlike)
     return spreads
 
 

@@ -164,9 +164,9 @@ class TimeModel:
         if not measured or kind is Kinship.ALIKE:
             return ""
         if kind is Kinship.DEPTH:
-            depths = sorted({one.tile[2] for one in measured if family(one) == family(traits)})
+            depths = sorted({depth(one) for one in measured if family(one) == family(traits)})
             known = ", ".join(map(str, depths))
-            return f"tile depth {traits.tile[2]} was not measured, only {known}"
+            return f"tile depth {depth(traits)} was not measured, only {known}"
         known = ", ".join(sorted({" ".join(family(one)) for one in measured}))
         return f"no kernel of {' '.join(family(traits))} was measured, only of {known}"
 
@@ -190,7 +190,12 @@ def kinship(traits: KernelTraits, measured: Sequence[KernelTraits]) -> Kinship:
     kin = [other for other in measured if family(other) == family(traits)]
     if not kin:
         return Kinship.FAMILY
-    return Kinship.ALIKE if any(other.tile[2] == traits.tile[2] for other in kin) else Kinship.DEPTH
+    return Kinship.ALIKE if any(depth(other) == depth(traits) for other in kin) else Kinship.DEPTH
+
+
+def depth(traits: KernelTraits) -> int:
+    """Return how deep a kernel's tile is configured, whatever chunks it takes in its place where it can."""
+    return traits.tile[2] if traits.chunks is None else traits.chunks.short_k
 
 
 def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:

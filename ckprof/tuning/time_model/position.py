@@ -23,6 +23,7 @@ RANGE_AXES: Final[Mapping[str, str]] = {
     "k_run": "channels of one filter tap along k",
     "taps": "number of filter taps",
     "work": "number of multiply-adds",
+    "step": "product of the strides",
 }
 
 #: least and greatest value along each axis
@@ -51,6 +52,7 @@ def extents(sizes: Sizes) -> dict[str, float]:
         "k_run": k_run,
         "taps": n / n_run * (k / k_run),
         "work": m * n * k * batch,
+        "step": float(sizes.step),
     }
 
 

@@ -49,6 +49,8 @@ class Sizes:
     #: bytes of all tensors, and of one element
     tensor_bytes: Value
     element_bytes: Value
+    #: product of the strides, see :attr:`ckprof.model.gemm_work.ImageShape.step`
+    step: Value = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,4 +276,5 @@ def sizes_of_product(product: Product) -> Sizes:
         channels=images.channels,
         tensor_bytes=product.tensor_bytes,
         element_bytes=product.result_bytes,
+        step=images.step,
     )

@@ -91,5 +91,6 @@ def convolution_product(problem: ConvProblem, element_bytes: int, sizes: Sequenc
             columns=output[-1],
             images=problem.batch * (prod(output[:-2]) if problem.ndim > 1 else 1),
             channels=problem.groups * problem.out_channels,
+            step=prod(problem.strides),
         ),
     )

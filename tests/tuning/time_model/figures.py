@@ -23,12 +23,14 @@ from tests.tuning.sizes import backward_weight_with_runs, forward_with_runs
 from tests.tuning.time_model.conftest import MEASURED, request
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.tuning.time_model.work import GemmSizes
 
 MULTIPROCESSORS = 132
+#: a quarter of the problems has no more of them
+CHANNELS = 96
 
 
 SIZES: dict[str, GemmSizes] = {"fwd": forward_with_runs, "bwd_weight": backward_weight_with_runs}
@@ -136,8 +138,16 @@ def gfx950_tables() -> tuple[Measurements, Measurements]:
 
 def of_kernels(table: Measurements, other: Measurements) -> Measurements:
     """Return the times of the kernels that another table has, too."""
-    times = {key: time for key, time in table.times.items() if key[1] in other.kernels}
-    return replace(table, kernels=other.kernels, times=times)
+    return of_names(table, other.kernels)
+
+
+def of_names(table: Measurements, names: Collection[str]) -> Measurements:
+    """Return the times of some kernels."""
+    return replace(
+        table,
+        kernels={name: traits for name, traits in table.kernels.items() if name in names},
+        times={key: time for key, time in table.times.items() if key[1] in names},
+    )
 
 
 def coverage() -> list[str]:
@@ -153,6 +163,12 @@ def coverage() -> list[str]:
 
     small, large = chosen([one < middle for one in work])
     dots, filters = chosen([problem.filter == (1, 1) for problem in both.problems])
+    strided, dense = chosen([max(problem.strides) > 1 for problem in both.problems])
+    wide, narrow = chosen([problem.in_channels > CHANNELS for problem in both.problems])
+    even, odd = (both.subset(tuple(range(first, len(both.problems), 2))) for first in (0, 1))
+    others, strangers = (
+        {name for name in both.kernels if ("compv4" in name) is one} for one in (False, True)
+    )
     cases = [
         (
             "gfx950, 185 problems",
@@ -173,6 +189,15 @@ def coverage() -> list[str]:
         ("gfx950, more multiply-adds", "fewer multiply-adds", request(large), small),
         ("gfx950, filters 1x1", "larger filters", request(dots), filters),
         ("gfx950, larger filters", "filters 1x1", request(filters), dots),
+        ("gfx950, strides of 2", "of 1", request(strided), dense),
+        ("gfx950, strides of 1", "of 2", request(dense), strided),
+        (f"gfx950, more than {CHANNELS} channels", "fewer", request(wide), narrow),
+        (
+            "gfx950, every second problem without compv4",
+            "compv4 on the others",
+            request(of_names(even, others)),
+            of_names(odd, strangers),
+        ),
     ]
     return [
         _coverage_row(trained_on, judged_by, judged(asked, unseen))

@@ -8,11 +8,11 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
-from ckprof.model.gemm_work import KernelTraits, Schedule
+from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
 from ckprof.tuning.time_model.calibration import SHARES, left_out_groups
 from ckprof.tuning.time_model.fit import fit
 from ckprof.tuning.time_model.intervals import BANDS, LARGEST_HALF, Trial, Trials
-from ckprof.tuning.time_model.measurements import Measurements
+from ckprof.tuning.time_model.measurements import Measurements, merged
 from ckprof.tuning.time_model.model import Kinship, TimeModel, kinship
 from ckprof.tuning.time_model.position import RANGE_AXES, beyond, extents, place, ranges_of
 from ckprof.tuning.time_model.selector import Candidate, Selector
@@ -127,6 +127,7 @@ def test_few_channels_are_warned_of(
     assert ranking.warnings == (
         "channels of one filter tap along k = 3 is outside the trained range 64 to 2048",
         "number of filter taps = 256 is outside the trained range 1 to 25",
+        "product of the strides = 256 is outside the trained range 1 to 4",
     )
     # kernels take four times as long as predicted there: the warning is needed, wide as the intervals are
     assert all(prediction.high_us > 1.2 * prediction.time_us for prediction in ranking.predictions)
@@ -142,6 +143,37 @@ def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measur
     assert found.coverage.share is None
     assert found.warned_coverage.share is not None
     assert found.warned_coverage.share > 0.88
+
+
+@pytest.mark.parametrize("strided", [True, False])
+def test_problems_of_other_strides_are_warned_of(
+    table_20: Measurements, table_30: Measurements, strided: bool
+) -> None:
+    both = merged((table_20, table_30))
+    parts: dict[bool, list[int]] = {True: [], False: []}
+    # half of the problems: they tell as much
+    for index, problem in enumerate(both.problems[::2]):
+        parts[max(problem.strides) > 1].append(2 * index)
+    found = judge(train(request(both.subset(tuple(parts[strided])))), both.subset(tuple(parts[not strided])))
+    assert all(shape.warnings for shape in found.shapes)
+    assert found.warned_coverage.share is not None
+    assert found.warned_coverage.share > 0.9
+
+
+def test_times_of_an_unseen_family_are_expected_anywhere(table_30: Measurements) -> None:
+    """Two families that were measured are alike, the third one is not: it ignores its tile."""
+    known = {name: traits for name, traits in table_30.kernels.items() if "compv4" not in name}
+
+    def of(names: set[str], first: bool) -> Measurements:
+        times = {key: time for key, time in table_30.times.items() if key[1] in names}
+        kernels = {name: table_30.kernels[name] for name in table_30.kernels if name in names}
+        return part(replace(table_30, kernels=kernels, times=times), first=first)
+
+    model = train(request(of(set(known), True)))
+    found = judge(model, of(set(table_30.kernels) - set(known), False))
+    assert found.coverage.times == 0
+    assert found.warned_coverage.share is not None
+    assert found.warned_coverage.share > 0.7
 
 
 def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20: Measurements) -> None:
@@ -170,6 +202,12 @@ def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20:
     )
     assert widths["stranger"] > 1.5 * measured.predictions[0].uncertainty
     assert kinship(known, []) is Kinship.FAMILY
+    # what takes chunks of its own has the depth of its configuration where it cannot
+    chunks = RunChunks(axis=RunAxis.REDUCTION, size=64, least=16, short_k=32)
+    chunked = replace(known, chunks=chunks)
+    deeper = replace(known, chunks=replace(chunks, short_k=64))
+    assert kinship(chunked, [deeper]) is Kinship.DEPTH
+    assert kinship(chunked, [chunked, deeper]) is Kinship.ALIKE
 
 
 def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
@@ -235,6 +273,10 @@ def test_the_nearest_trials_decide() -> None:
     # farther out than any trial: errors grow
     out = (3.0, *INSIDE[1:])
     assert trials.reach((0.0,) * 7, out) > 2.5
+    # most where runs are shorter
+    axis = list(RANGE_AXES).index("k_run")
+    longer, shorter = ((*INSIDE[:axis], gap, *INSIDE[axis + 1 :]) for gap in (3.0, -3.0))
+    assert trials.reach((0.0,) * 7, shorter) > 2 * trials.reach((0.0,) * 7, longer)
 
 
 def test_the_quantile_counts_the_new_problem() -> None:
@@ -257,8 +299,9 @@ def test_places_and_ranges() -> None:
     usual = sizes()
     assert extents(usual) == {
         "m": 1024, "n": 64, "k": 288, "batch": 1, "n_run": 64, "k_run": 32, "taps": 9,
-        "work": 1024 * 64 * 288,
+        "work": 1024 * 64 * 288, "step": 1,
     }  # fmt: skip
+    assert extents(sizes(strides=(2, 3)))["step"] == 6
     ranges = ranges_of([usual, sizes(batch=8)])
     assert ranges["m"] == (1024, 2048)
     assert beyond(ranges, sizes(batch=6)) == INSIDE
