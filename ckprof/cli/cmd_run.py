@@ -79,7 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_problem_options(parser)
     shared_options.add_build_options(parser)
     usual = RunOptions(timeout_s=session.settings.timeout)
-    add_fields(add_run_options(parser, usual), RunOptions, "verify", "rounds", "sessions", "keep_samples")
+    add_fields(
+        add_run_options(parser, usual), RunOptions, "verify", "exact", "rounds", "sessions", "keep_samples"
+    )
     parser.add_argument(
         "--baseline",
         action="append",

@@ -18,6 +18,7 @@ from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace
 from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
 from ckprof.measure.sampling_settings import timing_settings
+from ckprof.measure.verify.exact import ExactKind
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.reading import Reading
 from ckprof.model.requirement import UnmetRequirement
@@ -124,6 +125,8 @@ class KernelBench:
         self._started: tuple[int, Problem] | None = None
         #: the group's operands and what removes them; ``None`` where nothing can be run
         self._prepared: PreparedProblem | None = None
+        #: the group's operands with exact sums, as far as they were needed
+        self._exact: dict[ExactKind, PreparedProblem] = {}
         self._operands = ExitStack()
         #: why no kernel of the group can run
         self._blocked: Outcome | None = None
@@ -191,7 +194,13 @@ class KernelBench:
         )
         self._executor.set_problem(self._prepared)
 
-    def _prepare(self, group: KernelGroup, kernel: SelectedKernel, options: RunOptions) -> PreparedProblem:
+    def _prepare(
+        self,
+        group: KernelGroup,
+        kernel: SelectedKernel,
+        options: RunOptions,
+        exact: ExactKind | None = None,
+    ) -> PreparedProblem:
         folder = tempfile.TemporaryDirectory(prefix="problem-", dir=self._folder)
         prepared = prepare_problem(
             ProblemTensors.of(
@@ -203,6 +212,7 @@ class KernelBench:
             options,
             Path(self._operands.enter_context(folder)),
             can_check=self._executor is not None and self._executor.can_check,
+            exact=exact,
         )
         self._operands.callback(prepared.close)
         return prepared
@@ -210,6 +220,7 @@ class KernelBench:
     def _close_group(self) -> None:
         self._operands.close()
         self._prepared = self._blocked = None
+        self._exact = {}
         self._verified = {}
 
     def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
@@ -221,6 +232,11 @@ class KernelBench:
         """
         cell, kernel = visit.cell, group.kernels[visit.cell.instance]
         decided = self.library.outcome_of(kernel, group.problem) or self._blocked
+        exact = None
+        if decided is None and self._verified.get(cell) is None:
+            exact = self._exactly(group, cell)
+            # operands may not fit
+            decided = self._blocked
         if decided is not None:
             return replace(
                 decided,
@@ -233,10 +249,33 @@ class KernelBench:
         if executor is None:
             raise ValueError("the bench is not open")
         first, later = group.timing or (self._timing, self._timing)
-        repeat = Repeat(timing=later if cell in self._verified else first, verified=self._verified.get(cell))
+        repeat = Repeat(
+            timing=later if cell in self._verified else first,
+            verified=self._verified.get(cell),
+            exact=exact,
+        )
         outcome = executor.measure(kernel.key, group.problem_index, cell.split_k, kernel.split_sum, repeat)
         self._verified[cell] = executor.verified or self._verified.get(cell)
         return outcome
+
+    def _exactly(self, group: KernelGroup, cell: KernelCell) -> PreparedProblem | None:
+        """Return the group's problem with operands whose sums are exact in a kernel.
+
+        :returns: ``None`` where there are none: results are not verified, or are no sums of products.
+        """
+        prepared, kernel = self._prepared, group.kernels[cell.instance]
+        options = self._options
+        if not (options.verify and options.exact) or prepared is None or prepared.tolerance is not None:
+            return None
+        kind = ExactKind.of(cell.split_k, kernel.split_sum, prepared.roundings)
+        if kind not in self._exact:
+            try:
+                self._exact[kind] = self._prepare(group, kernel, options, kind)
+            except InsufficientMemoryError as exc:
+                message = f"operands whose sums are exact: {exc}; --no-exact does without them"
+                self._blocked = _unsupported(UnmetRequirement(rule="memory", message=message))
+                return None
+        return self._exact[kind]
 
     def measure_baselines(self, group: KernelGroup) -> None:
         """Measure every baseline once on the operands of the group that was opened last.

@@ -58,6 +58,8 @@ class Repeat:
     timing: messages.TimingSettings
     #: what an earlier one found right
     verified: Verified | None = None
+    #: the problem with operands whose sums are exact
+    exact: PreparedProblem | None = None
 
 
 class Executor:
@@ -213,6 +215,7 @@ class Executor:
             own_limit_s=self._own_work_limit_s(),
             least_ms=self._least_ms(self._current_problem()),
             verified=repeat.verified if repeat is not None else None,
+            exact=repeat.exact if repeat is not None else None,
         )
         measured = self._attempt(request)
         while measured is None:

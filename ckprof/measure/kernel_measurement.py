@@ -14,30 +14,30 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from ckprof.measure.verify.comparison import compare, comparison_of
-from ckprof.measure.verify.storage import storage_type
-from ckprof.measure.verify.tolerance import Sums, derive_tolerance
+from ckprof.measure.verify.exact import roundings_of
+from ckprof.measure.verify.storage import Rounding, storage_type
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
 from ckprof.measure.worker import guards, messages
 from ckprof.measure.worker.messages import MOST_LAUNCHES, AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
 from ckprof.model.noise import quantile
-from ckprof.model.outcome import TIMEOUT, KernelResult, Status
+from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, KernelResult, Status, Verification
 from ckprof.model.ranking import summarise
 from ckprof.model.requirement import MEMORY_IN_USE, UnmetRequirement
 from ckprof.model.tolerance import Tolerance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.verify.comparison import Comparison
-    from ckprof.measure.verify.stored_file import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
-    from ckprof.model.outcome import Verification
     from ckprof.model.types import SplitSum
 
 #: seconds that the parent's clock may deviate from the worker's
@@ -97,6 +97,8 @@ class KernelRequest:
     #: what an earlier measurement of the kernel on the problem found right; then only the result of the timed
     #: runs is judged
     verified: Verified | None = None
+    #: the problem with operands whose sums are exact; the kernel runs on it first, unless it was right before
+    exact: PreparedProblem | None = None
 
 
 class KernelMeasurement:
@@ -153,43 +155,54 @@ class KernelMeasurement:
 
     def _run(self, support: messages.Support) -> Measured:
         """Run the kernel once, verify, time and verify again."""
-        self.stage = "run"
         request, splits = self._request, support.split_k if self.split_k is None else self.split_k
-        with self._clock() as clock:
-            ran = self._library.run(request.key, splits, support.workspace_bytes, clock.limit_s)
-        if ran.status is not AbiStatus.OK:
-            return _not_run(ran)
-        self.stage = "verify"
+        run = messages.RunOnce(key=request.key, split_k=splits, workspace_bytes=support.workspace_bytes)
         repeated = request.verified is not None
-        first = Measured(status=Status.OK) if repeated else self._verify()
-        if first.status is not Status.OK:
-            return first
+        exact = request.exact if not repeated else None
+        if exact is not None:
+            first = self._run_exact(run, exact)
+        else:
+            first = self._run_first(run, verify=not repeated)
+        if first.measured.status is not Status.OK:
+            return first.measured
         self.stage = "time"
         sample = messages.Sample(
             key=request.key,
             split_k=splits,
             timing=request.timing,
-            first_ms=ran.time_ms,
-            first_s=clock.elapsed_s,
+            first_ms=first.time_ms,
+            first_s=first.elapsed_s,
         )
-        first_s = clock.elapsed_s
         with self._clock() as clock:
             sampled = self._library.sample(sample, clock.limit_s)
         if isinstance(sampled, messages.Ran):
             # An error may stay with the device, and the next kernel would be blamed for it.
-            return replace(first, status=Status.RUN_ERROR, reason=sampled.reason, tainted=True)
-        sampling = sampled.sampling
+            return replace(first.measured, status=Status.RUN_ERROR, reason=sampled.reason, tainted=True)
+        sampling, elapsed_s = sampled.sampling, clock.elapsed_s
         # Without time for another run, the first one is the sample.
-        only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (ran.time_ms,)
-        elapsed_s = clock.elapsed_s + (first_s if only_first else 0.0)
+        only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (first.time_ms,)
+        if only_first and exact is not None:
+            # That one had other operands.
+            first = self._run_first(run, verify=True)
+            sampling = msgspec.structs.replace(sampling, samples_ms=(first.time_ms,))
+        if only_first:
+            elapsed_s += first.elapsed_s
+        if first.measured.status is not Status.OK:
+            return first.measured
         reason = implausible(sampling, elapsed_s, request.least_ms)
         if reason:
-            return replace(first, status=Status.RUN_ERROR, reason=reason, tainted=True)
+            return replace(first.measured, status=Status.RUN_ERROR, reason=reason, tainted=True)
         self.stage = "verify"
-        last = first if only_first and not repeated else self._verify()
+        last = first.measured if only_first and not repeated else self._verify()
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
-        keep = request.timing.keep_samples
+        return self._timed(last, sampling, sampled.flush_bytes, elapsed_s)
+
+    def _timed(
+        self, last: Measured, sampling: messages.Sampling, flush_bytes: int, elapsed_s: float
+    ) -> Measured:
+        """Return a right result with its times."""
+        keep = self._request.timing.keep_samples
         return replace(
             last,
             verified=self._verified,
@@ -199,8 +212,36 @@ class KernelMeasurement:
             ),
             timing_s=min(sampling.wall_s, elapsed_s),
             flush_s=sampling.flush_s,
-            flush_bytes=sampled.flush_bytes,
+            flush_bytes=flush_bytes,
         )
+
+    def _run_first(self, run: messages.RunOnce, *, verify: bool) -> _First:
+        """Run the kernel once, and compare the result if that is wanted."""
+        self.stage = "run"
+        with self._clock() as clock:
+            ran = self._library.run(run, clock.limit_s)
+        measured = Measured(status=Status.OK)
+        if ran.status is not AbiStatus.OK:
+            measured = _not_run(ran)
+        elif verify:
+            self.stage = "verify"
+            measured = self._verify()
+        return _First(time_ms=ran.time_ms, elapsed_s=clock.elapsed_s, measured=measured)
+
+    def _run_exact(self, run: messages.RunOnce, exact: PreparedProblem) -> _First:
+        """Run the kernel once on operands whose sums are exact; it does not pay for that."""
+        limit_s, usual = self._request.own_limit_s, self._prepared
+        remaining_s, verified = self._remaining_s, self._verified
+        self._prepared = exact.loaded(self._library.set_operands(exact.request.operands, limit_s))
+        first = self._run_first(run, verify=True)
+        self._prepared, self._remaining_s, self._verified = usual, remaining_s, verified
+        measured = first.measured
+        if not measured.tainted:
+            self._library.set_operands(usual.request.operands, limit_s)
+        if measured.status is Status.WRONG_RESULT:
+            reason = f"{measured.reason} (with exact operands)"
+            return replace(first, measured=replace(measured, reason=reason))
+        return first
 
     def _verify(self) -> Measured:
         """Look for writes outside, and compare the result with the reference, unless it was right before.
@@ -215,55 +256,83 @@ class KernelMeasurement:
             return Measured(status=Status.WRONG_RESULT, reason=damage, tainted=True)
         if prepared.reference is None:
             return Measured(status=Status.OK)
-        if self._verified is not None and self._read_digest() == self._verified.digest:
-            return Measured(status=Status.OK, verification=self._verified.verification)
-        return self._judge(self._compare(prepared.reference))
+        right = self._right_results()
+        if right and (verification := right.get(self._read_digest())) is not None:
+            return Measured(status=Status.OK, verification=verification)
+        reference, dtype, tolerance = prepared.reference, prepared.types.result, self._tolerance()
+        return self._judge(lambda rounding: compare(self._result(), reference, dtype, tolerance, rounding))
+
+    def _right_results(self) -> dict[bytes, Verification]:
+        """Return results that are known to be right, by the digests of their bytes."""
+        prepared = self._prepared
+        if prepared.expected is None:
+            verified = self._verified
+            return {} if verified is None else {verified.digest: verified.verification}
+        nothing_wrong = Verification(
+            max_error=0.0,
+            wrong_elements=0,
+            elements=prepared.result.elements,
+            rtol=0.0,
+            atol=0.0,
+            reference=HOST_REFERENCE,
+        )
+        return dict.fromkeys(prepared.expected.digests, nothing_wrong)
 
     def _verify_on_device(self) -> Measured:
         """Have the device compare, and look at what it says of guards and of what must stay as it was.
 
         :returns: ``ok`` or ``wrong_result``.
         """
-        prepared, request = self._prepared, self._request
-        tolerance = self._tolerance()
-        wanted = messages.Check(rtol=tolerance.rtol, atol=tolerance.atol)
-        seen = self._library.check(wanted, request.own_limit_s)
-        damage = guards.reported_writes(seen, [tensor.name for tensor in prepared.tensors], prepared.digests)
+        prepared, request, tolerance = self._prepared, self._request, self._tolerance()
+        damages = []
+
+        def compared(rounding: Rounding) -> Comparison:
+            wanted = messages.Check(rtol=tolerance.rtol, atol=tolerance.atol, rounding=rounding)
+            seen = self._library.check(wanted, request.own_limit_s)
+            names = [tensor.name for tensor in prepared.tensors]
+            damages.append(guards.reported_writes(seen, names, prepared.digests))
+            return comparison_of(seen.findings, prepared.result.elements, tolerance)
+
+        judged = self._judge(compared)
+        damage = next(filter(None, damages), "")
         if damage:
             return Measured(status=Status.WRONG_RESULT, reason=damage, tainted=True)
-        return self._judge(comparison_of(seen.findings, prepared.result.elements, tolerance))
+        return judged
 
-    def _judge(self, comparison: Comparison) -> Measured:
+    def _judge(self, compared: Callable[[Rounding], Comparison]) -> Measured:
+        """Return what becomes of the result, rounded in the way in which it is least wrong.
+
+        :param compared: compares it with the reference, rounded in one way.
+        """
         prepared = self._prepared
-        if comparison.verification.passed:
-            self._verified = Verified(digest=self._digest.digest(), verification=comparison.verification)
-            return Measured(status=Status.OK, verification=comparison.verification)
+        rounds_once = prepared.exact and prepared.types.compute_type is None
+        comparisons = []
+        for rounding in roundings_of(prepared.types.result) if rounds_once else (Rounding.NONE,):
+            comparisons.append(comparison := compared(rounding))
+            if comparison.verification.passed:
+                self._verified = Verified(digest=self._digest.digest(), verification=comparison.verification)
+                return Measured(status=Status.OK, verification=comparison.verification)
+        least = min(comparisons, key=lambda one: one.verification.wrong_elements)
         return Measured(
             status=Status.WRONG_RESULT,
-            reason=comparison.reason(prepared.result),
-            verification=comparison.verification,
+            reason=least.reason(prepared.result),
+            verification=least.verification,
         )
-
-    def _compare(self, reference: StoredFile) -> Comparison:
-        return compare(self._result(), reference, self._prepared.types.result, self._tolerance())
 
     def _tolerance(self) -> Tolerance:
         prepared, request = self._prepared, self._request
         if prepared.tolerance is not None:
             return prepared.tolerance
-        if prepared.exact:
-            return Tolerance(rtol=0.0, atol=0.0)
-        return derive_tolerance(
-            prepared.types,
-            Sums(
-                reduction_length=prepared.reduction_length,
-                magnitude=prepared.magnitude,
-                deviation=prepared.deviation,
-                roundings=prepared.roundings,
-            ),
-            split_k=self.split_k or 1,
-            split_sum=request.split_sum,
+        sums = Sums(
+            reduction_length=prepared.reduction_length,
+            magnitude=prepared.magnitude,
+            deviation=prepared.deviation,
+            roundings=prepared.roundings,
         )
+        if prepared.exact:
+            return exact_tolerance(prepared.types, sums)
+        splits = self.split_k or 1
+        return derive_tolerance(prepared.types, sums, split_k=splits, split_sum=request.split_sum)
 
     def _result(self) -> Iterator[NDArray[np.generic]]:
         """Yield the stored values of the result, and take their digest."""
@@ -289,6 +358,17 @@ class KernelMeasurement:
         yield clock
         clock.elapsed_s = time.monotonic() - clock.start_s
         self._remaining_s = max(0.0, self._remaining_s - clock.elapsed_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _First:
+    """The first run of a measurement, or of some operands in one."""
+
+    #: as the launcher reported it
+    time_ms: float
+    #: on the parent's clock
+    elapsed_s: float
+    measured: Measured
 
 
 @dataclass(slots=True, kw_only=True)

@@ -49,6 +49,14 @@ class RunOptions:
         default=True,
         metadata=option("do not compare with the reference; nothing is ranked then", flag="--no-verify"),
     )
+    exact: bool = field(
+        default=True,
+        metadata=option(
+            "do not run each kernel on operands as well whose sums are exact; for kernels that do more than "
+            "add up products",
+            flag="--no-exact",
+        ),
+    )
     reference: ReferencePlace = field(
         default=ReferencePlace.AUTO,
         metadata=option(

@@ -21,6 +21,7 @@ import psutil
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.measure.options import ReferencePlace
+from ckprof.measure.verify.exact import ExpectedBytes
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.verify.stored_file import StoredFile
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.options import RunOptions
+    from ckprof.measure.verify.exact import ExactKind
     from ckprof.measure.worker.check_work import ContractionWork
     from ckprof.measure.worker.messages import ProblemLoaded
     from ckprof.model.layout import Layout
@@ -88,6 +90,8 @@ class PreparedProblem:
     exact: bool
     #: wall seconds that it took
     seconds: float
+    #: the result of operands with exact sums, where the host knows it; ``None`` for other operands
+    expected: ExpectedBytes | None = None
     #: of each operand and of the reference, as the device has made them; empty before it has
     digests: tuple[int, ...] = ()
 
@@ -140,7 +144,12 @@ class ProblemTensors:
 
 
 def prepare_problem(
-    tensors: ProblemTensors, options: RunOptions, folder: Path, *, can_check: bool = False
+    tensors: ProblemTensors,
+    options: RunOptions,
+    folder: Path,
+    *,
+    can_check: bool = False,
+    exact: ExactKind | None = None,
 ) -> PreparedProblem:
     """Write the operands and, unless verification is off, the reference.
 
@@ -148,6 +157,7 @@ def prepare_problem(
 
     :param folder: where to write; must exist.
     :param can_check: whether workers verify results on their device.
+    :param exact: what to fill the operands with in the place of what the options say.
     :raises InsufficientMemoryError: memory or disk do not suffice.
     :raises PluginError: the operation's reference fails, or has the wrong shape.
     :raises UsageError: the device was asked for and cannot make the reference.
@@ -164,7 +174,10 @@ def prepare_problem(
     )
     contraction = _on_device(work, options, can_check=can_check)
     length = operation.reduction_length(problem)
-    wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
+    if exact is None:
+        wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
+    else:
+        wanted = exact.values(work.specs, tensors.types, length, options.seed)
     if contraction is None:
         check_memory(problem, work.specs, tensors.types, options, folder)
         reference, files = work.write(wanted, verify=options.verify), work.files()
@@ -186,8 +199,13 @@ def prepare_problem(
             if isinstance(operation, TolerantOperation)
             else None
         ),
-        exact=options.init is InitKind.EXACT or tensors.types.is_exact,
+        exact=exact is not None or options.init is InitKind.EXACT or tensors.types.is_exact,
         seconds=time.perf_counter() - start,
+        expected=(
+            ExpectedBytes(reference.values, tensors.types)
+            if exact is not None and reference.values is not None
+            else None
+        ),
     )
 
 

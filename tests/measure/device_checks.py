@@ -61,7 +61,7 @@ class CheckedWorker:
     @property
     def reference(self) -> np.ndarray:
         """A view of the reference's memory."""
-        return array_at(self.session._reference._reference, np.dtype(np.float64))
+        return array_at(self.session._references.current._reference, np.dtype(np.float64))
 
 
 def array_at(tensor: object, dtype: np.dtype) -> np.ndarray:

@@ -77,6 +77,7 @@ def measured(
     *,
     split_k: int = 1,
     split_sum: SplitSum = SplitSum.RESULT_TYPE,
+    exact: PreparedProblem | None = None,
 ) -> Measured:
     """Measure a kernel that has the methods of :class:`~ckprof.measure.worker.abi.Kernel`."""
     shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
@@ -84,6 +85,11 @@ def measured(
     remote = RemoteLibrary(LocalLine(KernelSession(library, shared), shared))
     assert isinstance(remote.load(prepared.request, 1.0), messages.ProblemLoaded)
     request = KernelRequest(
-        key=KEY, split_k=split_k, split_sum=split_sum, timing=timing_settings(options), own_limit_s=10.0
+        key=KEY,
+        split_k=split_k,
+        split_sum=split_sum,
+        timing=timing_settings(options),
+        own_limit_s=10.0,
+        exact=exact,
     )
     return KernelMeasurement(remote, prepared, request).measure()

@@ -19,8 +19,9 @@ from ckprof.measure.options import ReferencePlace, RunOptions
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.comparison import compare, comparison_of
+from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.verify.operands import InitKind
-from ckprof.measure.verify.storage import decode, encode, storage_type
+from ckprof.measure.verify.storage import Rounding, decode, encode, rounded, storage_type
 from ckprof.measure.worker import device_checks as mirrors
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.check_work import NotExpressibleError, element_number, lower
@@ -32,7 +33,7 @@ from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
 from ckprof.model.tensor import TensorSpec
 from ckprof.model.tolerance import Tolerance
-from ckprof.model.types import DataType, TypeSet
+from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.bwd_data import BackwardData
@@ -119,18 +120,20 @@ def convolutions(draw):
         assume(False)
 
 
-def same_on_both(checks, operation, problem, layout, types, folder, options=ANYWHERE):
+def same_on_both(checks, operation, problem, layout, types, folder, options=ANYWHERE, exact=None):
     """Have host and device make operands and reference, and compare all of it."""
     device = prepare_problem(
         ProblemTensors.of(operation, problem, layout, types),
         replace(options, reference=ReferencePlace.DEVICE),
         folder,
         can_check=True,
+        exact=exact,
     )
     host = prepare_problem(
         ProblemTensors.of(operation, problem, layout, types),
         replace(options, reference=ReferencePlace.HOST),
         folder,
+        exact=exact,
     )
     worker = CheckedWorker(checks)
     loaded = worker.load(device)
@@ -188,6 +191,50 @@ def test_all_kinds_of_operands_are_the_same_on_devices(checks, tmp_path, kind, d
     same_on_both(checks, Forward(), SCALE, find_layout("nhwgc"), dtype, tmp_path, options)
 
 
+@pytest.mark.parametrize("length", [1, 50, 3000])
+@pytest.mark.parametrize("ocp", [True, False])
+@pytest.mark.parametrize("dtype", [*FLOATS, DataType.FP8, DataType.BF8, DataType.INT8])
+def test_operands_with_exact_sums_are_the_same_on_devices(checks, tmp_path, dtype, ocp, length):
+    types = replace(Gemm().types(dtype), ocp=ocp)
+    if dtype is DataType.FP32:
+        types = replace(types, compute_type=ComputeType.TF32)
+    problem = GemmProblem(m=20, n=12, k=length, batch=2, stride_a=length + 3)
+    for kind in ExactKind:
+        same_on_both(checks, Gemm(), problem, MATRIX_LAYOUTS[0], types, tmp_path, exact=kind)
+    same_on_both(
+        checks, Forward(), SCALE, find_layout("nhwgc"), DataType.BF16, tmp_path, exact=ExactKind.WIDE
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rounding"),
+    [
+        *((dtype, rounding) for dtype in (*FLOATS, DataType.INT32) for rounding in list(Rounding)[:2]),
+        (DataType.BF16, Rounding.CUT_OFF),
+    ],
+)
+def test_a_device_rounds_references_as_the_host_does(checks, dtype, rounding):
+    draw = np.random.default_rng(5)
+    reference = np.ldexp(np.rint(draw.normal(size=4000) * 2**20), draw.integers(-165, 110, 4000))
+    # ties, what is subnormal in fp16, and what overflows
+    reference[:8] = 2049.0, 2051.0, -(2.0**-25), 3 * 2.0**-25, 65520.0, -65519.0, 2.0**-140, 3.0
+    if dtype is DataType.INT32:
+        reference = np.rint(reference).clip(-(2**31), 2**31 - 1)
+    with np.errstate(over="ignore"):
+        expected = rounded(reference, dtype, rounding)
+        raw = encode(expected, dtype)
+    limits = Limits(rtol=0.0, atol=0.0, rounding=rounding)
+    element = element_number(dtype, ocp=True)
+    seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, limits)
+    on_host = compare([raw], reference, dtype, Tolerance(rtol=0.0, atol=0.0), rounding)
+    assert seen.wrong == on_host.verification.wrong_elements
+    assert (seen.wrong == 0) is (rounding is not Rounding.NONE or dtype is DataType.INT32)
+    raw.view(np.uint8)[7 * raw.itemsize] ^= 1
+    seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, limits)
+    if rounding is not Rounding.NONE:
+        assert (seen.wrong, seen.first, float(seen.expected)) == (1, 7, expected[7])
+
+
 @pytest.mark.parametrize("direction", ["fwd", "bwd_weight"])
 def test_long_sums_in_slices_agree(checks, tmp_path, direction):
     long = ConvProblem(
@@ -197,7 +244,7 @@ def test_long_sums_in_slices_agree(checks, tmp_path, direction):
     )  # fmt: skip
     layout = find_layout("nwgc")
     worker, _ = same_on_both(checks, DIRECTIONS[direction], long, layout, DataType.BF16, tmp_path)
-    assert worker.session._reference._work.slices > 1
+    assert worker.session._references.current.work.slices > 1
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -296,7 +343,7 @@ class Kernel:
         return AbiStatus.OK, "", 1.0
 
 
-def measured(checks, tmp_path, harm=None):
+def measured(checks, tmp_path, harm=None, exact=None):
     kernel = Kernel(harm=harm)
     kernel.worker = worker = CheckedWorker(checks, kernel)
     options = replace(ON_DEVICE, min_samples=1, max_time_s=0.0)
@@ -312,6 +359,14 @@ def measured(checks, tmp_path, harm=None):
         split_sum=None,
         timing=timing_settings(options),
         own_limit_s=10.0,
+        exact=exact
+        and prepare_problem(
+            ProblemTensors.of(Forward(), SCALE, layout, DataType.FP16),
+            options,
+            tmp_path,
+            can_check=True,
+            exact=exact,
+        ),
     )
     return KernelMeasurement(worker.remote, prepared, request).measure()
 
@@ -321,7 +376,22 @@ def test_a_right_kernel_is_verified_on_the_device(checks, tmp_path):
     assert outcome.status is Status.OK and outcome.measurement is not None
     seen = outcome.verification
     assert seen.passed and seen.elements == 2 * 3 * 6 * 5 and seen.reference == DEVICE_REFERENCE
-    assert 0 < seen.max_error < seen.atol
+    assert 0 < seen.max_error < 0.001
+
+
+@pytest.mark.parametrize("kind", ExactKind)
+def test_a_device_compares_exact_sums_as_well(checks, tmp_path, kind):
+    assert measured(checks, tmp_path, exact=kind).status is Status.OK
+
+    def next_number(worker, result):
+        result.view(np.uint16)[100] += 1
+
+    outcome = measured(checks, tmp_path, next_number, exact=kind)
+    assert outcome.status is Status.WRONG_RESULT
+    assert outcome.reason.startswith("1 of 180 elements differ")
+    assert outcome.reason.endswith("rtol 0, atol 0 (with exact operands)")
+    for harm in (change_operand, change_reference):
+        assert measured(checks, tmp_path, harm, exact=kind).tainted
 
 
 def spoil_one(worker, result):

@@ -61,8 +61,36 @@ def test_any_element_that_is_not_finite_is_wrong(numbers, data):
     assert np.isfinite(comparison.verification.max_error)
 
 
-def test_infinity_does_not_match_an_infinite_reference():
-    assert not compared([np.inf], [np.inf], LOOSE).verification.passed
+@pytest.mark.parametrize(
+    ("dtype", "reference", "right"),
+    [
+        (DataType.FP16, 65_519.9, 0),
+        (DataType.FP16, 65_520.0, 1),
+        (DataType.FP16, 1e9, 1),
+        (DataType.BF16, 3.39e38, 0),
+        (DataType.BF16, 3.4e38, 1),
+        (DataType.FP32, 3.41e38, 1),
+        (DataType.INT32, 1e300, 0),
+    ],
+)
+def test_infinity_is_right_where_the_reference_overflows_too(dtype, reference, right):
+    infinity = np.array([np.inf, -np.inf], dtype=np.float32)
+    raw = np.zeros(2, dtype=np.int32) if dtype is DataType.INT32 else encode(infinity, dtype)
+    for sign in (1, -1):
+        comparison = compare([raw], np.full(2, sign * reference), dtype, EXACT)
+        assert comparison.verification.wrong_elements == 2 - right
+        assert np.isfinite(comparison.verification.max_error)
+        if right:
+            # the other one has the wrong sign
+            assert comparison.first.position == (1 if sign == 1 else 0)
+
+
+def test_what_overflows_only_with_its_tolerance_may_be_infinite_or_not():
+    tolerance = Tolerance(rtol=1e-3, atol=0.0)
+    for value in (np.inf, 65_504.0):
+        assert compared([value], [65_490.0], tolerance, DataType.FP16).verification.passed
+    assert not compared([65_504.0], [70_000.0], tolerance, DataType.FP16).verification.passed
+    assert not compared([np.nan], [70_000.0], tolerance, DataType.FP16).verification.passed
 
 
 @pytest.mark.parametrize("dtype", DataType)

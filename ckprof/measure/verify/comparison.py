@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.measure.verify.storage import decode
+from ckprof.measure.verify.storage import Rounding, decode, overflow_of, rounded
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
 
@@ -81,14 +81,16 @@ def compare(
     reference: NDArray[np.float64] | StoredFile,
     dtype: DataType,
     tolerance: Tolerance,
+    rounding: Rounding = Rounding.NONE,
 ) -> Comparison:
     """Compare a result with the reference.
 
-    An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``, one in a gap when it is
-    still poisoned.
+    An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``, when it is infinite where
+    the type holds no number that is near enough, and one in a gap when it is still poisoned.
 
     :param chunks: stored values of the result in memory order, in pieces of any length.
     :param reference: all elements in the same order, any shape, or the file that holds them; NaN in gaps.
+    :param rounding: how the reference is rounded to the type before.
     :raises ValueError: the lengths differ.
     """
     expected_all = reference.reshape(-1)
@@ -97,7 +99,7 @@ def compare(
         expected = np.asarray(expected_all[tally.position : tally.position + raw.size])
         if expected.size != raw.size:
             raise ValueError(f"the result has more elements than the reference, which has {reference.size}")
-        tally.add(raw, expected)
+        tally.add(raw, rounded(expected, dtype, rounding))
     if tally.position != reference.size:
         raise ValueError(f"the result has {tally.position} elements, the reference {reference.size}")
     return tally.comparison()
@@ -121,16 +123,21 @@ class _Tally:
         # Infinity minus infinity is NaN and compares false; what is finite is not close to infinity.
         with np.errstate(invalid="ignore"):
             errors = np.abs(values - expected)
-            bad = ~(errors <= self._tolerance.atol + self._tolerance.rtol * np.abs(expected))
+            bounds = self._tolerance.atol + self._tolerance.rtol * np.abs(expected)
+            bad = ~(errors <= bounds)
         largest = float(errors.max(initial=0.0))
         count = int(np.count_nonzero(bad))
         if count or not math.isfinite(largest):
             finite, poisoned, gap = np.isfinite(values), _is_poison(raw), np.isnan(expected)
-            bad = np.where(gap, ~poisoned, bad | ~finite)
+            overflowed = np.isinf(values) & (np.signbit(values) == np.signbit(expected))
+            # Of an infinite reference, the bound may be none.
+            overflow, sizes = overflow_of(self._dtype), np.abs(expected)
+            overflowed &= (sizes >= overflow) | (sizes + bounds >= overflow)
+            bad = np.where(gap, ~poisoned, (bad | ~finite) & ~overflowed)
             count = int(np.count_nonzero(bad))
-            largest = float(np.max(errors, where=finite & ~gap, initial=0.0))
+            largest = float(np.max(errors, where=np.isfinite(errors), initial=0.0))
             self._unwritten += int(np.count_nonzero(bad & poisoned))
-            self._non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap))
+            self._non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap & ~overflowed))
             self._in_gaps += int(np.count_nonzero(bad & gap))
             self._gaps += int(np.count_nonzero(gap))
             if count and self._first is None:

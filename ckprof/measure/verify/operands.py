@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.measure.verify.counter_random import random_words, stream_key
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     import numpy as np
@@ -48,6 +49,29 @@ _EXACT_TERMS: Final = 64
 _FRACTIONS: Final = 2**24
 #: elements drawn at a time: what is computed of them stays in the caches
 _CHUNK: Final = 2**16
+#: random bits that say whether an integer is left as it is
+_KEPT: Final = 2**32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integers:
+    """Integers as an operand holds them, and what is made of them."""
+
+    #: the least one, and how many there are
+    lowest: int = -5
+    count: int = 10
+    #: share of elements that are not made 0
+    share: float = 1.0
+    #: each is multiplied by a power of two whose exponent is that of the scale ...
+    exponent: int = 0
+    #: ... plus, or minus, the element's index along an axis modulo a period; no axis: the index is 0
+    axis: str = ""
+    direction: int = 1
+    period: int = 1
+    #: no magnitude exceeds that
+    largest: float = math.inf
+    #: the last place of numbers in fp32 is taken off their magnitudes
+    less: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +82,8 @@ class OperandValues:
     seed: int
     #: products accumulated into one element of the result
     reduction_length: int
+    #: name of an operand -> its integers, where they are none of :attr:`InitKind.INTEGER`
+    integers: Mapping[str, Integers] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +99,13 @@ class Drawing:
     low: int
     #: ... and from this on -1
     high: int
+    #: of :attr:`InitKind.INTEGER`
+    integers: Integers
+    #: the lower half of a word from which on an integer is made 0
+    kept: int
+    #: elements from index to index along the axis of the integers, as they are numbered, and its length
+    step: int
+    length: int
 
     @classmethod
     def of(cls, spec: TensorSpec, dtype: DataType, wanted: OperandValues) -> Drawing:
@@ -83,12 +116,19 @@ class Drawing:
         # Both operands are not 0 at that share of all places.
         share = math.sqrt(min(1.0, _EXACT_TERMS / wanted.reduction_length))
         low = math.ceil(share / 2 * _FRACTIONS)
+        integers = (wanted.integers or {}).get(spec.name, Integers())
+        lengths = dict(zip(spec.axes, spec.shape, strict=True))
+        inner = spec.drawing_order[spec.drawing_order.find(integers.axis) + 1 :] if integers.axis else ""
         return cls(
             kind=kind,
             key=stream_key(wanted.seed, spec.position),
             lowest=spec.lowest_decimal,
             low=low,
             high=_FRACTIONS - low,
+            integers=integers,
+            kept=math.ceil(integers.share * _KEPT),
+            step=math.prod(lengths[axis] for axis in inner),
+            length=lengths.get(integers.axis, 1),
         )
 
     def values(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
@@ -97,13 +137,9 @@ class Drawing:
 
         if self.kind is InitKind.ZEROS:
             return np.zeros(numbers.shape, dtype=np.float32)
-        words = random_words(self.key, numbers)
         if self.kind is InitKind.INTEGER:
-            upper = (words >> np.uint64(32)) * np.uint64(10)
-            integers: NDArray[np.float32] = (upper >> np.uint64(32)).astype(np.float32)
-            integers -= 5
-            return integers
-        fractions = words >> np.uint64(40)
+            return self._integers(numbers)
+        fractions = random_words(self.key, numbers) >> np.uint64(40)
         if self.kind is InitKind.EXACT:
             signs: NDArray[np.float32] = (fractions < self.low).astype(np.float32)
             signs -= fractions >= self.high
@@ -112,6 +148,29 @@ class Drawing:
         decimals *= np.float32(1 / _FRACTIONS)
         decimals += np.float32(self.lowest)
         return decimals
+
+    def _integers(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
+        import numpy as np
+
+        integers = self.integers
+        scale = None
+        if integers.period > 1:
+            indices = numbers // np.uint64(self.step) % np.uint64(self.length) % np.uint64(integers.period)
+            scale = integers.exponent + integers.direction * indices.astype(np.int32)
+        words = random_words(self.key, numbers)
+        upper = (words >> np.uint64(32)) * np.uint64(integers.count)
+        values: NDArray[np.float32] = (upper >> np.uint64(32)).astype(np.float32)
+        values += np.float32(integers.lowest)
+        if self.kept < _KEPT:
+            values[(words & np.uint64(_KEPT - 1)) >= np.uint64(self.kept)] = 0
+        if scale is not None:
+            values = np.ldexp(values, scale)
+        if math.isfinite(integers.largest):
+            np.clip(values, -integers.largest, integers.largest, out=values)
+        if integers.less:
+            bits = values.view(np.uint32)
+            bits -= values != 0
+        return values
 
 
 def make_operand(

@@ -6,6 +6,7 @@ numpy has no bf16; such a tensor is an array of raw 16-bit words, and types of
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -98,6 +99,42 @@ def _single_precision_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.uint
     bits = (bits - away_from_zero) | inexact
     return bits
 
+
+class Rounding(Enum):
+    """How a reference is rounded to the type of the result before both are compared."""
+
+    NONE = "none"
+    #: ties to even
+    NEAREST = "nearest"
+    #: what CK Tile's conversion to bf16 does, unless it was built otherwise
+    CUT_OFF = "cut_off"
+
+
+def rounded(values: NDArray[np.float64], dtype: DataType, rounding: Rounding) -> NDArray[np.float64]:
+    """Return what numbers become in a type; NaNs stay.
+
+    Types of 8 bits and integers are not rounded to: no result that sums are rounded to has them.
+    """
+    if rounding is Rounding.NONE or dtype.properties.size_bytes == 1 or dtype.properties.is_integer:
+        return values
+    if rounding is Rounding.NEAREST:
+        return decode(encode(values, dtype), dtype)
+    with np.errstate(over="ignore"):
+        singles: NDArray[np.float32] = values.astype(np.float32)
+    words: NDArray[np.uint32] = singles.view(np.uint32) & np.uint32(0xFFFF0000)
+    return words.view(np.float32).astype(np.float64)
+
+
+def overflow_of(dtype: DataType) -> float:
+    """Return the least magnitude that is rounded to infinity; infinity where there is none."""
+    return _OVERFLOWS.get(dtype, np.inf)
+
+
+_OVERFLOWS: Final = {
+    DataType.FP16: (1 - 2.0**-12) * 2.0**16,
+    DataType.BF16: (1 - 2.0**-9) * 2.0**128,
+    DataType.FP32: (1 - 2.0**-25) * 2.0**128,
+}
 
 FLOAT8_TYPES: Final = frozenset({DataType.FP8, DataType.BF8})
 

@@ -54,6 +54,10 @@ _DEPTH: Final = 16
 _MOST_PARTIAL: Final = 2**27
 
 
+#: infinity is none of the numbers that messages hold
+_LARGEST_FP32: Final = (2 - 2.0**-23) * 2.0**127
+
+
 class NotExpressibleError(ValueError):
     """Devices cannot be told of this sum; the message says why."""
 
@@ -62,6 +66,38 @@ def element_number(dtype: DataType, *, ocp: bool) -> int:
     """Return the value of ``ckprof_element`` that stands for a type."""
     number = _FLOAT8_ELEMENTS.get((dtype, ocp))
     return _ELEMENTS[dtype] if number is None else number
+
+
+class IntegerFill(msgspec.Struct, frozen=True, kw_only=True):
+    """``ckprof_integers``."""
+
+    lowest: int
+    count: int
+    kept: int
+    exponent: int
+    direction: int
+    step: int
+    length: int
+    period: int
+    largest: float
+    less: int
+
+    @classmethod
+    def of(cls, drawing: Drawing) -> IntegerFill:
+        """Return the integers of an operand."""
+        integers = drawing.integers
+        return cls(
+            lowest=integers.lowest,
+            count=integers.count,
+            kept=drawing.kept,
+            exponent=integers.exponent,
+            direction=integers.direction,
+            step=drawing.step,
+            length=drawing.length,
+            period=integers.period,
+            largest=min(integers.largest, _LARGEST_FP32),
+            less=int(integers.less),
+        )
 
 
 class OperandFill(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +109,7 @@ class OperandFill(msgspec.Struct, frozen=True, kw_only=True):
     lowest: float
     low: int
     high: int
+    integers: IntegerFill
     lengths: tuple[int, ...]
     numbers: tuple[int, ...]
     line: int
@@ -100,6 +137,7 @@ class OperandFill(msgspec.Struct, frozen=True, kw_only=True):
             lowest=drawing.lowest,
             low=drawing.low,
             high=drawing.high,
+            integers=IntegerFill.of(drawing),
             lengths=spec.shape,
             numbers=tuple(numbers[axis] for axis in spec.axes),
             line=spec.stored_shape[-1],

@@ -19,6 +19,9 @@ from ctypes import (
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, runtime_checkable
 
+import msgspec
+
+from ckprof.measure.verify.storage import Rounding
 from ckprof.measure.worker.check_work import MAX_AXES, MAX_CHECKED, MAX_LOOPS
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus, Findings
@@ -30,8 +33,27 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.check_work import CheckedIndex, ContractionWork, Loop, OperandFill
 
 #: ``CKPROF_CHECKS_VERSION``
-CHECKS_VERSION: Final = 1
+CHECKS_VERSION: Final = 2
 _TEXT_BYTES: Final = 4096
+#: ``ckprof_rounding``
+_ROUNDINGS: Final = {Rounding.NONE: 0, Rounding.NEAREST: 1, Rounding.CUT_OFF: 2}
+
+
+class CIntegers(ctypes.Structure):
+    """``ckprof_integers``."""
+
+    _fields_: ClassVar = [
+        ("lowest", c_int32),
+        ("count", c_int32),
+        ("kept", c_uint64),
+        ("exponent", c_int32),
+        ("direction", c_int32),
+        ("step", c_int64),
+        ("length", c_int64),
+        ("period", c_int64),
+        ("largest", c_float),
+        ("less", c_int32),
+    ]
 
 
 class COperand(ctypes.Structure):
@@ -44,6 +66,7 @@ class COperand(ctypes.Structure):
         ("lowest", c_float),
         ("low", c_uint32),
         ("high", c_uint32),
+        ("integers", CIntegers),
         ("axes", c_int32),
         ("lengths", c_int64 * MAX_AXES),
         ("numbers", c_int64 * MAX_AXES),
@@ -91,6 +114,7 @@ class CComparison(ctypes.Structure):
 
     _fields_: ClassVar = [
         ("element", c_int32),
+        ("rounding", c_int32),
         ("poison", c_int32),
         ("stored", c_int64),
         ("rtol", c_double),
@@ -132,6 +156,7 @@ class CChecks(ctypes.Structure):
 
 #: C name -> mirror, for the test that compares sizes and offsets with the header
 MIRRORS = {
+    "ckprof_integers": CIntegers,
     "ckprof_operand": COperand,
     "ckprof_loop": CLoop,
     "ckprof_checked_index": CCheckedIndex,
@@ -152,6 +177,7 @@ class Limits:
 
     rtol: float
     atol: float
+    rounding: Rounding = Rounding.NONE
 
 
 class DeviceChecks:
@@ -203,6 +229,7 @@ class DeviceChecks:
             lowest=fill.lowest,
             low=fill.low,
             high=fill.high,
+            integers=CIntegers(**msgspec.structs.asdict(fill.integers)),
             axes=axes,
             lengths=(c_int64 * MAX_AXES)(*fill.lengths),
             numbers=(c_int64 * MAX_AXES)(*fill.numbers),
@@ -242,7 +269,12 @@ class DeviceChecks:
         :param stored: elements, gaps included.
         """
         comparison = CComparison(
-            element=element, poison=POISON_BYTE, stored=stored, rtol=limits.rtol, atol=limits.atol
+            element=element,
+            rounding=_ROUNDINGS[limits.rounding],
+            poison=POISON_BYTE,
+            stored=stored,
+            rtol=limits.rtol,
+            atol=limits.atol,
         )
         seen = CFindings()
         status = self._table.compare(ctypes.byref(comparison), result, reference, ctypes.byref(seen))

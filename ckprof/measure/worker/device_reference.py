@@ -69,6 +69,11 @@ class DeviceReference:
             self._reference.release()
             raise
 
+    @property
+    def work(self) -> ContractionWork:
+        """The sum of products."""
+        return self._work
+
     def _compute(self, target: TargetMemory) -> None:
         # every byte of the poison set is a NaN: what nothing is stored into is a gap
         self._reference.poison()
@@ -115,10 +120,77 @@ class DeviceReference:
                 self._tensors[self._result].address,
                 self._reference.address,
                 self._work.stored,
-                Limits(rtol=request.rtol, atol=request.atol),
+                Limits(rtol=request.rtol, atol=request.atol, rounding=request.rounding),
             ),
         )
 
     def _digests(self) -> tuple[int, ...]:
         every = [*(self._tensors[name] for name in self._operands), self._reference]
         return tuple(self._checks.digest(tensor.address, tensor.size_bytes) for tensor in every)
+
+
+class DeviceReferences:
+    """The references of a problem, each for other values of its operands.
+
+    They are kept as long as there is room; what is missing is computed again.
+
+    :param checks: what the device does.
+    :param target: whose memory to use.
+    :param problem: the problem, with the sum of products.
+    :param tensors: of the problem.
+    """
+
+    def __init__(
+        self,
+        checks: DeviceChecks,
+        target: TargetMemory,
+        problem: messages.LoadProblem,
+        tensors: DeviceTensors,
+    ) -> None:
+        self._checks = checks
+        self._target = target
+        self._problem = problem
+        self._tensors = tensors
+        self._kept: dict[tuple[messages.TensorFile, ...], DeviceReference] = {}
+        #: that of the values which the operands have
+        self.current: DeviceReference | None = None
+
+    def use(self, operands: tuple[messages.TensorFile, ...]) -> messages.ReferenceFacts:
+        """Fill the operands, and compare results with their reference from now on.
+
+        :raises MemoryError: the target has not enough memory for one reference.
+        :raises ProblemTooLargeError: the device does not take it.
+        """
+        self.current = None
+        squares = fill_operands(self._checks, self._tensors, operands)
+        reference = self._kept.get(operands)
+        if reference is None:
+            try:
+                reference = self._computed()
+            except MemoryError:
+                if not self._kept:
+                    raise
+                self.release_others()
+                reference = self._computed()
+            self._kept[operands] = reference
+        self.current = reference
+        return reference.facts(squares)
+
+    def _computed(self) -> DeviceReference:
+        problem = self._problem
+        if problem.contraction is None:
+            raise ValueError("nobody says what the device computes")
+        names = [file.name for file in (*problem.operands, problem.result)]
+        return DeviceReference(self._checks, self._target, problem.contraction, self._tensors, names)
+
+    def release_others(self) -> None:
+        """Give the memory of all but the current one back."""
+        others = {key: one for key, one in self._kept.items() if one is not self.current}
+        for key, reference in others.items():
+            reference.release()
+            del self._kept[key]
+
+    def release(self) -> None:
+        """Give all memory back."""
+        self.current = None
+        self.release_others()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.measure.verify.storage import Rounding
 from ckprof.measure.worker.check_work import ContractionWork, OperandFill
 from ckprof.model.computation import Computation
 from ckprof.model.device import DeviceIdentity
@@ -162,6 +163,13 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     contraction: ContractionWork | None = None
 
 
+class SetOperands(Message, frozen=True, tag="set_operands"):
+    """Give the operands of the loaded problem other values, and compare with their reference from now on."""
+
+    #: of the same sizes
+    operands: tuple[TensorFile, ...]
+
+
 class QuerySupport(Message, frozen=True, tag="query_support"):
     """Ask one kernel whether it supports problems."""
 
@@ -201,9 +209,10 @@ class CopyOut(Message, frozen=True, tag="copy_out"):
 class Check(Message, frozen=True, tag="check"):
     """Compare the result of the loaded problem with the device's reference, and look at all guards."""
 
-    #: an element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``
+    #: an element passes as in :func:`ckprof.measure.verify.comparison.compare`
     rtol: float
     atol: float
+    rounding: Rounding = Rounding.NONE
 
 
 class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
@@ -278,7 +287,7 @@ class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
-    """The problem is in target memory."""
+    """The problem is in target memory, or other operands of it are."""
 
     #: ``None`` where the device has made no reference
     reference: ReferenceFacts | None = None
@@ -397,6 +406,7 @@ Request = (
     | OpenBaseline
     | Describe
     | LoadProblem
+    | SetOperands
     | QuerySupport
     | RunOnce
     | Sample

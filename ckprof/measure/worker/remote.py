@@ -98,6 +98,16 @@ class RemoteLibrary:
             return reply
         return _expect(messages.ProblemLoaded, reply)
 
+    def set_operands(
+        self, operands: tuple[messages.TensorFile, ...], limit_s: float
+    ) -> messages.ProblemLoaded:
+        """Give the operands of the loaded problem other values.
+
+        :raises RequestFailed: the device has no memory for a reference.
+        """
+        reply = self._line.ask(messages.SetOperands(operands=operands), limit_s)
+        return _expect(messages.ProblemLoaded, reply)
+
     def check(self, request: messages.Check, limit_s: float) -> messages.Checked:
         """Have the device compare the result with its reference."""
         return _expect(messages.Checked, self._line.ask(request, limit_s))
@@ -119,10 +129,9 @@ class RemoteLibrary:
             raise UnexpectedReply(f"the worker sent {len(answers)} answers to {len(queries)} queries")
         return answers
 
-    def run(self, key: str, split_k: int, workspace_bytes: int, limit_s: float) -> messages.Ran:
+    def run(self, request: messages.RunOnce, limit_s: float) -> messages.Ran:
         """Poison the result and run a kernel once."""
-        request = messages.RunOnce(key=key, split_k=split_k, workspace_bytes=workspace_bytes)
-        return _expect(messages.Ran, self._line.ask(request, limit_s), key)
+        return _expect(messages.Ran, self._line.ask(request, limit_s), request.key)
 
     def sample(self, request: messages.Sample, limit_s: float) -> messages.Sampled | messages.Ran:
         """Poison the result and time a kernel; a run that failed is returned instead."""

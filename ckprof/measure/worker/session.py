@@ -16,7 +16,7 @@ from ckprof.measure.verify.stored_file import StoredFile
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.abi import CProblem, Library, LibraryError
 from ckprof.measure.worker.device_checks import CheckProvider
-from ckprof.measure.worker.device_reference import DeviceReference, ProblemTooLargeError, fill_operands
+from ckprof.measure.worker.device_reference import DeviceReferences, ProblemTooLargeError
 from ckprof.measure.worker.kernel_provider import RoofProvider
 from ckprof.measure.worker.memory import DeviceTensors, memory_rule
 from ckprof.measure.worker.messages import AbiStatus
@@ -50,7 +50,7 @@ class KernelSession:
         self._shared = shared
         self._checks = library.checks if isinstance(library, CheckProvider) else None
         self._tensors: DeviceTensors | None = None
-        self._reference: DeviceReference | None = None
+        self._references: DeviceReferences | None = None
         self._problem: messages.ProblemValues | None = None
         self._result = ""
         #: bytes of flushing that were asked for last, and those for which there was memory
@@ -60,13 +60,15 @@ class KernelSession:
         """Serve a request. What a kernel does wrong is a reply; what the request does wrong is one, too."""
         try:
             return self._serve(request)
-        except (KeyError, ValueError, OSError) as exc:
+        except (KeyError, ValueError, OSError, MemoryError, ProblemTooLargeError) as exc:
             return messages.Failed(reason=f"{type(exc).__name__}: {exc}")
 
     def _serve(self, request: messages.Request) -> messages.Reply:
         match request:
             case messages.LoadProblem():
                 return self._load(request)
+            case messages.SetOperands():
+                return self._set_operands(request.operands)
             case messages.QuerySupport():
                 return self._query(request)
             case messages.RunOnce():
@@ -77,9 +79,10 @@ class KernelSession:
                 self._loaded()[request.tensor].read(request.start, self._shared[: request.size])
                 return messages.CopiedOut(size=request.size)
             case messages.Check():
-                if self._reference is None:
+                references = self._references
+                if references is None or references.current is None:
                     raise ValueError("the device has no reference")
-                return self._reference.check(request)
+                return references.current.check(request)
             case messages.ReadInstanceString():
                 return self._instance_text(request.key)
             case messages.Describe():
@@ -107,38 +110,36 @@ class KernelSession:
         sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
             tensors = self._tensors = self._tensors_of(sizes)
-            facts = self._made_on_device(request, tensors)
+            if request.contraction is not None:
+                self._references = self._references_of(request, tensors)
+            reply = self._set_operands(request.operands)
         except (MemoryError, ProblemTooLargeError) as exc:
             self._release()
             rule = memory_rule(self._library.target, wanted=sum(sizes.values()), usual="memory")
             return messages.ProblemRejected(reason=str(exc), rule=rule)
-        if facts is None:
-            for file in request.operands:
-                tensors[file.name].upload(StoredFile.open(Path(file.path)))
         self._problem, self._result = request.problem, request.result.name
-        return messages.ProblemLoaded(reference=facts, seconds=time.perf_counter() - start)
+        return msgspec.structs.replace(reply, seconds=time.perf_counter() - start)
 
     def _release(self) -> None:
         """Give the memory of the problem before back."""
-        for held in (self._reference, self._tensors):
+        for held in (self._references, self._tensors):
             if held is not None:
                 held.release()
-        self._reference = self._tensors = None
+        self._references = self._tensors = None
 
-    def _made_on_device(
-        self, request: messages.LoadProblem, tensors: DeviceTensors
-    ) -> messages.ReferenceFacts | None:
-        """Have the device fill the operands and compute the reference; ``None`` where files have them."""
-        if request.contraction is None:
-            return None
+    def _references_of(self, request: messages.LoadProblem, tensors: DeviceTensors) -> DeviceReferences:
         if self._checks is None:
             raise ValueError("the library's target does not verify on its device")
-        squares = fill_operands(self._checks, tensors, request.operands)
-        names = [file.name for file in (*request.operands, request.result)]
-        self._reference = DeviceReference(
-            self._checks, self._library.target, request.contraction, tensors, names
-        )
-        return self._reference.facts(squares)
+        return DeviceReferences(self._checks, self._library.target, request, tensors)
+
+    def _set_operands(self, operands: tuple[messages.TensorFile, ...]) -> messages.ProblemLoaded:
+        """Have the device fill the operands and compute the reference, or read them from files."""
+        if self._references is not None:
+            return messages.ProblemLoaded(reference=self._references.use(operands))
+        tensors = self._loaded()
+        for file in operands:
+            tensors[file.name].upload(StoredFile.open(Path(file.path)))
+        return messages.ProblemLoaded()
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:
         target = self._library.target
@@ -163,9 +164,8 @@ class KernelSession:
     def _with_room(self, support: messages.Support) -> messages.Support:
         """Reject a workspace that does not fit into memory: to allocate it could end this process."""
         target = self._library.target
-        available = target.available_bytes()
-        # The largest workspace so far is kept and used again.
-        if available is None or support.workspace_bytes - target.workspace_bytes <= available:
+        available = self._available_for(support.workspace_bytes)
+        if available is None:
             return support
         message = (
             f"the kernel needs a workspace of {support.workspace_bytes / 2**30:.1f} GiB, "
@@ -176,10 +176,25 @@ class KernelSession:
         unmet = UnmetRequirement(rule=rule, message=message)
         return msgspec.structs.replace(support, status=AbiStatus.REJECTED, unmet_requirements=(unmet,))
 
+    def _available_for(self, workspace_bytes: int) -> int | None:
+        """Return the bytes there are where a workspace does not fit, ``None`` where it does.
+
+        References that can be computed again make room.
+        """
+        target = self._library.target
+        # The largest workspace so far is kept and used again.
+        needed = workspace_bytes - target.workspace_bytes
+        available = target.available_bytes()
+        if available is not None and needed > available and self._references is not None:
+            self._references.release_others()
+            available = target.available_bytes()
+        return None if available is None or needed <= available else available
+
     def _run(self, request: messages.RunOnce) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
         tensors[self._result].poison()
         target = self._library.target
+        self._available_for(request.workspace_bytes)
         target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
         status, reason, time_ms = kernel.run(
             _c_problem(self._loaded_values(), request.split_k), tensors.buffers

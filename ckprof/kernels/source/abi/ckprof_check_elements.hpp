@@ -156,6 +156,65 @@ CKPROF_EVERYWHERE inline double decoded(int32_t element, uint32_t word)
     }
 }
 
+// Rounds to a type with so many bits of mantissa, whose smallest normal number and that which is
+// too large are powers of two with these exponents.
+CKPROF_EVERYWHERE inline double
+rounded_to(double value, int mantissa, int smallest, int too_large, bool nearest)
+{
+    if(value - value != 0) return value;
+    const uint64_t bits     = bits_as<uint64_t>(value);
+    const uint64_t sign     = bits & (uint64_t{1} << 63);
+    const double magnitude  = bits_as<double>(bits ^ sign);
+    const auto power_of_two = [](int exponent) {
+        return bits_as<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+    };
+    double found = 0;
+    if(magnitude < power_of_two(smallest))
+    {
+        // multiples of the smallest number
+        const double unit  = power_of_two(smallest - mantissa);
+        const double times = magnitude / unit;
+        auto whole         = static_cast<uint64_t>(times);
+        const double left  = times - static_cast<double>(whole);
+        if(nearest && (left > 0.5 || (left == 0.5 && (whole & 1)))) ++whole;
+        found = static_cast<double>(whole) * unit;
+    }
+    else
+    {
+        const int dropped = 52 - mantissa;
+        uint64_t word     = bits ^ sign;
+        if(nearest) word += (uint64_t{1} << (dropped - 1)) - 1 + ((word >> dropped) & 1);
+        found = bits_as<double>(word >> dropped << dropped);
+    }
+    if(found >= power_of_two(too_large)) found = bits_as<double>(uint64_t{0x7ff0000000000000u});
+    return bits_as<double>(bits_as<uint64_t>(found) | sign);
+}
+
+// The nearest element of a type, or the one that is left when bits are cut off; types of 8 bits and
+// integers are left as they are.
+CKPROF_EVERYWHERE inline double rounded(int32_t element, double value, bool nearest)
+{
+    switch(element)
+    {
+    case CKPROF_FP32: return rounded_to(value, 23, -126, 128, nearest);
+    case CKPROF_FP16: return rounded_to(value, 10, -14, 16, nearest);
+    case CKPROF_BF16: return rounded_to(value, 7, -126, 128, nearest);
+    default: return value;
+    }
+}
+
+// The least magnitude that is rounded to infinity; infinite where there is none.
+CKPROF_EVERYWHERE inline double overflow_of(int32_t element)
+{
+    switch(element)
+    {
+    case CKPROF_FP32: return (1 - 0x1p-25) * 0x1p128;
+    case CKPROF_FP16: return (1 - 0x1p-12) * 0x1p16;
+    case CKPROF_BF16: return (1 - 0x1p-9) * 0x1p128;
+    default: return bits_as<double>(uint64_t{0x7ff0000000000000u});
+    }
+}
+
 // The word of a value that an operand can be filled with: all are within the range of every type.
 CKPROF_EVERYWHERE inline uint32_t encoded(int32_t element, float value)
 {

@@ -167,13 +167,27 @@ struct operand_pass
         const auto fraction   = static_cast<uint32_t>(random >> 40);
         switch(operand.values)
         {
-        case CKPROF_INTEGERS:
-            return static_cast<float>(static_cast<int>((random >> 32) * 10 >> 32) - 5);
+        case CKPROF_INTEGERS: return integer(random, number);
         case CKPROF_DECIMALS: return static_cast<float>(fraction) * 0x1p-24f + operand.lowest;
         case CKPROF_SIGNS:
             return fraction < operand.low ? 1.f : fraction >= operand.high ? -1.f : 0.f;
         default: return 0.f;
         }
+    }
+
+    CKPROF_DEVICE float integer(uint64_t random, uint64_t number) const
+    {
+        const ckprof_integers& how = operand.integers;
+        const auto count           = static_cast<uint64_t>(how.count);
+        const auto drawn = static_cast<int32_t>((random >> 32) * count >> 32) + how.lowest;
+        if(drawn == 0 || (random & 0xffffffffu) >= how.kept) return 0.f;
+        const auto index  = static_cast<int64_t>(number) / how.step % how.length % how.period;
+        const int power   = how.exponent + how.direction * static_cast<int32_t>(index);
+        const float scale = bits_as<float>(static_cast<uint32_t>(power + 127) << 23);
+        float value       = static_cast<float>(drawn) * scale;
+        if(value > how.largest) value = how.largest;
+        if(value < -how.largest) value = -how.largest;
+        return how.less ? bits_as<float>(bits_as<uint32_t>(value) - 1) : value;
     }
 };
 
@@ -237,7 +251,7 @@ struct compare_pass
         const uint32_t all_ones = 0xffffffffu >> (32 - 8 * bytes_of(element));
         const uint32_t poison   = static_cast<uint32_t>(comparison.poison) * 0x01010101u & all_ones;
         const uint32_t word     = word_of(element, result, at);
-        const double expected   = reference[at];
+        const double expected   = this->expected(at);
         const bool gap          = expected != expected;
         const bool poisoned     = word == poison;
         const double value      = decoded(element, word);
@@ -245,16 +259,28 @@ struct compare_pass
         const double difference = value - expected;
         const double error      = difference < 0 ? -difference : difference;
         const double size       = expected < 0 ? -expected : expected;
-        const bool close        = error <= comparison.atol + comparison.rtol * size;
-        const bool wrong        = gap ? !poisoned : !finite || !close;
+        const double bound      = comparison.atol + comparison.rtol * size;
+        const double overflow   = overflow_of(element);
+        // of an infinite reference, the bound may be none
+        const bool too_large  = size >= overflow || size + bound >= overflow;
+        const bool infinite   = !finite && value == value;
+        const bool overflowed = infinite && too_large && (value < 0) == (expected < 0);
+        const bool close      = finite && error <= bound;
+        const bool wrong      = gap ? !poisoned : !overflowed && !close;
         found.gaps += gap;
-        found.non_finite += !finite && !poisoned && !gap;
-        if(finite && !gap && error > found.max_error) found.max_error = error;
+        found.non_finite += !finite && !poisoned && !gap && !overflowed;
+        if(finite && error - error == 0 && error > found.max_error) found.max_error = error;
         if(!wrong) return;
         found.wrong += 1;
         found.unwritten += poisoned;
         found.in_gaps += gap;
         if(static_cast<uint64_t>(at) < found.first) found.first = static_cast<uint64_t>(at);
+    }
+
+    CKPROF_DEVICE double expected(int64_t at) const
+    {
+        if(comparison.rounding == CKPROF_NOT_ROUNDED) return reference[at];
+        return rounded(comparison.element, reference[at], comparison.rounding == CKPROF_TO_NEAREST);
     }
 };
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes. */
-#define CKPROF_CHECKS_VERSION 1
+#define CKPROF_CHECKS_VERSION 2
 
 /* Most axes of a tensor, loops of a sum, and indices of one operand that are checked. */
 #define CKPROF_MAX_AXES 8
@@ -42,10 +42,27 @@ typedef enum ckprof_element
 typedef enum ckprof_values
 {
     CKPROF_ZEROS    = 0,
-    CKPROF_INTEGERS = 1, /* from -5 to 4 */
+    CKPROF_INTEGERS = 1, /* see ckprof_integers */
     CKPROF_DECIMALS = 2, /* 24 random bits behind the point, plus lowest */
     CKPROF_SIGNS    = 3  /* 1 where these bits are below low, -1 from high on, else 0 */
 } ckprof_values;
+
+/* How integers are drawn, and what is made of them. */
+typedef struct ckprof_integers
+{
+    int32_t lowest; /* the least one, and how many there are */
+    int32_t count;
+    uint64_t kept; /* 0 where the lower half of the random bits is no less */
+    /* The power of two that they are multiplied by: exponent, plus direction times the element's
+     * index modulo period. The index is the element's number divided by step, modulo length. */
+    int32_t exponent;
+    int32_t direction;
+    int64_t step;
+    int64_t length;
+    int64_t period;
+    float largest; /* no magnitude exceeds it */
+    int32_t less;  /* other than 0: the last place is taken off magnitudes, in fp32 */
+} ckprof_integers;
 
 typedef struct ckprof_operand
 {
@@ -55,6 +72,7 @@ typedef struct ckprof_operand
     float lowest;
     uint32_t low;
     uint32_t high;
+    ckprof_integers integers;
     int32_t axes;
     /* Axes in the order of the memory, slowest first; the number of an element is the sum of its
      * indices times these strides. */
@@ -103,11 +121,21 @@ typedef struct ckprof_contraction
     int64_t stored; /* elements of the result, gaps included */
 } ckprof_contraction;
 
-/* An element passes when it is finite and |out - ref| <= atol + rtol * |ref|. Where the reference
- * is a NaN the result has a gap, which must still be poisoned: each of its bytes has this value. */
+/* What the reference is rounded to the type of the result with before it is compared. */
+typedef enum ckprof_rounding
+{
+    CKPROF_NOT_ROUNDED = 0,
+    CKPROF_TO_NEAREST  = 1, /* ties to even */
+    CKPROF_CUT_OFF     = 2
+} ckprof_rounding;
+
+/* An element passes when it is finite and |out - ref| <= atol + rtol * |ref|, or infinite where the
+ * type of the result holds no number that is near enough. Where the reference is a NaN the result
+ * has a gap, which must still be poisoned: each of its bytes has this value. */
 typedef struct ckprof_comparison
 {
-    int32_t element; /* ckprof_element of the result */
+    int32_t element;  /* ckprof_element of the result */
+    int32_t rounding; /* ckprof_rounding */
     int32_t poison;
     int64_t stored;
     double rtol;

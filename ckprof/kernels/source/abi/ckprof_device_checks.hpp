@@ -205,8 +205,15 @@ struct functions
         const auto* stored = static_cast<const char*>(result) + found.first * bytes;
         uint32_t word      = 0;
         if(device::copy_to_host(&word, stored, bytes) != CKPROF_OK) return CKPROF_FAILED;
-        seen->got = decoded(comparison->element, word);
-        return device::copy_to_host(&seen->expected, reference + found.first, sizeof(double));
+        seen->got       = decoded(comparison->element, word);
+        double expected = 0;
+        if(device::copy_to_host(&expected, reference + found.first, sizeof(double)) != CKPROF_OK)
+            return CKPROF_FAILED;
+        seen->expected =
+            comparison->rounding == CKPROF_NOT_ROUNDED
+                ? expected
+                : rounded(comparison->element, expected, comparison->rounding == CKPROF_TO_NEAREST);
+        return CKPROF_OK;
     }
 };
 

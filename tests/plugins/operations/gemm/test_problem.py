@@ -49,21 +49,18 @@ def test_flop_and_bytes_of_the_example() -> None:
     assert problem.traffic_bytes(DataType.INT8) == operands + 4 * results
 
 
-def test_tolerance_of_the_example() -> None:
-    tolerance = derive_tolerance(types_of(DataType.FP16), Sums(reduction_length=2048, magnitude=50.0))
-    assert tolerance.rtol == 2.0**-11 > 2.0**-24 * 2048 == 2.0**-13
-    assert tolerance.atol == 50 * 2.0**-11
-
-
 @pytest.mark.parametrize("dtype", GEMM_TYPES)
 def test_tolerances_of_types(dtype: DataType) -> None:
-    tolerance = derive_tolerance(types_of(dtype), Sums(reduction_length=64, magnitude=2.0))
-    mantissas = {DataType.FP32: 23, DataType.FP16: 10, DataType.BF16: 7, DataType.FP8: 3, DataType.BF8: 2}
+    sums = Sums(reduction_length=2048, magnitude=50.0, deviation=7.5)
+    tolerance = derive_tolerance(types_of(dtype), sums)
+    # one rounding to the type of the result, which is cut off in bf16, and what sums err by, also in 14 bits
+    rounding = {DataType.FP32: 2.0**-24, DataType.BF16: 2.0**-7}.get(dtype, 2.0**-11)
+    of_sums = 0.02 if dtype in (DataType.FP8, DataType.BF8) else 1e-4
     if dtype is DataType.INT8:
         assert (tolerance.rtol, tolerance.atol) == (0.0, 0.0)
         return
-    expected = max(2.0**-24 * 64, 0.5 * 2.0 ** -mantissas[dtype])
-    assert (tolerance.rtol, tolerance.atol) == (expected, 2 * expected)
+    assert rounding < tolerance.rtol < rounding + of_sums
+    assert 0 < tolerance.atol < of_sums * 7.5 + 2.0**-10
 
 
 def test_descriptions() -> None:
