@@ -294,15 +294,19 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _recover(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.maintenance import recover
+    from ckprof.store.salvage import recover
 
     if arguments.output is None:
         raise UsageError("results recover: add --output FILE, a new store")
     result = recover(_single(arguments), arguments.output)
-    session.console.result(f"{arguments.output}: {result.saved} outcomes saved, {result.lost} lost")
-    for reason in result.reasons:
+    least = "at least " if result.uncertain else ""
+    samples = f", the raw samples of {least}{result.samples_lost}" if result.samples_lost else ""
+    session.console.result(
+        f"{arguments.output}: {result.saved} outcomes saved, {least}{result.lost} lost{samples}"
+    )
+    for reason in (*([result.uncertain] if result.uncertain else []), *result.reasons):
         session.console.info(reason)
-    return ExitCode.FAILED if result.lost else ExitCode.OK
+    return ExitCode.OK if result.complete else ExitCode.FAILED
 
 
 def _prune(arguments: argparse.Namespace, session: Session) -> ExitCode:

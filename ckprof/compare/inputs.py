@@ -101,4 +101,5 @@ def _stored(path: Path) -> Iterator[Attempt]:
     from ckprof.store.store import Store
 
     with Store(path) as store:
+        store.check_complete()
         yield from store.attempts(samples=False)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.store.rows import COLUMNS
-from ckprof.store.schema import PART_TABLES
+from ckprof.store.row_types import AttemptRow, last_rows, seal_all
+from ckprof.store.schema import PART_TABLES, Stored
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,14 +27,21 @@ class Absorbed:
     #: numbers that their rows have in the store: from the first one to before the end, maybe with gaps
     first: int
     end: int
-    #: attempts that were new
-    added: int
+    #: attempts that were new, and how many of them with raw samples
+    stored: Stored
     #: attempts that the store had
     known: int
+
+    @property
+    def added(self) -> int:
+        """Attempts that were new."""
+        return self.stored.attempts
 
 
 #: pages that a copy may keep in memory, in KiB
 _CACHE_KIB: Final = 128 * 1024
+#: columns of an attempt but for the numbers of itself, measurement and session
+COLUMNS: Final = AttemptRow.__struct_fields__[3:]
 #: columns that refer to texts
 _TEXTS: Final = frozenset(name for name in COLUMNS if name.endswith("_id"))
 #: table -> what a row of it is known by, but for the numbers of other rows; those that others refer to first
@@ -68,7 +75,8 @@ def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
 
     :returns: and the measurements whose figures are not those of their attempts any more.
     """
-    before = _last(connection, "measurements")
+    last = last_rows(connection)
+    before = last["measurements"]
     for table, name in _KNOWN_BY.items():
         columns = _columns(connection, table)
         _copy(connection, table, f"SELECT {columns} FROM part.{table} p ORDER BY p.id")  # noqa: S608
@@ -88,6 +96,8 @@ def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
         ("status", "attempts", "ranked", "median_ms", "min_ms"),
     )
     absorbed = _copy_attempts(connection)
+    # rows have other numbers here, and refer to others
+    seal_all(connection, last)
     # what had attempts before, or was not copied as a whole
     changed = "SELECT new FROM temp.new_measurements"
     if not absorbed.known:
@@ -109,12 +119,18 @@ def _copy_attempts(connection: sqlite3.Connection) -> Absorbed:
         "WHERE NOT EXISTS (SELECT 1 FROM main.attempts o "
         "WHERE o.session_id = s.new AND o.sequence = a.sequence) ORDER BY a.id"
     ).rowcount
-    connection.execute(
-        f"INSERT INTO main.samples SELECT p.attempt_id + {last}, p.data FROM part.samples p "  # noqa: S608
+    samples = connection.execute(
+        f"INSERT INTO main.samples (attempt_id, data) SELECT p.attempt_id + {last}, p.data "  # noqa: S608
+        "FROM part.samples p "
         f"WHERE EXISTS (SELECT 1 FROM main.attempts a WHERE a.id = p.attempt_id + {last}) "
         "ORDER BY p.attempt_id"
+    ).rowcount
+    return Absorbed(
+        first=last + 1,
+        end=_last(connection, "attempts") + 1,
+        stored=Stored(added, samples),
+        known=count - added,
     )
-    return Absorbed(first=last + 1, end=_last(connection, "attempts") + 1, added=added, known=count - added)
 
 
 def _copy_by_parts(
@@ -152,9 +168,9 @@ def _number(connection: sqlite3.Connection, table: str, joins: str) -> None:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> str:
-    """Return the columns of a table but for the number of the row."""
+    """Return the columns of a table but for the number and the digest of the row."""
     names = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
-    return ", ".join(name for name in names if name != "id")
+    return ", ".join(name for name in names if name not in ("id", "digest"))
 
 
 def _last(connection: sqlite3.Connection, table: str) -> int:

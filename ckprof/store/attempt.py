@@ -27,9 +27,6 @@ PROCESS: Final = "process"
 ANCHOR: Final = "anchor"
 ANCHOR_MS: Final = "anchor_ms"
 SCALE: Final = "scale"
-#: where SQL finds them in the evidence
-PROCESS_PATH: Final = f"$.{PROCESS}"
-SCALE_PATH: Final = f"$.{SCALE}"
 
 
 class Mark(Enum):

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.store.errors import DamagedRow, StoreError
 from ckprof.store.parts import PartWriter
-from ckprof.store.rows import COLUMNS, attempt_cells, pack_samples, sum_up
+from ckprof.store.row_types import AttemptRow, cells_of, columns_of, row_digest, seal, typed_row_of
+from ckprof.store.rows import attempt_cells, pack_samples, sum_up
+from ckprof.store.schema import Stored, add_to_count
 
 if TYPE_CHECKING:
     import sqlite3
 
     from ckprof.store.attempt import Attempt
 
-_INSERT: Final = (
-    f"INSERT INTO attempts (measurement_id, session_id, {', '.join(COLUMNS)}) "  # noqa: S608
-    f"VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
-)
+
+def _insertion(table: str) -> str:
+    names = (*columns_of(table), "digest")
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
+
+
+_INSERT: Final = _insertion("attempts")
+_INSERT_SAMPLES: Final = _insertion("samples")
 
 
 class AttemptRows:
@@ -29,9 +36,14 @@ class AttemptRows:
         self.parts = PartWriter(connection)
         #: measurements whose figures are not those of their attempts any more
         self.changed: set[int] = set()
+        #: rows that were added and are not counted yet
+        self.added = Stored(0, 0)
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt; say whether it is new."""
+        """Add an attempt; say whether it is new.
+
+        :raises StoreError: a figure of it is none that a store may hold.
+        """
         session = self.parts.session(attempt.session)
         stored = self._connection.execute(
             "SELECT 1 FROM attempts WHERE session_id = ? AND sequence = ?", (session, attempt.sequence)
@@ -39,19 +51,33 @@ class AttemptRows:
         if stored.fetchone() is not None:
             return False
         measurement = self.parts.measurement(attempt.key, attempt.kernel)
-        cells = attempt_cells(attempt, self.parts)
-        cursor = self._connection.execute(_INSERT, (measurement, session, *cells))
-        timing = attempt.measurement
+        (last,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM attempts").fetchone()
+        given = (last + 1, measurement, session, *attempt_cells(attempt, self.parts), None)
+        try:
+            cells = cells_of(typed_row_of(AttemptRow, "attempts", given))
+        except DamagedRow as exc:
+            raise StoreError(
+                f"attempt {attempt.sequence} of session {attempt.session.uid} cannot be stored: {exc}"
+            ) from None
+        self._connection.execute(_INSERT, (*cells, row_digest("attempts", cells)))
+        timing, sampled = attempt.measurement, 0
         if timing is not None and timing.samples_ms:
-            self._connection.execute(
-                "INSERT INTO samples (attempt_id, data) VALUES (?, ?)",
-                (cursor.lastrowid, pack_samples(timing.samples_ms)),
-            )
+            taken, sampled = (cells[0], pack_samples(timing.samples_ms)), 1
+            self._connection.execute(_INSERT_SAMPLES, (*taken, row_digest("samples", taken)))
         self.changed.add(measurement)
+        self.added = self.added.plus(Stored(1, sampled))
         return True
 
     def sum_up_changed(self) -> None:
-        """Bring figures up to date with what was added."""
+        """Bring figures and counts up to date with what was added."""
         for measurement in self.changed:
             sum_up(self._connection, measurement)
+            seal(self._connection, "measurements", measurement)
+        if self.added.attempts:
+            add_to_count(self._connection, self.added)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was added: it is summed up, or was rolled back."""
         self.changed.clear()
+        self.added = Stored(0, 0)

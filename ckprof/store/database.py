@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -17,11 +18,18 @@ from ckprof.store.errors import (
     store_errors,
     translate,
 )
-from ckprof.store.schema import MIGRATIONS, SCHEMA_VERSION, create_tables, migrate, stored_version
+from ckprof.store.schema import (
+    MIGRATIONS,
+    SCHEMA_VERSION,
+    create_tables,
+    migrate,
+    schema_findings,
+    stored_version,
+)
+from ckprof.store.write_ahead_log import check_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from ckprof.store.schema import Migration
 
@@ -39,6 +47,7 @@ def open_for_writing(
 
     :raises StoreError: it cannot be used.
     """
+    check_log(path, locked=True)
     with store_errors(path):
         connection = _connect(path, "rwc")
         try:
@@ -51,6 +60,8 @@ def open_for_writing(
             elif version < newest:
                 _back_up(connection, path, version)
                 migrate(connection, version, migrations, newest)
+            if newest == SCHEMA_VERSION:
+                _check_schema(connection, path)
             # A read-only database opens without complaint and would fail at the first outcome.
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -71,6 +82,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         raise StoreError(
             "there is no such store; 'ckprof sweep --store' and 'ckprof results import' make one", path
         )
+    check_log(path)
     with store_errors(path):
         connection = _connect(path, _reading_mode(path))
         try:
@@ -82,12 +94,32 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         if version == 0:
             connection.close()
             raise StoreError("the file is empty, it holds no store", path)
-        return connection if version == SCHEMA_VERSION else _migrated_copy(connection, version)
+        try:
+            if version != SCHEMA_VERSION:
+                connection = _migrated_copy(connection, version)
+            _check_schema(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Reject a store whose tables are not those of a store, or that changes what is written.
+
+    :raises DamagedStoreError: so it is.
+    """
+    findings = schema_findings(connection)
+    if findings:
+        raise DamagedStoreError(
+            f"{'; '.join(findings)}; or save what is readable with 'ckprof results recover'", path
+        )
 
 
 def _migrated_copy(connection: sqlite3.Connection, version: int) -> sqlite3.Connection:
     """Return a copy of an older store in memory, brought up to date."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    copy.text_factory = _text
     try:
         connection.backup(copy)
         migrate(copy, version)
@@ -111,29 +143,36 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
         try:
             # whoever says this to SQLite is taken to know that the file may be inconsistent
             connection.execute("PRAGMA writable_schema = ON")
-            version = stored_version(connection, str(path))
+            with suppress(DamagedStoreError):  # of the version
+                stored_version(connection, str(path))
             # fails where the tables themselves cannot be found
             connection.execute("SELECT 1 FROM attempts, measurements, sessions LIMIT 0").fetchall()
         except BaseException:
             connection.close()
             raise
-    except sqlite3.Error as exc:
-        if isinstance(translate(exc, path), NotAStoreError):
+    except (sqlite3.Error, UnicodeDecodeError) as exc:
+        if isinstance(exc, sqlite3.Error) and isinstance(translate(exc, path), NotAStoreError):
             raise translate(exc, path) from exc
         raise DamagedStoreError(
             f"nothing of the store can be read: the pages that say where its tables are are damaged ({exc}); "
             "use a copy of the file, or merge the shards or exports that it was made of",
             path,
         ) from exc
-    if version == 0:
-        connection.close()
-        raise StoreError("the file is empty, it holds no store", path)
     return connection
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S, check_same_thread=False)
+    connection = sqlite3.connect(
+        uri, uri=True, isolation_level=None, timeout=_BUSY_S, check_same_thread=False
+    )
+    connection.text_factory = _text
+    return connection
+
+
+def _text(data: bytes) -> str:
+    """Return a text; bytes that are not UTF-8 become surrogates, which no stored text has."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _reading_mode(path: Path) -> str:

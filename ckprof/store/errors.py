@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 
@@ -45,6 +45,20 @@ class NetworkStoreError(StoreError):
     """The store lies on a network file system."""
 
 
+class DamagedRow(sqlite3.DatabaseError):
+    """A row holds what it cannot: raised where rows are read, a :class:`DamagedStoreError` outside.
+
+    :param column: empty where it is not known.
+    """
+
+    def __init__(self, table: str, row: object, column: str, what: str) -> None:
+        where = f"table {table}, row {row}"
+        super().__init__(f"{where}, column {column}: {what}" if column else f"{where}: {what}")
+
+
+#: what reading a damaged file raises; the module cannot decode messages with names that are not UTF-8
+UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
+
 #: text in SQLite's message -> error and what to say; the first that fits
 _TRANSLATIONS: tuple[tuple[str, type[StoreError], str], ...] = (
     (
@@ -73,19 +87,39 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str], ...] = (
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
+def store_errors(path: Path, connection: sqlite3.Connection | None = None) -> Iterator[None]:
     """Turn errors of SQLite into errors of the store at ``path``.
 
+    :param connection: looked through for the row that an error does not name.
     :raises StoreError: the one that fits the message.
     """
     try:
         yield
     except sqlite3.Error as exc:
-        raise translate(exc, path) from exc
+        raise translate(_located(exc, connection), path) from exc
+    except UnicodeDecodeError as exc:
+        raise translate(sqlite3.DatabaseError("malformed"), path) from exc
+
+
+def _located(exc: sqlite3.Error, connection: sqlite3.Connection | None) -> sqlite3.Error:
+    """Return what is wrong with the first damaged part where a condition of SQL could not read JSON."""
+    if connection is None or "malformed JSON" not in str(exc):
+        return exc
+    for table in ("operations", "devices"):
+        found = connection.execute(f"SELECT id FROM {table} WHERE NOT json_valid(body)").fetchone()  # noqa: S608
+        if found is not None:
+            return DamagedRow(table, found[0], "body", "is no JSON")
+    return exc
 
 
 def translate(exc: sqlite3.Error, path: Path) -> StoreError:
     """Return the store's error for one of SQLite."""
+    if isinstance(exc, DamagedRow):
+        return DamagedStoreError(
+            f"{exc}; see what else is damaged with 'ckprof results check', save what is readable with "
+            "'ckprof results recover'",
+            path,
+        )
     text = str(exc).lower()
     for part, kind, message in _TRANSLATIONS:
         if part in text:

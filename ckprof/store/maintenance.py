@@ -1,184 +1,156 @@
-"""Looking after a store: check it, save what is readable, remove what is not wanted any more."""
+"""Looking after a store: check it, remove what is not wanted any more."""
 
 from __future__ import annotations
 
+import math
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError
-from ckprof.store.attempt import Attempt
-from ckprof.store.database import open_for_reading, open_for_salvage
-from ckprof.store.errors import DamagedStoreError, StoreError, store_errors
+from ckprof.store.database import open_for_reading
+from ckprof.store.errors import UNREADABLE, DamagedStoreError, store_errors
 from ckprof.store.parts import PartReader
 from ckprof.store.query import attempt_conditions, measurement_conditions, status_condition
-from ckprof.store.rows import COLUMNS, attempt_of, sum_up, unpack_samples
-from ckprof.store.schema import transaction
+from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow, damaged_rows, seal
+from ckprof.store.rows import attempt_of, figures, sum_up
+from ckprof.store.schema import count_finding, counted, store_count, stored_count, transaction
 from ckprof.store.writer import StoreWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
+    from ckprof.model.outcome import Measurement
     from ckprof.store.query import StoreQuery
 
 #: complaints that a check reports at most
 _MOST_FINDINGS: Final = 50
-#: a damaged table does not say how many rows it had: each takes at least this many bytes of the file
-_LEAST_ROW_BYTES: Final = 16
-_BATCH: Final = 1_000
+#: figures are computed again with the same steps, on another machine with another library of mathematics
+_CLOSE: Final = 1e-9
 
 
 def check(path: Path) -> list[str]:
     """Return what is wrong with a store; empty for a sound one.
 
-    Looked at are the file's structure, references between rows, the figures of every measurement, and whether
-    every row and all raw samples can be read.
+    Looked at are the file's structure, references between rows, whether attempts are missing, whether every
+    row is the one that was stored and can be read, and whether times agree with their raw samples, and the
+    figures of every measurement with its attempts.
 
-    :raises StoreError: the file is no store at all, or of another version.
+    :raises StoreError: the file is no store at all, or newer than this program.
     """
-    findings: list[str] = []
     try:
         connection = open_for_reading(path)
     except DamagedStoreError as exc:
-        cause = exc.__cause__
-        return [f"cannot be opened: {cause or exc}"]
+        return [f"cannot be opened: {exc.__cause__ or exc.message}"]
+    with closing(connection):
+        found = (text for step in _STEPS for text in _findings(step, connection))
+        return list(islice(dict.fromkeys(islice(found, 2 * _MOST_FINDINGS)), _MOST_FINDINGS))
+
+
+def _findings(
+    step: Callable[[sqlite3.Connection], Iterator[str]], connection: sqlite3.Connection
+) -> Iterator[str]:
+    """Yield what a step finds; where a part of the file cannot be read, that is what it finds."""
     try:
-        for (text,) in connection.execute(f"PRAGMA integrity_check({_MOST_FINDINGS})"):
-            if text != "ok":
-                findings.append(text)
-        for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-            findings.append(f"{table} row {row} refers to a missing row of {parent}")
-        if not findings:
-            findings.extend(_content_findings(connection))
-    except sqlite3.DatabaseError as exc:
-        findings.append(str(exc))
-    finally:
-        connection.close()
-    return findings[:_MOST_FINDINGS]
+        yield from step(connection)
+    except UNREADABLE as exc:
+        yield str(exc)
 
 
-def _content_findings(connection: sqlite3.Connection) -> Iterator[str]:
-    differing = connection.execute(
-        "SELECT m.id, m.attempts, count(a.id) FROM measurements m LEFT JOIN attempts a "
-        "ON a.measurement_id = m.id GROUP BY m.id HAVING m.attempts <> count(a.id)"
-    )
-    for number, says, has in differing:
-        yield f"measurement {number} says that it has {says} attempts, it has {has}"
+def _structure(connection: sqlite3.Connection) -> Iterator[str]:
+    for (text,) in connection.execute(f"PRAGMA integrity_check({_MOST_FINDINGS})"):
+        if text != "ok":
+            yield text
+
+
+def _references(connection: sqlite3.Connection) -> Iterator[str]:
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"{table} row {row} refers to a missing row of {parent}"
+
+
+def _count(connection: sqlite3.Connection) -> Iterator[str]:
+    finding = count_finding(connection)
+    if finding:
+        yield finding
+
+
+def _rows(connection: sqlite3.Connection) -> Iterator[str]:
+    yield from map(str, damaged_rows(connection))
+
+
+def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
+    """Read every attempt with all that it consists of."""
     parts = PartReader(connection)
-    for number, row in _all_attempts(connection, 0, None):
-        if isinstance(_read_attempt(row, parts), str):
-            yield f"attempt {number}: {_read_attempt(row, parts)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoverResult:
-    """What was saved of a damaged store."""
-
-    #: attempts that are in the new store
-    saved: int
-    #: attempts that are named somewhere but could not be read, with the reason of the first ones
-    lost: int
-    reasons: Sequence[str]
-
-
-def recover(path: Path, target: Path) -> RecoverResult:
-    """Read what is readable of a store and write it into a new one. The damaged file stays as it is.
-
-    :param target: must not exist.
-    :raises StoreError: nothing can be read, or the new store cannot be written.
-    """
-    if target.exists():
-        raise StoreError("exists already; recover into a new file", target)
-    connection = open_for_salvage(path)
-    reasons: list[str] = []
-    saved = lost = 0
-    try:
-        parts = PartReader(connection)
-        with StoreWriter(target) as writer:
-            pending: list[Attempt] = []
-            for number, row in _salvaged(connection, path, reasons):
-                attempt = _read_attempt(row, parts)
-                if isinstance(attempt, str):
-                    lost += 1
-                    reasons.append(f"attempt {number}: {attempt}")
-                    continue
-                pending.append(attempt)
-                if len(pending) == _BATCH:
-                    saved += writer.append_many(pending)
-                    pending.clear()
-            saved += writer.append_many(pending)
-    finally:
-        connection.close()
-    return RecoverResult(saved=saved, lost=lost, reasons=tuple(reasons[:_MOST_FINDINGS]))
-
-
-def _read_attempt(row: tuple[Any, ...], parts: PartReader) -> Attempt | str:
-    """Return the attempt of a row, or why there is none."""
-    measurement, session, samples, *cells = row
-    try:
-        if samples is not None:
-            unpack_samples(samples)
-        return attempt_of(measurement, session, tuple(cells), samples, parts)
-    except (sqlite3.Error, ValueError, TypeError, msgspec.MsgspecError, CkprofError) as exc:
-        return f"{type(exc).__name__}: {exc}"
-
-
-_SELECT: Final = (
-    "SELECT a.id, a.measurement_id, a.session_id, {samples}, "  # noqa: S608
-    + ", ".join(f"a.{column}" for column in COLUMNS)
-    + " FROM attempts a WHERE a.id >= ? AND a.id <= ? ORDER BY a.id"
-)
-_SAMPLES: Final = "(SELECT s.data FROM samples s WHERE s.attempt_id = a.id)"
-
-
-def _all_attempts(
-    connection: sqlite3.Connection, first: int, last: int | None, *, samples: bool = True
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    text = _SELECT.format(samples=_SAMPLES if samples else "NULL")
-    for row in connection.execute(text, (first, 2**62 if last is None else last)):
-        yield row[0], row[1:]
-
-
-def _salvaged(
-    connection: sqlite3.Connection, path: Path, reasons: list[str]
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the rows that can be read: a range that cannot is halved until it is one row, or can."""
-    pending = [(1, path.stat().st_size // _LEAST_ROW_BYTES)]
-    while pending:
-        first, last = pending.pop()
+    selected = parts.columns("attempts", "a"), parts.columns("samples", "s")
+    width = selected[0].count(",") + 1
+    for cells in connection.execute(
+        f"SELECT {', '.join(selected)} FROM attempts a LEFT JOIN samples s ON s.attempt_id = a.id"  # noqa: S608
+    ):
         try:
-            rows = list(_all_attempts(connection, first, last)) if last - first < _BATCH else None
+            row = parts.checked(AttemptRow, "attempts", cells[:width])
+            samples = None if cells[width] is None else parts.checked(SamplesRow, "samples", cells[width:])
+            timing = attempt_of(row, samples, parts).measurement
+        except (sqlite3.DatabaseError, CkprofError) as exc:
+            yield str(exc)
+            continue
+        if timing is not None and (wrong := _implausible(timing)):
+            yield f"attempt {row.id}: {wrong}"
+
+
+def _implausible(timing: Measurement) -> str:
+    """Return why the figures of an attempt cannot be those of its samples; empty if they can."""
+    slack = 1 + _CLOSE
+    if timing.min_ms > timing.median_ms * slack:
+        return f"its least time, {timing.min_ms:g} ms, is above its median, {timing.median_ms:g} ms"
+    samples = timing.samples_ms
+    if not samples:
+        return ""
+    if not all(math.isfinite(sample) and sample > 0 for sample in samples):
+        return "its raw samples are not all finite and positive"
+    least, most = min(samples), max(samples)
+    for name, figure in (
+        ("median", timing.median_ms),
+        ("mean", timing.mean_ms),
+        ("least time", timing.min_ms),
+    ):
+        if not least / slack <= figure <= most * slack:
+            return f"its {name}, {figure:g} ms, is outside of its raw samples, {least:g} to {most:g} ms"
+    return ""
+
+
+def _sums(connection: sqlite3.Connection) -> Iterator[str]:
+    """Compute the figures of every measurement again."""
+    parts = PartReader(connection)
+    for (number,) in connection.execute("SELECT id FROM measurements").fetchall():
+        try:
+            row, own = parts.row(MeasurementRow, "measurements", number), figures(connection, number)
         except sqlite3.DatabaseError as exc:
-            if first < last:
-                middle = (first + last) // 2
-                pending += [(middle + 1, last), (first, middle)]
-                continue
-            rows = _without_samples(connection, first, exc, reasons)
-        if rows is None:
-            pending += [(start, min(start + _BATCH - 1, last)) for start in _starts_backwards(first, last)]
-        else:
-            yield from rows
+            yield str(exc)
+            continue
+        if own is None:
+            yield f"measurement {number} has no attempt"
+            continue
+        stored = (row.status.value, row.attempts, row.ranked, row.median_ms, row.min_ms)
+        for name, says, has in zip(own._fields, stored, own, strict=True):
+            if says != has and not (
+                isinstance(says, float) and isinstance(has, float) and math.isclose(says, has, rel_tol=_CLOSE)
+            ):
+                yield f"measurement {number} says that its {name} is {says}, by its attempts it is {has}"
 
 
-def _starts_backwards(first: int, last: int) -> range:
-    """Return the first numbers of ranges of a batch, the last one first: a stack returns them in order."""
-    count = -(-(last - first + 1) // _BATCH)
-    return range(first + (count - 1) * _BATCH, first - 1, -_BATCH)
+def _tags(connection: sqlite3.Connection) -> Iterator[str]:
+    parts = PartReader(connection)
+    for (number,) in connection.execute("SELECT id FROM sessions").fetchall():
+        rows = connection.execute("SELECT tag FROM tags WHERE session_id = ?", (number,))
+        if {tag for (tag,) in rows} != {*parts.session(number).tags}:
+            yield f"table tags: those of session {number} are not what was stored"
 
 
-def _without_samples(
-    connection: sqlite3.Connection, number: int, exc: sqlite3.DatabaseError, reasons: list[str]
-) -> list[tuple[int, tuple[Any, ...]]]:
-    try:
-        rows = list(_all_attempts(connection, number, number, samples=False))
-    except sqlite3.DatabaseError:
-        return []
-    if rows and len(reasons) < _MOST_FINDINGS:
-        reasons.append(f"attempt {number}: saved without its raw samples ({exc})")
-    return rows
+#: what a check looks at, in this order
+_STEPS: Final = (_structure, _references, _count, _rows, _attempts, _sums, _tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +175,7 @@ def prune(path: Path, query: StoreQuery, *, samples_only: bool = False, dry_run:
     before = path.stat().st_size if path.exists() else 0
     with StoreWriter(path) as writer:
         connection = writer.connection
-        with store_errors(path):
+        with store_errors(path, connection):
             attempts, size = _select_attempts(connection, query)
             if not dry_run and attempts:
                 _remove(connection, samples_only=samples_only)
@@ -233,6 +205,8 @@ def _select_attempts(connection: sqlite3.Connection, query: StoreQuery) -> tuple
 
 
 def _remove(connection: sqlite3.Connection, *, samples_only: bool) -> None:
+    # what is missing stays counted as such
+    sound = stored_count(connection) == counted(connection)
     with transaction(connection):
         connection.execute("DELETE FROM samples WHERE attempt_id IN (SELECT id FROM chosen)")
         if not samples_only:
@@ -240,4 +214,7 @@ def _remove(connection: sqlite3.Connection, *, samples_only: bool) -> None:
             touched = connection.execute("SELECT DISTINCT measurement_id FROM chosen").fetchall()
             for (measurement,) in touched:
                 sum_up(connection, measurement)
+                seal(connection, "measurements", measurement)
+        if sound:
+            store_count(connection, counted(connection))
     connection.execute("VACUUM")

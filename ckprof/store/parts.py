@@ -8,10 +8,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from ckprof.errors import InputError
 from ckprof.model.kernel import KernelRef
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import problem_from
 from ckprof.store.attempt import Session
+from ckprof.store.errors import DamagedRow
 from ckprof.store.key import (
     DeviceKey,
     KernelKey,
@@ -22,8 +24,23 @@ from ckprof.store.key import (
     ToolchainKey,
     canonical,
 )
+from ckprof.store.row_types import (
+    BodyRow,
+    ContextRow,
+    InstanceRow,
+    KernelRow,
+    MeasurementRow,
+    R,
+    SessionRow,
+    digest_damage,
+    read_row,
+    seal,
+    selected,
+    typed_row_of,
+)
 
 T = TypeVar("T")
+P = TypeVar("P", bound=OperationKey | DeviceKey | ToolchainKey | MethodKey)
 
 #: texts kept in memory; a store may hold any number of different reasons
 _MOST_TEXTS: Final = 20_000
@@ -42,7 +59,12 @@ _KERNEL: Final = msgspec.json.Decoder(KernelRef)
 
 
 def _problem(text: str) -> Problem:
-    return problem_from(msgspec.json.decode(text))
+    values = msgspec.json.decode(text)
+    if not isinstance(values, dict):
+        raise ValueError("Expected `object`")
+    problem = problem_from(values)
+    canonical(problem)
+    return problem
 
 
 def _json(part: Session | KernelRef) -> str:
@@ -146,46 +168,76 @@ class PartWriter:
         ).lastrowid
         if number is None:
             raise RuntimeError("the database did not number a new row")
+        if table not in ("measurements", "tags"):  # the figures of the ones follow, the others have no digest
+            seal(self._connection, table, number)
         return number
 
 
 class PartReader:
-    """Reads parts back; equal parts are one object.
+    """Reads parts back; equal parts are one object. Every row is compared with what was stored.
 
     :param connection: of the reader.
+    :param sealed: rows have digests; false for stores that are older than these, as they are.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, sealed: bool = True) -> None:
         self._connection = connection
+        self.sealed = sealed
         self._parts: dict[tuple[str, int], Any] = {}
         self._keys: dict[int, tuple[MeasurementKey, KernelRef]] = {}
 
     def text(self, number: int | None) -> str:
-        """Return a text; the empty one for ``None``."""
-        return self._remember("texts", number, str) if number is not None else ""
+        """Return a text; the empty one for ``None``.
+
+        :raises DamagedRow: it is not what was stored.
+        """
+        return self._body("texts", number, str) if number is not None else ""
+
+    def decoded(self, number: int | None, decode: Callable[[str], T]) -> T | None:
+        """Return what a text means; ``None`` for ``None``.
+
+        :param decode: raises ValueError, TypeError or an error of msgspec for what means nothing.
+        :raises DamagedRow: it is not what was stored, or means nothing.
+        """
+        return self._body("texts", number, decode) if number is not None else None
 
     def session(self, number: int) -> Session:
-        """Return a session."""
-        return self._remember("sessions", number, _SESSION.decode)
+        """Return a session.
+
+        :raises DamagedRow: it is not what was stored.
+        """
+        return self._once("sessions", number, self._session)
+
+    def device(self, number: int) -> DeviceKey:
+        """Return a device.
+
+        :raises DamagedRow: it is not what was stored.
+        """
+        return self._body("devices", number, _key_part(_DEVICE))
 
     def problem(self, number: int) -> Problem:
-        """Return a problem."""
-        return self._remember("problems", number, _problem)
+        """Return a problem.
+
+        :raises DamagedRow: it is not what was stored.
+        :raises InputError: no plugin knows such a problem.
+        """
+        return self._body("problems", number, _problem)
 
     def measurement(self, number: int) -> tuple[MeasurementKey, KernelRef]:
-        """Return the key of a measurement and its kernel."""
+        """Return the key of a measurement and its kernel.
+
+        :raises DamagedRow: a row that it consists of is not what was stored.
+        """
         measurement = self._keys.get(number)
         if measurement is not None:
             return measurement
-        context, problem, kernel, split_k = self._row(
-            "SELECT context_id, problem_id, kernel_id, split_k FROM measurements WHERE id = ?", number
-        )
-        operation, device, toolchain, method = self._once("contexts", context, self._context)
-        kernel_key, info = self._once("kernels", kernel, self._kernel)
+        row = self.row(MeasurementRow, "measurements", number)
+        operation, device, toolchain, method = self._once("contexts", row.context_id, self._context)
+        kernel_key, info = self._once("kernels", row.kernel_id, self._kernel)
         key = MeasurementKey(
             operation=operation,
-            problem=self.problem(problem),
-            split_k=split_k,
+            problem=self.problem(row.problem_id),
+            split_k=row.split_k,
             kernel=kernel_key,
             device=device,
             toolchain=toolchain,
@@ -196,28 +248,82 @@ class PartReader:
         self._keys[number] = (key, info)
         return key, info
 
-    def _context(self, number: int) -> tuple[OperationKey, DeviceKey, ToolchainKey, MethodKey]:
-        operation, device, toolchain, method = self._row(
-            "SELECT operation_id, device_id, toolchain_id, method_id FROM contexts WHERE id = ?", number
+    def row(self, kind: type[R], table: str, number: int) -> R:
+        """Return a row by its number.
+
+        :raises DamagedRow: it is missing, or not what was stored.
+        """
+        row, damage = self._suspect(kind, table, number)
+        if damage is not None:
+            raise damage
+        return row
+
+    def checked(self, kind: type[R], table: str, cells: tuple[Any, ...]) -> R:
+        """Return the row of cells that :func:`~ckprof.store.row_types.selected` names.
+
+        :raises DamagedRow: it is not what was stored.
+        """
+        return (read_row if self.sealed else typed_row_of)(kind, table, cells)
+
+    def columns(self, table: str, alias: str = "") -> str:
+        """Return which columns :meth:`checked` expects."""
+        return selected(table, alias, sealed=self.sealed)
+
+    def _suspect(self, kind: type[R], table: str, number: int) -> tuple[R, DamagedRow | None]:
+        """Return a row whose cells fit their columns, and what is wrong with it otherwise."""
+        statement = f"SELECT {self.columns(table)} FROM {table} WHERE id = ?"  # noqa: S608
+        cells = self._connection.execute(statement, (number,)).fetchone()
+        if cells is None:
+            raise DamagedRow(table, number, "", "is missing, though others refer to it")
+        row = typed_row_of(kind, table, cells)
+        return row, digest_damage(table, cells) if self.sealed else None
+
+    def _body(self, table: str, number: int, decode: Callable[[str], T]) -> T:
+        return self._once(
+            table, number, lambda row: self._decoded(table, *self._suspect(BodyRow, table, row), decode)
         )
+
+    def _decoded(
+        self,
+        table: str,
+        row: BodyRow | SessionRow | InstanceRow,
+        damage: DamagedRow | None,
+        decode: Callable[[str], T],
+    ) -> T:
+        try:
+            decoded = decode(row.body)
+        except InputError as exc:
+            # as it was stored: made with a plugin that is not loaded
+            if self.sealed and damage is None:
+                raise
+            raise DamagedRow(table, row.id, "body", exc.message) from None
+        except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as exc:
+            raise DamagedRow(table, row.id, "body", f"{exc}, found {row.body!r:.60}") from None
+        if damage is not None:
+            raise damage
+        return decoded
+
+    def _session(self, number: int) -> Session:
+        row, damage = self._suspect(SessionRow, "sessions", number)
+        session = self._decoded("sessions", row, damage, _SESSION.decode)
+        if (session.uid, session.started) != (row.uid, row.started):
+            raise DamagedRow("sessions", number, "body", "describes another session than the row")
+        return session
+
+    def _context(self, number: int) -> tuple[OperationKey, DeviceKey, ToolchainKey, MethodKey]:
+        row = self.row(ContextRow, "contexts", number)
         return (
-            self._remember("operations", operation, _OPERATION.decode),
-            self._remember("devices", device, _DEVICE.decode),
-            self._remember("toolchains", toolchain, _TOOLCHAIN.decode),
-            self._remember("methods", method, _METHOD.decode),
+            self._body("operations", row.operation_id, _key_part(_OPERATION)),
+            self.device(row.device_id),
+            self._body("toolchains", row.toolchain_id, _key_part(_TOOLCHAIN)),
+            self._body("methods", row.method_id, _key_part(_METHOD)),
         )
 
     def _kernel(self, number: int) -> tuple[KernelKey, KernelRef]:
-        instance, digest, body = self._row(
-            "SELECT i.key, k.object_digest, i.body FROM kernels k JOIN instances i "
-            "ON i.id = k.instance_id WHERE k.id = ?",
-            number,
-        )
-        return KernelKey(instance=instance, object_digest=digest), _KERNEL.decode(body)
-
-    def _remember(self, table: str, number: int, decode: Callable[[str], T]) -> T:
-        statement = f"SELECT body FROM {table} WHERE id = ?"  # noqa: S608
-        return self._once(table, number, lambda row: decode(self._row(statement, row)[0]))
+        row = self.row(KernelRow, "kernels", number)
+        instance, damage = self._suspect(InstanceRow, "instances", row.instance_id)
+        described = self._decoded("instances", instance, damage, _KERNEL.decode)
+        return KernelKey(instance=instance.key, object_digest=row.object_digest), described
 
     def _once(self, table: str, number: int, read: Callable[[int], T]) -> T:
         part: T | None = self._parts.get((table, number))
@@ -227,10 +333,13 @@ class PartReader:
             part = self._parts[table, number] = read(number)
         return part
 
-    def _row(self, statement: str, number: int) -> tuple[Any, ...]:
-        row = self._connection.execute(statement, (number,)).fetchone()
-        if row is None:
-            raise sqlite3.DatabaseError(
-                "database disk image is malformed: a row that others refer to is missing"
-            )
-        return tuple(row)
+
+def _key_part(decoder: msgspec.json.Decoder[P]) -> Callable[[str], P]:
+    """Return how a part of a key is decoded: one that has no canonical text is damaged too."""
+
+    def decode(text: str) -> P:
+        part = decoder.decode(text)
+        canonical(part)
+        return part
+
+    return decode

@@ -6,40 +6,28 @@ import sys
 import zlib
 from array import array
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.ranking import kernel_time
-from ckprof.store.attempt import (
-    PROCESS_PATH,
-    SCALE_PATH,
-    Attempt,
-    Mark,
-    decode_marks,
-    encode_marks,
-    marked_round_time,
-)
+from ckprof.store.attempt import Attempt, Mark, decode_marks, encode_marks, marked_round_time
+from ckprof.store.errors import DamagedRow
+from ckprof.store.row_types import AttemptRow, SamplesRow, selected, typed_row_of
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ckprof.store.parts import PartReader, PartWriter
 
 
-#: columns of an attempt in the order of the rows below, but for the numbers of measurement and session
-COLUMNS: Final = (
-    *("sequence", "status", "reason_id", "requirements_id", "split_chosen", "workspace_bytes", "marks_id"),
-    *("median_ms", "spread_ms", "min_ms", "mean_ms", "samples", "stopped_by_id"),
-    *("max_error", "wrong_elements", "tolerance_id"),
-    *("started", "round", "position", "wall_s", "load", "clock_mhz", "temperature_c", "extra"),
-)
+T = TypeVar("T")
 
 
 def attempt_cells(attempt: Attempt, parts: PartWriter) -> tuple[Any, ...]:
-    """Return the cells of :data:`COLUMNS`."""
+    """Return the cells of an attempt's row but for the numbers of itself, measurement and session."""
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
     tolerance = ""
     if check is not None:
@@ -73,71 +61,118 @@ def attempt_cells(attempt: Attempt, parts: PartWriter) -> tuple[Any, ...]:
     )
 
 
-def attempt_of(
-    measurement_id: int, session_id: int, cells: tuple[Any, ...], samples: bytes | None, parts: PartReader
-) -> Attempt:
+def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -> Attempt:
     """Return the attempt of a row.
 
-    :param cells: those of :data:`COLUMNS`.
-    :param samples: the compressed raw samples; ``None`` where they were not read or do not exist.
+    :param samples: ``None`` where they were not read or do not exist.
+    :raises DamagedRow: a row that it consists of is not what was stored.
     """
-    row = dict(zip(COLUMNS, cells, strict=True))
-    key, kernel = parts.measurement(measurement_id)
-    requirements = parts.text(row["requirements_id"])
+    key, kernel = parts.measurement(row.measurement_id)
     return Attempt(
         key=key,
-        session=parts.session(session_id),
-        sequence=row["sequence"],
+        session=parts.session(row.session_id),
+        sequence=row.sequence,
         kernel=kernel,
-        status=Status(row["status"]),
-        reason=parts.text(row["reason_id"]),
-        requirements=tuple(msgspec.json.decode(requirements)) if requirements else (),
-        split_chosen=row["split_chosen"],
+        status=row.status,
+        reason=parts.text(row.reason_id),
+        requirements=parts.decoded(row.requirements_id, _REQUIREMENTS.decode) or (),
+        split_chosen=row.split_chosen,
         measurement=_measurement(row, samples, parts),
         verification=_verification(row, parts),
-        workspace_bytes=row["workspace_bytes"],
-        marks=decode_marks(parts.text(row["marks_id"])),
+        workspace_bytes=row.workspace_bytes,
+        marks=parts.decoded(row.marks_id, decode_marks) or (),
         conditions=Conditions(
-            started=row["started"],
-            round=row["round"],
-            order=row["position"],
-            wall_s=row["wall_s"],
-            load=row["load"],
-            clock_mhz=row["clock_mhz"],
-            temperature_c=row["temperature_c"],
-            extra=msgspec.json.decode(row["extra"]) if row["extra"] else {},
+            started=row.started,
+            round=row.round,
+            order=row.position,
+            wall_s=row.wall_s,
+            load=row.load,
+            clock_mhz=row.clock_mhz,
+            temperature_c=row.temperature_c,
+            extra=_decoded_extra(row.id, row.extra, _EXTRA.decode) if row.extra else {},
         ),
     )
 
 
-def _measurement(row: dict[str, Any], samples: bytes | None, parts: PartReader) -> Measurement | None:
-    if row["median_ms"] is None:
+_REQUIREMENTS: Final = msgspec.json.Decoder(tuple[str, ...])
+_EXTRA: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+class Tolerance(msgspec.Struct, array_like=True, frozen=True):
+    """How an output was compared."""
+
+    elements: int
+    rtol: float
+    atol: float
+    #: missing in stores that are older than device references
+    reference: str = ""
+
+
+_TOLERANCE: Final = msgspec.json.Decoder(Tolerance)
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the evidence of an attempt says that decides over its time."""
+
+    process: int = 0
+    scale: float | None = None
+
+
+_EVIDENCE: Final = msgspec.json.Decoder(Evidence)
+_NO_EVIDENCE: Final = Evidence()
+
+
+def evidence(number: int, extra: str | None) -> Evidence:
+    """Return what the cell ``extra`` of an attempt says.
+
+    :raises DamagedRow: it is no such text.
+    """
+    return _decoded_extra(number, extra, _EVIDENCE.decode) if extra else _NO_EVIDENCE
+
+
+def _decoded_extra(number: int, extra: str, decode: Callable[[str], T]) -> T:
+    try:
+        return decode(extra)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as exc:
+        raise DamagedRow("attempts", number, "extra", f"{exc}, found {extra!r:.60}") from None
+
+
+def _measurement(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -> Measurement | None:
+    if row.median_ms is None:
         return None
+    for name in ("spread_ms", "min_ms", "mean_ms", "samples"):
+        if getattr(row, name) is None:
+            raise DamagedRow("attempts", row.id, name, "is missing beside a median")
+    try:
+        taken = unpack_samples(samples.data) if samples is not None else ()
+    except ValueError as exc:
+        raise DamagedRow("samples", row.id, "data", str(exc)) from None
     return Measurement(
-        median_ms=row["median_ms"],
-        spread_ms=row["spread_ms"],
-        min_ms=row["min_ms"],
-        mean_ms=row["mean_ms"],
-        samples=row["samples"],
-        stopped_by=parts.text(row["stopped_by_id"]),
-        samples_ms=unpack_samples(samples) if samples is not None else (),
+        median_ms=row.median_ms,
+        spread_ms=row.spread_ms or 0.0,
+        min_ms=row.min_ms or 0.0,
+        mean_ms=row.mean_ms or 0.0,
+        samples=row.samples or 0,
+        stopped_by=parts.text(row.stopped_by_id),
+        samples_ms=taken,
     )
 
 
-def _verification(row: dict[str, Any], parts: PartReader) -> Verification | None:
-    if row["wrong_elements"] is None:
+def _verification(row: AttemptRow, parts: PartReader) -> Verification | None:
+    if row.wrong_elements is None:
         return None
-    # where it was verified is missing in stores that are older than device references
-    elements, rtol, atol, *where = msgspec.json.decode(parts.text(row["tolerance_id"]))
+    tolerance = parts.decoded(row.tolerance_id, _TOLERANCE.decode)
+    if tolerance is None:
+        raise DamagedRow("attempts", row.id, "tolerance_id", "is missing beside a count of wrong elements")
     # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
-    error = row["max_error"] if row["max_error"] is not None else float("inf")
+    error = row.max_error if row.max_error is not None else float("inf")
     return Verification(
         max_error=error,
-        wrong_elements=row["wrong_elements"],
-        elements=elements,
-        rtol=rtol,
-        atol=atol,
-        reference=where[0] if where else "",
+        wrong_elements=row.wrong_elements,
+        elements=tolerance.elements,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        reference=tolerance.reference,
     )
 
 
@@ -198,44 +233,90 @@ def _squeeze(values: array[float] | array[int], width: int) -> bytes:
     return zlib.compress(b"".join(plain[index::width] for index in range(width)), 6)
 
 
-def sum_up(connection: sqlite3.Connection, measurement: int) -> None:
-    """Bring the figures of a measurement up to date with its attempts.
+class Figures(NamedTuple):
+    """What the attempts of a measurement sum up to, in the order of its columns."""
+
+    status: str
+    attempts: int
+    ranked: int
+    median_ms: float | None
+    min_ms: float | None
+
+
+def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
+    """Return what the attempts of a measurement sum up to; ``None`` if it has none.
 
     Its time is defined in :mod:`ckprof.model.ranking`. A kernel whose latest attempt failed has none: it is
     not ranked by the times that it once had.
 
-    :param measurement: its number; a measurement without attempts is removed.
+    :param measurement: its number.
+    :raises DamagedRow: an attempt holds what it cannot.
     """
     rows = connection.execute(
-        "SELECT a.status, a.wrong_elements, a.median_ms, a.spread_ms, s.uid, a.round, a.started, t.body, "
-        "ifnull(json_extract(a.extra, ?), 0), json_extract(a.extra, ?) "
+        f"SELECT {selected('attempts', 'a', sealed=False)}, s.uid, t.body "  # noqa: S608
         "FROM attempts a JOIN sessions s ON s.id = a.session_id LEFT JOIN texts t ON t.id = a.marks_id "
         "WHERE a.measurement_id = ? ORDER BY a.started, s.uid, a.sequence",
-        (PROCESS_PATH, SCALE_PATH, measurement),
+        (measurement,),
     ).fetchall()
     if not rows:
+        return None
+    attempts = []
+    for *cells, uid, text in rows:
+        row = typed_row_of(AttemptRow, "attempts", tuple(cells))
+        attempts.append((row, uid, marks_of(row.marks_id or 0, text)))
+    # what was never launched says nothing, unless there is nothing else
+    told = [one for one in attempts if Mark.NOT_LAUNCHED not in one[2]] or attempts
+    rounds = []
+    for row, uid, marks in told:
+        if row.status is Status.OK and row.wrong_elements == 0 and row.median_ms is not None:
+            seen = evidence(row.id, row.extra)
+            rounds.append(
+                marked_round_time(
+                    row.median_ms,
+                    row.spread_ms or 0.0,
+                    uid,
+                    row.round,
+                    row.started,
+                    marks,
+                    seen.process,
+                    seen.scale,
+                )
+            )
+    status = told[-1][0].status
+    time = None if status.is_failure else kernel_time(rounds)
+    return Figures(
+        status=status.value,
+        attempts=len(rows),
+        ranked=len(rounds),
+        median_ms=time.time_ms if time else None,
+        min_ms=min(round_time.median_ms for round_time in time.rounds) if time else None,
+    )
+
+
+def marks_of(number: int, text: str | None) -> tuple[Mark, ...]:
+    """Return the marks of a text that was read.
+
+    :param number: of the text.
+    :raises DamagedRow: it holds something else.
+    """
+    try:
+        return decode_marks(text or "")
+    except (ValueError, AttributeError) as exc:
+        raise DamagedRow("texts", number, "body", str(exc)) from None
+
+
+def sum_up(connection: sqlite3.Connection, measurement: int) -> None:
+    """Bring the figures of a measurement up to date with its attempts; the digest is left to the caller.
+
+    :param measurement: its number; a measurement without attempts is removed.
+    :raises DamagedRow: an attempt holds what it cannot.
+    """
+    found = figures(connection, measurement)
+    if found is None:
         connection.execute("DELETE FROM measurements WHERE id = ?", (measurement,))
         return
-    # what was never launched says nothing, unless there is nothing else
-    told = [row for row in rows if Mark.NOT_LAUNCHED.value not in (row[7] or "").split(",")] or rows
-    rounds = [
-        marked_round_time(
-            median_ms, spread_ms, uid, round_, started, decode_marks(marks or ""), process, scale
-        )
-        for status, wrong, median_ms, spread_ms, uid, round_, started, marks, process, scale in told
-        if status == Status.OK.value and wrong == 0 and median_ms is not None
-    ]
-    status = told[-1][0]
-    time = None if Status(status).is_failure else kernel_time(rounds)
     connection.execute(
         "UPDATE measurements SET status = ?, attempts = ?, ranked = ?, median_ms = ?, min_ms = ? "
         "WHERE id = ?",
-        (
-            status,
-            len(rows),
-            len(rounds),
-            time.time_ms if time else None,
-            min(round_time.median_ms for round_time in time.rounds) if time else None,
-            measurement,
-        ),
+        (*found, measurement),
     )

@@ -1,39 +1,45 @@
 """The tables of a store and the steps from one version of them to the next.
 
 Texts and records that many attempts share are stored once and referred to by number, which keeps an outcome
-small: kernels, problems, devices, toolchains, methods and reasons are rows of their own.
+small: kernels, problems, devices, toolchains, methods and reasons are rows of their own. Every row has a
+digest of its other cells (:mod:`ckprof.store.row_types`), and the store says how many attempts it has.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
-from ckprof.store.errors import NewerStoreError, NotAStoreError
+from ckprof.store.errors import DamagedStoreError, NewerStoreError, NotAStoreError
 
 #: "ckpf": tells stores from other SQLite databases
 APPLICATION_ID: Final = 0x636B7066
 
 #: version of the tables below
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 #: Tables of parts: a number and the part's canonical JSON.
 PART_TABLES: Final = ("operations", "problems", "devices", "toolchains", "methods")
 
 _PARTS: Final = "".join(
-    f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE);\n" for table in PART_TABLES
+    f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE, digest INTEGER);\n"
+    for table in PART_TABLES
 )
 
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 -- reasons, requirement lists, marks and the like
-CREATE TABLE texts (id INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE);
+CREATE TABLE texts (id INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE, digest INTEGER);
 
 CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, started REAL NOT NULL, body TEXT NOT NULL
+    id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, started REAL NOT NULL, body TEXT NOT NULL,
+    digest INTEGER
 );
 CREATE TABLE tags (
     session_id INTEGER NOT NULL REFERENCES sessions, tag TEXT NOT NULL, PRIMARY KEY (tag, session_id)
@@ -41,11 +47,11 @@ CREATE TABLE tags (
 
 CREATE TABLE instances (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
-    dtype TEXT NOT NULL, layout TEXT NOT NULL, body TEXT NOT NULL
+    dtype TEXT NOT NULL, layout TEXT NOT NULL, body TEXT NOT NULL, digest INTEGER
 );
 CREATE TABLE kernels (
     id INTEGER PRIMARY KEY, instance_id INTEGER NOT NULL REFERENCES instances, object_digest TEXT NOT NULL,
-    UNIQUE (instance_id, object_digest)
+    digest INTEGER, UNIQUE (instance_id, object_digest)
 );
 
 -- the parts of a key that all measurements of one ranking share, with what follows from the instance
@@ -54,7 +60,7 @@ CREATE TABLE contexts (
     operation_id INTEGER NOT NULL REFERENCES operations, device_id INTEGER NOT NULL REFERENCES devices,
     toolchain_id INTEGER NOT NULL REFERENCES toolchains, method_id INTEGER NOT NULL REFERENCES methods,
     dtype TEXT NOT NULL, layout TEXT NOT NULL,
-    UNIQUE (operation_id, device_id, toolchain_id, method_id, dtype, layout)
+    digest INTEGER, UNIQUE (operation_id, device_id, toolchain_id, method_id, dtype, layout)
 );
 
 -- one row per measurement key; the figures sum up its attempts and are kept up to date with them
@@ -63,7 +69,7 @@ CREATE TABLE measurements (
     context_id INTEGER NOT NULL REFERENCES contexts, problem_id INTEGER NOT NULL REFERENCES problems,
     kernel_id INTEGER NOT NULL REFERENCES kernels, split_k INTEGER NOT NULL,
     status TEXT NOT NULL, attempts INTEGER NOT NULL, ranked INTEGER NOT NULL, median_ms REAL, min_ms REAL,
-    UNIQUE (context_id, problem_id, kernel_id, split_k)
+    digest INTEGER, UNIQUE (context_id, problem_id, kernel_id, split_k)
 );
 CREATE INDEX measurements_by_time ON measurements (context_id, problem_id, median_ms)
     WHERE median_ms IS NOT NULL;
@@ -78,13 +84,14 @@ CREATE TABLE attempts (
     stopped_by_id INTEGER REFERENCES texts,
     max_error REAL, wrong_elements INTEGER, tolerance_id INTEGER REFERENCES texts,
     started REAL NOT NULL, round INTEGER NOT NULL, position INTEGER NOT NULL, wall_s REAL,
-    load REAL, clock_mhz REAL, temperature_c REAL, extra TEXT,
+    load REAL, clock_mhz REAL, temperature_c REAL, extra TEXT, digest INTEGER,
     UNIQUE (session_id, sequence)
 );
 CREATE INDEX attempts_by_measurement ON attempts (measurement_id);
 
 -- raw samples, compressed; apart from the attempts, so that reading these does not touch them
-CREATE TABLE samples (attempt_id INTEGER PRIMARY KEY REFERENCES attempts, data BLOB NOT NULL);
+CREATE TABLE samples (attempt_id INTEGER PRIMARY KEY REFERENCES attempts, data BLOB NOT NULL,
+    digest INTEGER);
 
 CREATE VIEW outcomes AS
 SELECT a.id, o.body AS operation, p.body AS problem, m.split_k, i.key AS instance, i.dtype, i.layout,
@@ -114,8 +121,79 @@ def _sum_up_again(connection: sqlite3.Connection) -> None:
         sum_up(connection, measurement)
 
 
+def _add_digests(connection: sqlite3.Connection) -> None:
+    """Version 3 had none, and did not say how many attempts there are."""
+    from ckprof.store.row_types import ROW_TYPES, seal_all
+
+    for table in ROW_TYPES:
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
+    seal_all(connection)
+    store_count(connection, counted(connection))
+
+
 #: every step there is
-MIGRATIONS: Mapping[int, Migration] = {1: _sum_up_again, 2: _sum_up_again}
+MIGRATIONS: Mapping[int, Migration] = {1: _sum_up_again, 2: _sum_up_again, 3: _add_digests}
+
+
+class Stored(NamedTuple):
+    """How many rows there are, so that what is missing can be counted."""
+
+    attempts: int
+    #: attempts with raw samples
+    samples: int
+
+    def plus(self, other: Stored) -> Stored:
+        """Return both together."""
+        return Stored(self.attempts + other.attempts, self.samples + other.samples)
+
+
+_COUNT: Final = "stored"
+
+
+def counted(connection: sqlite3.Connection) -> Stored:
+    """Return how many rows there are."""
+    return Stored(
+        *(
+            int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
+            for table in Stored._fields
+        )
+    )
+
+
+def store_count(connection: sqlite3.Connection, count: Stored) -> None:
+    """Store how many rows there are."""
+    text = f"{count.attempts} {count.samples}"
+    value = f"{text} {zlib.crc32(text.encode()):08x}"
+    connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_COUNT, value))
+
+
+def add_to_count(connection: sqlite3.Connection, added: Stored) -> None:
+    """Bring up to date how many rows there are; where that is damaged it stays so."""
+    count = stored_count(connection)
+    if count is not None:
+        store_count(connection, count.plus(added))
+
+
+def stored_count(connection: sqlite3.Connection) -> Stored | None:
+    """Return how many rows the store says it has; ``None`` where that is damaged."""
+    found = connection.execute("SELECT value FROM meta WHERE name = ?", (_COUNT,)).fetchone()
+    matched = re.fullmatch(r"((\d+) (\d+)) ([0-9a-f]{8})", str(found[0]), re.ASCII) if found else None
+    if matched is None or int(matched[4], 16) != zlib.crc32(matched[1].encode()):
+        return None
+    return Stored(int(matched[2]), int(matched[3]))
+
+
+def count_finding(connection: sqlite3.Connection) -> str:
+    """Return what is wrong with the number of attempts; empty if nothing is."""
+    said, there = stored_count(connection), counted(connection)
+    if said is None:
+        return "table meta, row stored, column value: the number of attempts is not what was stored"
+    if said != there:
+        return (
+            f"{said.attempts} attempts were stored, {said.samples} of them with raw samples; "
+            f"there are {there.attempts} and {there.samples}"
+        )
+    return ""
 
 
 @contextmanager
@@ -137,6 +215,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     with transaction(connection):
         for statement in _statements(_PARTS + _TABLES):
             connection.execute(statement)
+        store_count(connection, Stored(0, 0))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -144,6 +223,45 @@ def create_tables(connection: sqlite3.Connection) -> None:
 def _statements(script: str) -> list[str]:
     lines = [line for line in script.splitlines() if not line.startswith("--")]
     return [statement for statement in "\n".join(lines).split(";") if statement.strip()]
+
+
+def schema_findings(connection: sqlite3.Connection) -> list[str]:
+    """Return what is wrong with the tables of a store of the newest version, and which triggers it has.
+
+    Further tables, views and indexes do no harm. A trigger changes what is written.
+    """
+    expected, found = _objects(_fresh()), _objects(connection)
+    findings = [
+        f"foreign {kind} {name}: remove it with 'DROP TRIGGER'" for (kind, name) in found if kind == "trigger"
+    ]
+    for (kind, name), columns in expected.items():
+        there = found.get((kind, name))
+        if there is None:
+            other = next((other for other, called in found if called == name), None)
+            findings.append(f"the {kind} {name} is " + (f"a {other}" if other else "missing"))
+        elif missing := [column for column in columns if column not in there]:
+            findings.append(f"the {kind} {name} lacks {', '.join(missing)}")
+    return findings
+
+
+@cache
+def _fresh() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    create_tables(connection)
+    return connection
+
+
+def _objects(connection: sqlite3.Connection) -> dict[tuple[str, str], list[str]]:
+    """Return kind and name of every object, with the columns of tables."""
+    rows = connection.execute("SELECT type, name FROM sqlite_master ORDER BY rowid").fetchall()
+    return {
+        (kind, name): [
+            str(column[0])
+            for column in connection.execute("SELECT name FROM pragma_table_info(?)", (name,))
+            if kind == "table"
+        ]
+        for kind, name in rows
+    }
 
 
 def stored_version(connection: sqlite3.Connection, path: str, newest: int = SCHEMA_VERSION) -> int:
@@ -165,6 +283,12 @@ def stored_version(connection: sqlite3.Connection, path: str, newest: int = SCHE
         raise NewerStoreError(
             f"the store has version {version}, this ckprof knows up to version {newest}; update ckprof, "
             "or use another file",
+            path,
+        )
+    if not 1 <= version:
+        raise DamagedStoreError(
+            f"the header says version {version}, which no store has; save what is readable with "
+            "'ckprof results recover'",
             path,
         )
     return int(version)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ckprof.model.outcome import Status
-from ckprof.store.attempt import PROCESS_PATH, SCALE_PATH, Mark
+from ckprof.store.attempt import Mark
 from ckprof.store.database import open_for_reading
-from ckprof.store.errors import store_errors
+from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.flat import flat_row, row_columns
-from ckprof.store.key import DeviceKey, canonical
+from ckprof.store.key import canonical
 from ckprof.store.parts import PartReader
 from ckprof.store.query import (
     MeasurementSummary,
@@ -25,7 +26,9 @@ from ckprof.store.query import (
     measurement_conditions,
     status_condition,
 )
-from ckprof.store.rows import COLUMNS, attempt_of
+from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow
+from ckprof.store.rows import attempt_of, evidence
+from ckprof.store.schema import count_finding
 
 if TYPE_CHECKING:
     import sqlite3
@@ -35,10 +38,10 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
     from ckprof.store.attempt import Attempt, Session
+    from ckprof.store.key import DeviceKey
 
 EVERYTHING = StoreQuery()
 
-_ATTEMPT_COLUMNS = ", ".join(f"a.{column}" for column in COLUMNS)
 #: rows fetched at once
 _BATCH = 512
 
@@ -78,6 +81,22 @@ class Store:
         with store_errors(self.path):
             return int(self._connection.execute("SELECT count(*) FROM attempts").fetchone()[0])
 
+    def check_complete(self) -> None:
+        """Compare the number of attempts with the one that was stored: the cheap part of a check.
+
+        What is read is compared with its digests in any case.
+
+        :raises DamagedStoreError: attempts are missing, or nothing says whether they are.
+        """
+        with self._errors():
+            finding = count_finding(self._connection)
+        if finding:
+            raise DamagedStoreError(
+                f"{finding}; see what is damaged with 'ckprof results check', save what is readable with "
+                "'ckprof results recover'",
+                self.path,
+            )
+
     def __iter__(self) -> Iterator[Attempt]:
         return self.attempts()
 
@@ -92,17 +111,30 @@ class Store:
         of_attempts = attempt_conditions(query)
         conditions.add("1")
         status_condition(query, "a.status", of_attempts)
-        text = (
-            f"SELECT a.measurement_id, a.session_id, {'s.data' if samples else 'NULL'}, {_ATTEMPT_COLUMNS} "
-        )
-        text += "FROM attempts a"
-        if len(conditions.texts) > 1:
-            text += " JOIN measurements m ON m.id = a.measurement_id"
+        joined = " JOIN measurements m ON m.id = a.measurement_id" if len(conditions.texts) > 1 else ""
+        where = f"{joined} WHERE {' AND '.join([*conditions.texts, *of_attempts.texts])}"
+        values = [*conditions.values, *of_attempts.values]
+        yield from self._attempts(where, values, samples=samples)
+
+    def _attempts(self, where: str, values: Sequence[Any], *, samples: bool) -> Iterator[Attempt]:
+        """Yield attempts.
+
+        :param where: further joins and conditions.
+        """
+        columns = [self._parts.columns("attempts", "a")]
+        width = columns[0].count(",") + 1
+        joined = ""
         if samples:
-            text += " LEFT JOIN samples s ON s.attempt_id = a.id"
-        text += f" WHERE {' AND '.join([*conditions.texts, *of_attempts.texts])} ORDER BY a.id"
-        for row in self._rows(text, [*conditions.values, *of_attempts.values]):
-            yield attempt_of(row[0], row[1], row[3:], row[2], self._parts)
+            columns.append(self._parts.columns("samples", "s"))
+            joined = " LEFT JOIN samples s ON s.attempt_id = a.id"
+        text = f"SELECT {', '.join(columns)} FROM attempts a{joined}{where} ORDER BY a.id"  # noqa: S608
+        with self._errors():
+            for cells in self._rows(text, values):
+                row = self._parts.checked(AttemptRow, "attempts", cells[:width])
+                taken = None
+                if samples and cells[width] is not None:
+                    taken = self._parts.checked(SamplesRow, "samples", cells[width:])
+                yield attempt_of(row, taken, self._parts)
 
     def measurements(self, query: StoreQuery = EVERYTHING) -> Iterator[MeasurementSummary]:
         """Yield one summary per measurement key that the query asks for, over all its attempts.
@@ -145,17 +177,20 @@ class Store:
     def sessions(self) -> Sequence[Session]:
         """Return the sessions, oldest first."""
         rows = self._rows("SELECT id FROM sessions ORDER BY started, id", [])
-        return [self._parts.session(number) for (number,) in rows]
+        with self._errors():
+            return [self._parts.session(number) for (number,) in rows]
 
     def devices(self) -> Sequence[DeviceKey]:
         """Return every device once, in the order they were added."""
-        rows = self._rows("SELECT body FROM devices ORDER BY id", [])
-        return [msgspec.json.decode(body, type=DeviceKey) for (body,) in rows]
+        rows = self._rows("SELECT id FROM devices ORDER BY id", [])
+        with self._errors():
+            return [self._parts.device(number) for (number,) in rows]
 
     def problems(self) -> Sequence[Problem]:
         """Return every problem once, in the order they were added."""
         rows = self._rows("SELECT id FROM problems ORDER BY id", [])
-        return [self._parts.problem(number) for (number,) in rows]
+        with self._errors():
+            return [self._parts.problem(number) for (number,) in rows]
 
     def query(self, **conditions: Any) -> Iterator[Attempt]:
         """Yield the attempts that meet conditions, by the names of :class:`~ckprof.store.query.StoreQuery`.
@@ -188,8 +223,7 @@ class Store:
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
             "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
-            "a.spread_ms, a.wrong_elements, t.body, a.wall_s, "
-            "ifnull(json_extract(a.extra, ?), 0), json_extract(a.extra, ?), a.session_id FROM contexts c "
+            "a.spread_ms, a.wrong_elements, t.body, a.wall_s, a.session_id, a.id, a.extra FROM contexts c "
             "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
             "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "
             "LEFT JOIN texts t ON t.id = a.marks_id "
@@ -199,16 +233,24 @@ class Store:
             "AND c.method_id = (SELECT id FROM methods WHERE body = ?) AND c.dtype = ? AND c.layout = ? "
             "AND m.problem_id = (SELECT id FROM problems WHERE body = ?) ORDER BY a.id",
             [
-                PROCESS_PATH,
-                SCALE_PATH,
                 *(canonical(part).decode() for part in parts),
                 shared.dtype.value if shared.dtype is not None else "",
                 shared.layout,
                 canonical(problem).decode(),
             ],
         )
-        sessions = ((row[:-1], self._parts.session(row[-1])) for row in rows)
-        return [PastVisit._make((*cells, session.card, session.uid)) for cells, session in sessions]
+        with self._errors():
+            return [self._past_visit(row) for row in rows]
+
+    def _past_visit(self, cells: tuple[Any, ...]) -> PastVisit:
+        *seen, session_id, number, extra = cells
+        session, said = self._parts.session(session_id), evidence(number, extra)
+        try:
+            visit = msgspec.convert((*seen, said.process, said.scale, session.card, session.uid), PastVisit)
+            _ = Status(visit.status), visit.all_marks
+        except (msgspec.ValidationError, ValueError) as exc:
+            raise DamagedRow("attempts", number, "", str(exc)) from None
+        return visit
 
     def sequences(self, session: str, problem: Problem, dtype: DataType | None, layout: str) -> list[int]:
         """Return the numbers of a session's attempts on a problem with kernels of one type and layout.
@@ -216,13 +258,19 @@ class Store:
         :param session: its uid.
         """
         rows = self._rows(
-            "SELECT a.sequence FROM attempts a JOIN sessions s ON s.id = a.session_id "
+            "SELECT a.id, a.sequence FROM attempts a JOIN sessions s ON s.id = a.session_id "
             "JOIN measurements m ON m.id = a.measurement_id JOIN contexts c ON c.id = m.context_id "
             "WHERE s.uid = ? AND m.problem_id = (SELECT id FROM problems WHERE body = ?) "
             "AND c.dtype = ? AND c.layout = ? ORDER BY a.sequence",
             [session, canonical(problem).decode(), dtype.value if dtype is not None else "", layout],
         )
-        return [sequence for (sequence,) in rows]
+        return [self._sequence(*row) for row in rows]
+
+    def _sequence(self, number: int, sequence: object) -> int:
+        if not isinstance(sequence, int):
+            with self._errors():
+                raise DamagedRow("attempts", number, "sequence", f"Expected `int`, found {sequence!r:.60}")
+        return sequence
 
     def counts(self, first: int, end: int) -> list[tuple[Session, Status, int]]:
         """Count attempts by session and status.
@@ -231,46 +279,52 @@ class Store:
         """
         text = "SELECT session_id, status, count(*) FROM attempts WHERE id >= ? AND id < ? GROUP BY 1, 2"
         rows = self._rows(text, [first, end])
-        return [(self._parts.session(session), Status(status), count) for session, status, count in rows]
+        with self._errors():
+            return [(self._parts.session(session), _status(status), count) for session, status, count in rows]
 
     def added(self, first: int, end: int) -> Iterator[Attempt]:
         """Yield the attempts of these rows."""
-        text = (
-            f"SELECT a.measurement_id, a.session_id, s.data, {_ATTEMPT_COLUMNS} FROM attempts a "  # noqa: S608
-            "LEFT JOIN samples s ON s.attempt_id = a.id WHERE a.id >= ? AND a.id < ? ORDER BY a.id"
-        )
-        for row in self._rows(text, [first, end]):
-            yield attempt_of(row[0], row[1], row[3:], row[2], self._parts)
+        yield from self._attempts(" WHERE a.id >= ? AND a.id < ?", [first, end], samples=True)
 
     def _summary(self, number: int) -> MeasurementSummary:
-        with store_errors(self.path):
+        with self._errors():
             key, kernel = self._parts.measurement(number)
-            status, attempts, ranked, median_ms, min_ms, reason = self._connection.execute(
-                "SELECT m.status, m.attempts, m.ranked, m.median_ms, m.min_ms, (SELECT t.body FROM "
-                "attempts a JOIN sessions s ON s.id = a.session_id LEFT JOIN texts t ON t.id = a.reason_id "
-                "LEFT JOIN texts k ON k.id = a.marks_id WHERE a.measurement_id = m.id "
-                # the attempt whose status it is: see rows.sum_up
+            row = self._parts.row(MeasurementRow, "measurements", number)
+            latest = self._connection.execute(
+                "SELECT a.reason_id FROM attempts a JOIN sessions s ON s.id = a.session_id "
+                "LEFT JOIN texts k ON k.id = a.marks_id WHERE a.measurement_id = ? "
+                # the attempt whose status it is: see rows.figures
                 "ORDER BY instr(',' || ifnull(k.body, '') || ',', ?) > 0, "
-                "a.started DESC, s.uid DESC, a.sequence DESC LIMIT 1) "
-                "FROM measurements m WHERE m.id = ?",
-                (f",{Mark.NOT_LAUNCHED.value},", number),
+                "a.started DESC, s.uid DESC, a.sequence DESC LIMIT 1",
+                (number, f",{Mark.NOT_LAUNCHED.value},"),
             ).fetchone()
+            reason = self._parts.text(latest[0]) if latest else ""
         return MeasurementSummary(
             key=key,
             kernel=kernel,
-            status=Status(status),
-            reason=reason or "",
-            attempts=attempts,
-            ranked_attempts=ranked,
-            median_ms=median_ms,
-            min_ms=min_ms,
+            status=row.status,
+            reason=reason,
+            attempts=row.attempts,
+            ranked_attempts=row.ranked,
+            median_ms=row.median_ms,
+            min_ms=row.min_ms,
         )
 
+    def _errors(self) -> AbstractContextManager[None]:
+        return store_errors(self.path, self._connection)
+
     def _rows(self, statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        with store_errors(self.path):
+        with self._errors():
             cursor = self._connection.execute(statement, values)
             rows = cursor.fetchmany(_BATCH)
         while rows:
             yield from rows
-            with store_errors(self.path):
+            with self._errors():
                 rows = cursor.fetchmany(_BATCH)
+
+
+def _status(text: object) -> Status:
+    try:
+        return Status(text)
+    except ValueError as exc:
+        raise DamagedRow("attempts", "?", "status", str(exc)) from None

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.store.absorbing import attached, copy_rows
-from ckprof.store.attempt import decode_marks, encode_marks
+from ckprof.store.attempt import encode_marks
 from ckprof.store.attempt_rows import AttemptRows
 from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import StoreError, store_errors
+from ckprof.store.row_types import seal
+from ckprof.store.rows import marks_of
 from ckprof.store.schema import transaction
 from ckprof.store.store import Store
 from ckprof.store.writer_lock import WriterLock
@@ -109,17 +111,18 @@ class StoreWriter:
         with self._transaction():
             for uid, sequence, mark in marks:
                 row = self.connection.execute(
-                    "SELECT a.id, a.measurement_id, t.body FROM attempts a "
+                    "SELECT a.id, a.measurement_id, a.marks_id, t.body FROM attempts a "
                     "JOIN sessions s ON s.id = a.session_id "
                     "LEFT JOIN texts t ON t.id = a.marks_id WHERE s.uid = ? AND a.sequence = ?",
                     (uid, sequence),
                 ).fetchone()
                 if row is not None:
                     self._rows.changed.add(row[1])
-                    text = encode_marks((*decode_marks(row[2] or ""), mark))
+                    text = encode_marks((*marks_of(*row[2:]), mark))
                     self.connection.execute(
                         "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._rows.parts.text(text), row[0])
                     )
+                    seal(self.connection, "attempts", row[0])
 
     def absorb(self, path: Path) -> Absorbed:
         """Add what a partial store holds in one transaction; see :mod:`ckprof.store.partial`.
@@ -130,19 +133,20 @@ class StoreWriter:
             with self._transaction():
                 absorbed, changed = copy_rows(self.connection)
                 self._rows.changed |= changed
+                self._rows.added = self._rows.added.plus(absorbed.stored)
             return absorbed
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         try:
-            with store_errors(self.path), transaction(self.connection):
+            with store_errors(self.path, self.connection), transaction(self.connection):
                 yield
                 self._rows.sum_up_changed()
         except BaseException:
             self._rows.parts.forget()
             raise
         finally:
-            self._rows.changed.clear()
+            self._rows.reset()
 
 
 def _make_folder(path: Path) -> None:

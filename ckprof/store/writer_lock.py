@@ -66,7 +66,7 @@ class WriterLock:
     def __init__(self, store: Path) -> None:
         self._store = store
         self.path = store.with_name(f"{store.name}.lock")
-        self._holder = store.with_name(f"{store.name}.writer")
+        self._holder = _holder_path(store)
         self._lock = FileLock(self.path)
 
     def acquire(self, *, wait_s: float | None, on_wait: Callable[[str], None] | None = None) -> None:
@@ -121,10 +121,24 @@ class WriterLock:
             ) from None
 
     def _current_holder(self) -> Holder | None:
-        try:
-            return msgspec.json.decode(self._holder.read_bytes(), type=Holder)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return _read_holder(self._holder)
+
+
+def is_being_written(store: Path) -> bool:
+    """Say whether a process that may still run has the store for writing."""
+    holder = _read_holder(_holder_path(store))
+    return holder is not None and not holder.has_ended
+
+
+def _holder_path(store: Path) -> Path:
+    return store.with_name(f"{store.name}.writer")
+
+
+def _read_holder(path: Path) -> Holder | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Holder)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _describe(holder: Holder | None) -> str:

@@ -9,8 +9,9 @@ import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.store.errors import StoreError
-from ckprof.store.maintenance import check, prune, recover
+from ckprof.store.maintenance import check, prune
 from ckprof.store.query import StoreQuery
+from ckprof.store.salvage import recover
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 
@@ -42,8 +43,8 @@ def test_findings_name_what_is_wrong(path):
     connection.execute("UPDATE samples SET data = x'00' WHERE attempt_id = 5")
     connection.commit()
     findings = check(path)
-    assert any("measurement 3 says that it has 77 attempts" in finding for finding in findings)
-    assert any(finding.startswith("attempt 5: ValueError: samples") for finding in findings)
+    assert any(finding.startswith("table measurements, row 3: is not what") for finding in findings)
+    assert any(finding.startswith("table samples, row 5: is not what was") for finding in findings)
     connection.execute("DELETE FROM problems WHERE id = 2")
     connection.commit()
     connection.close()

@@ -1,0 +1,275 @@
+"""What rows of a store may hold: columns, types and limits of each table, and the digest of each row.
+
+SQLite keeps whatever a cell is given, and a disk returns what it likes. Every row that is read is compared
+with its type here and with the digest that was stored with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import msgspec
+
+from ckprof.model.outcome import Status
+from ckprof.store.errors import DamagedRow
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Mapping
+
+_LARGEST: Final = sys.float_info.max
+#: the year 10000: what calendars can show ends before it
+_LAST_SECOND: Final = 253_402_300_799.0
+
+Number = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+#: milliseconds
+Time = Annotated[float, msgspec.Meta(gt=0, le=_LARGEST)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=_LARGEST)]
+Finite = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+#: seconds since the epoch
+Moment = Annotated[float, msgspec.Meta(ge=0, le=_LAST_SECOND)]
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """One row; its fields are the columns that the digest covers, the number of the row first."""
+
+    id: Number
+
+
+class BodyRow(Row, frozen=True):
+    """A part of a key, or a text."""
+
+    body: str
+
+
+class SessionRow(Row, frozen=True):
+    """A session."""
+
+    uid: str
+    started: Moment
+    body: str
+
+
+class InstanceRow(Row, frozen=True):
+    """An instance."""
+
+    key: str
+    dtype: str
+    layout: str
+    body: str
+
+
+class KernelRow(Row, frozen=True):
+    """A kernel: an instance and the object that ran."""
+
+    instance_id: Number
+    object_digest: str
+
+
+class ContextRow(Row, frozen=True):
+    """What all measurements of a ranking share."""
+
+    operation_id: Number
+    device_id: Number
+    toolchain_id: Number
+    method_id: Number
+    dtype: str
+    layout: str
+
+
+class MeasurementRow(Row, frozen=True):
+    """A measurement and the figures of its attempts."""
+
+    context_id: Number
+    problem_id: Number
+    kernel_id: Number
+    split_k: int
+    status: Status
+    attempts: Count
+    ranked: Count
+    median_ms: Time | None
+    min_ms: Time | None
+
+
+class AttemptRow(Row, frozen=True):
+    """An attempt without its samples."""
+
+    measurement_id: Number
+    session_id: Number
+    sequence: Count
+    status: Status
+    reason_id: Number | None
+    requirements_id: Number | None
+    split_chosen: int | None
+    workspace_bytes: Count | None
+    marks_id: Number | None
+    median_ms: Time | None
+    spread_ms: Amount | None
+    min_ms: Time | None
+    mean_ms: Time | None
+    samples: Count | None
+    stopped_by_id: Number | None
+    #: may be infinite; SQLite has no NaN, ``None`` stands for it
+    max_error: Annotated[float, msgspec.Meta(ge=0)] | None
+    wrong_elements: Count | None
+    tolerance_id: Number | None
+    started: Moment
+    round: Count
+    position: Count
+    wall_s: Amount | None
+    load: Amount | None
+    clock_mhz: Amount | None
+    temperature_c: Finite | None
+    extra: str | None
+
+
+class SamplesRow(Row, frozen=True):
+    """Raw samples of the attempt with the same number."""
+
+    data: bytes
+
+
+#: table -> type of its rows; tables that others refer to come first
+ROW_TYPES: Final[Mapping[str, type[Row]]] = {
+    **dict.fromkeys(("operations", "problems", "devices", "toolchains", "methods", "texts"), BodyRow),
+    "sessions": SessionRow,
+    "instances": InstanceRow,
+    "kernels": KernelRow,
+    "contexts": ContextRow,
+    "measurements": MeasurementRow,
+    "attempts": AttemptRow,
+    "samples": SamplesRow,
+}
+
+R = TypeVar("R", bound=Row)
+
+
+def columns_of(table: str) -> tuple[str, ...]:
+    """Return the names of the columns that the digest of a row covers."""
+    names = ROW_TYPES[table].__struct_fields__
+    return ("attempt_id", *names[1:]) if table == "samples" else names
+
+
+def selected(table: str, alias: str = "", *, sealed: bool = True) -> str:
+    """Return the columns of a row and its digest, as :func:`read_row` expects them, for a ``SELECT``.
+
+    :param sealed: the table has digests.
+    """
+    prefix = f"{alias}." if alias else ""
+    names = [f"{prefix}{name}" for name in columns_of(table)]
+    return ", ".join([*names, f"{prefix}digest" if sealed else "NULL"])
+
+
+_COLUMN: Final = re.compile(r" - at `\$\[(\d+)\]`$")
+
+
+def read_row(kind: type[R], table: str, cells: tuple[Any, ...]) -> R:
+    """Return a row.
+
+    :param cells: those of :func:`selected`.
+    :raises DamagedRow: a cell holds what its column cannot, or the row is not the one that was stored.
+    """
+    row = typed_row_of(kind, table, cells)
+    damage = digest_damage(table, cells)
+    if damage is not None:
+        raise damage
+    return row
+
+
+def typed_row_of(kind: type[R], table: str, cells: tuple[Any, ...]) -> R:
+    """Return a row without comparing its digest.
+
+    :param cells: those of :func:`selected`.
+    :raises DamagedRow: a cell holds what its column cannot.
+    """
+    try:
+        return msgspec.convert(cells[:-1], kind)
+    except msgspec.ValidationError as exc:
+        found = _COLUMN.search(str(exc))
+        index = int(found[1]) if found else 0
+        text = f"{_COLUMN.sub('', str(exc))}, found {cells[index]!r:.60}"
+        raise DamagedRow(table, cells[0], columns_of(table)[index], text) from None
+
+
+def digest_damage(table: str, cells: tuple[Any, ...]) -> DamagedRow | None:
+    """Return what is wrong with the digest of a row, if anything.
+
+    :param cells: those of :func:`selected`.
+    """
+    if cells[-1] is not None and cells[-1] == row_digest(table, cells[:-1]):
+        return None
+    return DamagedRow(table, cells[0], "", "is not what was stored: its digest differs")
+
+
+def row_digest(table: str, cells: tuple[Any, ...]) -> int | None:
+    """Return 64 bits over the name of a table and the cells of a row; ``None`` where these are no such cells.
+
+    A digest of 64 bits overlooks a damaged row once in 2**64: it is against accidents, not against forgers.
+    """
+    try:
+        data = msgspec.msgpack.encode((table, *cells))
+    except ValueError:  # text that is not UTF-8
+        return None
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little", signed=True)
+
+
+def cells_of(row: AttemptRow) -> tuple[Any, ...]:
+    """Return the cells of a row as SQLite will give them back: it makes NULL of NaN."""
+    cells = msgspec.structs.astuple(row)
+    return tuple(cell.value if isinstance(cell, Status) else None if cell != cell else cell for cell in cells)
+
+
+def seal(connection: sqlite3.Connection, table: str, number: int) -> None:
+    """Store the digest of a row as it is now, if there is such a row."""
+    names = columns_of(table)
+    cells = connection.execute(
+        f"SELECT {', '.join(names)} FROM {table} WHERE {names[0]} = ?",  # noqa: S608
+        (number,),
+    ).fetchone()
+    if cells is None:
+        return
+    connection.execute(
+        f"UPDATE {table} SET digest = ? WHERE {names[0]} = ?",  # noqa: S608
+        (row_digest(table, cells), number),
+    )
+
+
+def last_rows(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of the last row of each table, 0 for an empty one."""
+    texts = {
+        table: f"SELECT ifnull(max({columns_of(table)[0]}), 0) FROM main.{table}"  # noqa: S608
+        for table in ROW_TYPES
+    }
+    return {table: int(connection.execute(text).fetchone()[0]) for table, text in texts.items()}
+
+
+def seal_all(connection: sqlite3.Connection, after: Mapping[str, int] | None = None) -> None:
+    """Store the digest of every row as it is now.
+
+    :param after: table -> number of the row behind which this begins; by default all rows.
+    """
+    for table in ROW_TYPES:
+        names = columns_of(table)
+        first = -(2**63) if after is None else after[table] + 1
+        rows = connection.execute(
+            f"SELECT {', '.join(names)} FROM main.{table} WHERE {names[0]} >= ?",  # noqa: S608
+            (first,),
+        ).fetchall()
+        connection.executemany(
+            f"UPDATE main.{table} SET digest = ? WHERE {names[0]} = ?",  # noqa: S608
+            ((row_digest(table, cells), cells[0]) for cells in rows),
+        )
+
+
+def damaged_rows(connection: sqlite3.Connection) -> Iterator[DamagedRow]:
+    """Yield what is wrong with rows, each looked at on its own."""
+    for table in ROW_TYPES:
+        for cells in connection.execute(f"SELECT {selected(table)} FROM {table}"):  # noqa: S608
+            try:
+                read_row(ROW_TYPES[table], table, cells)
+            except DamagedRow as exc:
+                yield exc

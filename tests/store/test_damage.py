@@ -1,0 +1,188 @@
+"""Whatever happened to a store, every command says so, and what is recovered and lost is counted right."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ckprof.cli.main import main
+from ckprof.errors import ExitCode
+from ckprof.store.errors import StoreError
+from ckprof.store.maintenance import check
+from ckprof.store.query import SharedKey
+from ckprof.store.row_types import ROW_TYPES, columns_of
+from ckprof.store.salvage import recover
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from tests.measured import SESSION, Made, attempts
+from tests.store.damage import damage, kind_of, leave_log
+
+COUNT = 200
+MADE = list(attempts(Made(problems=4, instances=5, rounds=10, session=replace(SESSION, tags=("nightly",)))))
+assert len(MADE) == COUNT
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a store, and one as a killed writer leaves it."""
+    folder = tmp_path_factory.mktemp("sound")
+    with StoreWriter(folder / "plain.db") as writer:
+        writer.append_many(MADE)
+    leave_log(folder / "log.db", MADE)
+    return folder
+
+
+def damaged(sound: Path, folder: Path, seed: int) -> Path:
+    """Return a copy of a store that was damaged."""
+    path = folder / "damaged.db"
+    name = "log.db" if kind_of(seed) == "log" else "plain.db"
+    for kind in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            shutil.copy(sound / f"{name}{kind}", f"{path}{kind}")
+    print(seed, damage(path, seed))
+    return path
+
+
+def judge(path: Path, target: Path) -> str:
+    """Recover a store, and compare what it says with the rows of the sound one by key and content."""
+    try:
+        result = recover(path, target)
+    except StoreError:
+        assert not target.exists()
+        return "refused"
+    expected = {(one.session.uid, one.sequence): one for one in MADE}
+    bare = 0
+    stored = sum(one.measurement is not None for one in MADE)
+    with Store(target) as store:
+        found = list(store)
+    for attempt in found:
+        original = expected.pop((attempt.session.uid, attempt.sequence))
+        if attempt != original:
+            assert original.measurement is not None
+            assert attempt == replace(original, measurement=replace(original.measurement, samples_ms=()))
+            bare += 1
+    assert result.saved == len(found)
+    missing, missing_samples = len(expected), stored - (len(found) - bare)
+    if result.uncertain:
+        assert result.lost <= missing and result.samples_lost <= missing_samples
+        return "at least"
+    assert (result.lost, result.samples_lost) == (missing, missing_samples)
+    assert result.complete == (not missing and not missing_samples)
+    return "exact"
+
+
+def use(path: Path, folder: Path, *, full: bool) -> None:
+    """Have every command that reads or writes stores use it: none ends in any way but a documented one."""
+    shared = SharedKey(
+        **{name: getattr(MADE[0].key, name) for name in ("operation", "device", "toolchain", "method")},
+        dtype=MADE[0].kernel.dtype,
+        layout=MADE[0].kernel.layout,
+    )
+    with suppress(StoreError), Store(path) as store:
+        store.past_visits(shared, MADE[0].key.problem)
+        store.sequences(MADE[0].session.uid, MADE[0].key.problem, MADE[0].kernel.dtype, "nhwgc")
+        list(store.measurements())
+        store.devices(), store.sessions(), store.problems(), store.best(), len(store)
+        store.to_dicts()
+    train = ("train", "--direction", "fwd", "--dtype", "fp16", path, "-o", folder / "model.json")
+    prune = ("results", "prune", path, "--status", "run_error", "--direction", "fwd")
+    commands: list[tuple[object, ...]] = [
+        ("results", "show", path),
+        ("results", "check", path),
+        ("report", path, "--format", "md", "--output", folder / "report.md"),
+        prune,
+    ]
+    if full:
+        commands += [
+            ("results", "show", path, "--direction", "fwd", "--arch", "x86-64"),
+            *(
+                ("results", "export", path, "-o", folder / f"out.{name}")
+                for name in ("ndjson", "csv", "parquet")
+            ),
+            ("results", "export", path, "--format", "t4", "-o", folder / "out.t4"),
+            ("compare", path, path),
+            train,
+            ("results", "import", folder.parent / "more.ndjson", "--store", path),
+            (*prune, "--yes"),
+        ]
+    for command in commands:
+        code = main([str(word) for word in command])
+        assert code in (ExitCode.OK, ExitCode.FAILED, ExitCode.INPUT), command
+
+
+def test_commands_name_table_row_and_column(sound: Path, capfd, tmp_path: Path) -> None:
+    path = tmp_path / "some.db"
+    shutil.copy(sound / "plain.db", path)
+    connection = sqlite3.connect(path, isolation_level=None)
+
+    def told(*words: object, code: ExitCode = ExitCode.INPUT) -> str:
+        capfd.readouterr()
+        assert main([*map(str, words), str(path)]) == code
+        return "".join(capfd.readouterr())
+
+    connection.execute("UPDATE methods SET body = '{'")
+    for words in (("results", "show"), ("report", "--format", "md"), ("compare", path)):
+        assert "table methods, row 1, column body: Input data was truncated" in told(*words)
+    connection.execute("UPDATE attempts SET round = -3 WHERE id = 1")
+    assert "table attempts, row 1, column round: Expected `int` >= 0, found -3" in told("report")
+    connection.execute("DELETE FROM attempts WHERE id > 180")
+    connection.close()
+    assert "200 attempts were stored, 200 of them with raw samples; there are 180" in told("report")
+    told("results", "check", code=ExitCode.FAILED)
+    text = told("results", "recover", "--output", tmp_path / "new.db", code=ExitCode.FAILED)
+    assert "0 outcomes saved, 200 lost, the raw samples of 200" in text
+
+
+def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
+    """Figures that do not agree with their samples have sound digests: their writer was wrong."""
+    timing = MADE[0].measurement
+    assert timing is not None
+    with StoreWriter(tmp_path / "some.db") as writer:
+        writer.append(replace(MADE[0], measurement=replace(timing, median_ms=2 * timing.median_ms)))
+        writer.append(replace(MADE[1], measurement=replace(timing, min_ms=3 * timing.median_ms)))
+        with pytest.raises(StoreError, match="column median_ms: Expected `float` > 0"):
+            writer.append(replace(MADE[2], measurement=replace(timing, median_ms=-1.0)))
+        with pytest.raises(StoreError, match="column mean_ms: Expected `float` <="):
+            writer.append(replace(MADE[2], measurement=replace(timing, mean_ms=float("inf"))))
+        assert len(writer.reader) == 2
+    findings = check(tmp_path / "some.db")
+    assert len(findings) == 2
+    assert "is outside of its raw samples" in findings[0] and "is above its median" in findings[1]
+
+
+@pytest.mark.parametrize("table", ROW_TYPES)
+def test_every_column_has_a_type_and_a_digest(sound: Path, table: str) -> None:
+    connection = sqlite3.connect(sound / "plain.db")
+    columns = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+    connection.close()
+    assert columns == [*columns_of(table), "digest"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_stores(sound: Path, tmp_path: Path, seed: int) -> None:
+    path = damaged(sound, tmp_path, seed)
+    judge(path, tmp_path / "new.db")
+    use(path, tmp_path, full=False)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(0, 200, 10))
+def test_two_hundred_damaged_stores(sound: Path, tmp_path: Path, first: int) -> None:
+    with StoreWriter(tmp_path / "more.db") as writer:
+        writer.append(replace(MADE[0], sequence=9_999))
+    assert main(["results", "export", str(tmp_path / "more.db"), "-o", str(tmp_path / "more.ndjson")]) == 0
+    said = Counter[str]()
+    for seed in range(first, first + 10):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        path = damaged(sound, folder, 1000 + seed)
+        said[judge(path, folder / "new.db")] += 1
+        use(path, folder, full=True)
+    print(dict(said))
+    assert said["exact"] >= 5
