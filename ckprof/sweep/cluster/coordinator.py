@@ -374,7 +374,9 @@ class Coordinator:
         except OSError as exc:
             raise ToolchainError(f"{stop}: cannot ask the workers to stop: {exc.strerror}") from None
         for future in self._flying:
-            future.cancel()
+            with suppress(Exception):
+                # only to be quicker: a worker that gets a task now finds that it is to stop
+                future.cancel()
         end = self._watch.clock() + self._watch.stop_s
         while self._flying and self._watch.clock() < end:
             self._units.clear()
