@@ -34,7 +34,7 @@ class ExitCode(IntEnum):
     INPUT = 3
     #: a plugin cannot be loaded or breaks its contract
     PLUGIN = 4
-    #: no usable compiler, or the build system itself failed
+    #: no usable compiler, the build system itself failed, or the device cannot be used any more
     TOOLCHAIN = 5
     #: SIGHUP: the terminal is gone
     HANGUP = 129
@@ -105,7 +105,7 @@ class PluginError(CkprofError):
 
 
 class ToolchainError(CkprofError):
-    """A compiler, its headers or the build system is missing or unusable."""
+    """A compiler, its headers, the build system or the device is missing or unusable."""
 
     exit_code = ExitCode.TOOLCHAIN
 

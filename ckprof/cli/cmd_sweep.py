@@ -17,6 +17,7 @@ from ckprof.cli.sweep_messages import card_lines, summary_lines
 from ckprof.errors import ExitCode
 from ckprof.measure.rounds import RoundOptions
 from ckprof.sweep.requests import RoundRunOptions, SweepOptions
+from ckprof.sweep.sweep import Stop
 
 if TYPE_CHECKING:
     import argparse
@@ -43,8 +44,10 @@ The same command goes on where it was stopped, by Ctrl-C, kill -9 or a power cut
 the store before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is surely
 slower than the best leaves the rounds, which end when the order of the leaders is settled.
 
-Exit code 0 when nothing failed, 1 when a kernel failed, 3 when the store cannot be used, 129, 130 or 143 when
-the sweep was stopped by SIGHUP, Ctrl-C or SIGTERM.
+Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
+or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the
+device cannot be used any more: that is no outcome, and the same command goes on. 129, 130 or 143 when it was
+stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 
 
@@ -117,7 +120,7 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
     session.console.clear_bar()
     if not result.plan.open_contests and summary.attempts == 0:
         session.console.result(f"nothing is left to do: {result.path} has all {result.plan.cells} outcomes")
-        return ExitCode.OK
+        return _exit_code(result, problems)
     for line in summary_lines(summary, problems, str(result.path)):
         session.console.result(line)
     if result.cluster is not None:
@@ -125,6 +128,17 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
             session.console.result(line)
     if session.signals.requested:
         return session.signals.exit_code
-    failed = any(status.is_failure for status in summary.statuses)
-    given_up = result.cluster is not None and bool(result.cluster.given_up)
-    return ExitCode.FAILED if failed or given_up else ExitCode.OK
+    return _exit_code(result, problems)
+
+
+def _exit_code(result: SweepResult, problems: Sequence[ProblemCase]) -> ExitCode:
+    """Return what a run of the same kernels would, whichever calls have measured them."""
+    summary = result.summary
+    if summary is None:
+        return ExitCode.OK
+    failed = summary.failures or result.plan.has_failures
+    given_up = result.cluster is not None and result.cluster.given_up
+    # of a sweep that was stopped, nobody knows
+    served = {problems[index].problem for index, _ in summary.standings}
+    unserved = summary.stop is Stop.DONE and any(case.problem not in served for case in problems)
+    return ExitCode.FAILED if failed or given_up or unserved else ExitCode.OK

@@ -39,7 +39,7 @@ exit codes:
   2  wrong usage: unknown option or id, contradictory options
   3  bad input: a list, catalog or problem cannot be used
   4  a plugin cannot be loaded or breaks its contract
-  5  no usable compiler, or the build system failed
+  5  no usable compiler, the build system failed, or the device cannot be used any more
   129, 130, 143  ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM; what was measured is reported
 
 'ckprof help COMMAND' and 'ckprof COMMAND --help' describe each command.

@@ -131,7 +131,7 @@ class Executor:
     @property
     def is_running(self) -> bool:
         """Whether the worker of the last measurement has survived it."""
-        return self._worker.process is not None
+        return self._worker.process is not None and self._worker.used
 
     @property
     def library(self) -> RemoteLibrary:
@@ -204,7 +204,7 @@ class Executor:
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :param split_sum: how the kernel adds them up.
         :param repeat: what differs from a measurement that stands alone.
-        :raises ToolchainError: workers do not start any more.
+        :raises ToolchainError: workers do not start any more, or the device is of no use.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
         request = KernelRequest(
@@ -219,8 +219,9 @@ class Executor:
         )
         measured = self._attempt(request)
         while measured is None:
-            # What went wrong may be the work of a kernel before. In a worker of its own it is this one's.
-            measured = self._attempt(request)
+            # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
+            # of its own, and for the second time, it is this one's.
+            measured = self._attempt(request, again=True)
         self.verified = measured.verified
         self._tell_timing(key, problem_index, measured)
         return Outcome(
@@ -259,11 +260,13 @@ class Executor:
             yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
             position += stored.size
 
-    def _attempt(self, request: KernelRequest) -> Measured | None:
+    def _attempt(self, request: KernelRequest, *, again: bool = False) -> Measured | None:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
-        :returns: ``None`` if something went wrong for which a kernel before may be to blame: it may have left
-            a thread, a process, an alarm or a damaged heap behind.
+        :param again: an attempt before had no outcome.
+        :returns: ``None`` if something went wrong for which others may be to blame: a kernel before may have
+            left a thread, a process, an alarm or a damaged heap behind, or the device has failed for once.
+        :raises ToolchainError: no kernel is to blame: a new worker cannot use the device either.
         """
         blocking_failure = self._prepare_worker()
         if blocking_failure is not None:
@@ -279,20 +282,28 @@ class Executor:
         except WorkerFailure as failure:
             status = Status.RUN_ERROR
             reason = f"{_STAGES[measurement.stage]}: {failure}"
-            if not alone:
+            if not again and (failure.of_device or not alone):
                 self._worker.discard(f"kernel {key}: {reason}")
                 return None
         else:
             failed = measured.status is Status.RUN_ERROR and measured.tainted
-            doubtful = (failed or measured.status is Status.WRONG_RESULT) and not alone
+            wrong = measured.status is Status.WRONG_RESULT
+            doubtful = (failed and not again) or (wrong and not alone)
             if measured.tainted or doubtful:
                 self._worker.discard(f"kernel {key} {measured.reason}")
+            if failed and not doubtful:
+                self._prepare_worker()
             return None if doubtful else measured
         self._worker.discard(f"kernel {key}: {reason}")
+        # Before the kernel is blamed: a device that is lost fails whatever is launched.
+        self._prepare_worker()
         return Measured(status=status, reason=reason, split_k=measurement.split_k)
 
-    def _prepare_worker(self) -> Measured | None:
-        """Have a worker with the problem loaded, or say what to report instead."""
+    def _prepare_worker(self, *, again: bool = False) -> Measured | None:
+        """Have a worker with the problem loaded, or say what to report instead.
+
+        :raises ToolchainError: new workers do not start, or cannot load the problem; no kernel is to blame.
+        """
         if self._blocking_failure is not None:
             return self._blocking_failure
         problem = self._current_problem()
@@ -311,9 +322,12 @@ class Executor:
             if self._worker.used:
                 # perhaps a kernel has taken its descriptors or its memory away
                 return self._prepare_worker()
-            reason = f"not launched: the problem could not be loaded: {failure}"
-            self._blocking_failure = Measured(status=Status.RUN_ERROR, reason=reason, launched=False)
-            return self._blocking_failure
+            if not again:
+                return self._prepare_worker(again=True)
+            raise ToolchainError(
+                f"{self._worker.title} cannot be used any more: a problem could not be loaded: {failure}; "
+                "see whether the device works. What was measured stays, the same command measures the rest"
+            ) from failure
         if isinstance(reply, messages.ProblemLoaded):
             self._problem = problem.loaded(reply)
             self._worker.loaded = True

@@ -6,10 +6,12 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from ckprof.measure.rounds import Ending, KernelCell, RoundOptions
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.model.kernel import SelectedKernel
+from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.ranking import Standing
@@ -58,6 +60,9 @@ class PlannedContest(KernelGroup):
         return self.contest.ending is not None
 
 
+_STATUSES: Final = {status.value: status for status in Status}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that a sweep will do, problem by problem."""
@@ -80,6 +85,17 @@ class Plan:
     def failed(self) -> int:
         """Cells whose outcome in the store is a failure, or that are not supported."""
         return sum(len(contest.before.failed) for contest in self.contests)
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether a cell failed before and is not tried again; one that is not supported has not failed."""
+        return any(
+            _STATUSES[visit.status].is_failure
+            for contest in self.contests
+            if contest.before.failed
+            for visit in contest.before.visits
+            if visit.cell in contest.before.failed
+        )
 
     @property
     def open_contests(self) -> list[PlannedContest]:

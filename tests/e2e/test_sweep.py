@@ -284,3 +284,14 @@ def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:
         assert len({one.process for one in rounds if one}) >= 3
     assert "nothing is left" in sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,)).out
     sweep("--sessions", "5").fails_with(ExitCode.USAGE, "sessions is 5, expected 1 to the 3 of max_rounds")
+
+
+def test_a_problem_that_no_kernel_supports_fails_every_call(sweep) -> None:
+    """As a run says it, also where nothing is left to do; the other problem has its ranking."""
+    odd = "2 1 1 15 15 3 3 10 10 1 1 1 1 1 1 1 1"
+    for said in ("done: 2 of 2", "nothing is left to do"):
+        # it reads vectors of 8 channels
+        done = sweep("--filter", "vec8_8_8", problems=(PROBLEM, odd))
+        assert done.code == ExitCode.FAILED, done.err
+        assert said in done.out
+    assert sweep("--filter", "vec8_8_8", problems=(PROBLEM,)).code == ExitCode.OK

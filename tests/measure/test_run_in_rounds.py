@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ckprof.errors import ToolchainError
 from ckprof.measure import events
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.sampling_settings import round_options, share_of_round, timing_settings
@@ -134,19 +135,40 @@ def test_after_a_crash_another_process_measures(start):
 
 
 @compiler
-def test_what_a_lost_device_never_launched_says_nothing_of_the_kernels(start, tmp_path, monkeypatch):
+@pytest.mark.parametrize("when", ["before", "beside a kernel that fails", "beside a kernel that works"])
+def test_a_lost_device_ends_the_run_and_is_no_outcome(start, tmp_path, monkeypatch, when):
     lost = tmp_path / "lost"
     monkeypatch.setenv("FAKE_LOST", str(lost))
-    lost.touch()
-    found = list(start(["ok", "prints"])[0])
-    assert [(one.status, one.launched) for one in found] == [(Status.RUN_ERROR, False)] * 2
-    assert "not launched: the problem could not be loaded" in found[0].reason
+    found = []
+    if when == "before":
+        lost.touch()
+        outcomes, _ = start(["ok", "prints"])
+    else:
+        last = "segfault" if "fails" in when else "prints"
+        outcomes, _ = start(["ok", last], replace(QUICK, rounds=1))
+        found.append(next(outcomes))
+        lost.touch()
+    with pytest.raises(
+        ToolchainError, match="cannot be used any more: a problem could not be loaded: DeviceError"
+    ):
+        found.extend(outcomes)
+    assert [one.key for one in found] == ["ok"] * (when != "before")
     lost.unlink()
     found = list(start(["ok", "segfault"])[0])
     assert {one.key: (one.status, one.launched) for one in found} == {
         "ok": (Status.OK, True),
         "segfault": (Status.RUN_ERROR, True),
     }
+
+
+@compiler
+def test_an_abort_is_measured_again_once(start):
+    """Runtimes of devices abort where they know no other way: that may pass."""
+    outcomes, seen = start(["aborts", "ok"], replace(QUICK, rounds=1))
+    first, last = outcomes
+    assert first.status is Status.RUN_ERROR and "SIGABRT" in first.reason
+    assert last.status is Status.OK
+    assert len([event for event in seen if isinstance(event, events.WorkerLost)]) == 2
 
 
 @compiler

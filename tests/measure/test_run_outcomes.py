@@ -204,10 +204,11 @@ def test_library_that_crashes_at_start_ends_the_run_at_once(run, monkeypatch):
 def test_workers_that_no_longer_start_end_the_run(library, tmp_path, monkeypatch):
     options = RunOptions(rounds=1, max_time_s=0.02, cache=CacheMode.WARM)
     direction = ScaleDirection()
-    instances = [make_instance("segfault"), make_instance("ok")]
+    instances = [make_instance("ok"), make_instance("segfault")]
     results = run_instances(library, ARCH, direction, instances, [make_problem()], options, lock_dir=tmp_path)
-    assert next(results).status is Status.RUN_ERROR
+    assert next(results).status is Status.OK
     monkeypatch.setenv("FAKE_DIE_AT_START", "1")
+    # not an outcome of the kernel in whose time that happened
     with pytest.raises(ToolchainError, match="cannot be used any more"):
         next(results)
 

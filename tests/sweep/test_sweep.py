@@ -109,7 +109,10 @@ def test_failures_are_tried_again_when_asked_for(path):
     bench = SimulatedBench()
     sweep(path, bench, kernels, problems, session=1)
     assert bench.visits == []
-    sweep(path, bench, kernels, problems, session=2, retry_failed=True)
+    plan, _ = sweep(path, bench, kernels, problems, session=1)
+    assert plan.has_failures
+    plan, _ = sweep(path, bench, kernels, problems, session=2, retry_failed=True)
+    assert not plan.has_failures
     assert {visit.cell.instance for _, visit in bench.visits} >= {kernels[0].key}
 
 

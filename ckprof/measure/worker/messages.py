@@ -399,6 +399,8 @@ class Failed(Message, frozen=True, tag="failed"):
     """The request makes no sense, or the target could not serve it."""
 
     reason: str
+    #: an error of the device or its runtime
+    device: bool = False
 
 
 Request = (

@@ -50,6 +50,15 @@ _GRACE_S = 2.0
 class WorkerFailure(Exception):
     """The worker is of no use any more; the message says what happened."""
 
+    #: the device or its runtime may be at fault
+    of_device = False
+
+
+class WorkerAborted(WorkerFailure):
+    """The worker ended by SIGABRT, as runtimes of devices do where they know no other way."""
+
+    of_device = True
+
 
 class WorkerTimeout(WorkerFailure):
     """No reply came in time."""
@@ -169,7 +178,7 @@ class WorkerProcess:
             while rest:
                 rest = rest[self._stdin.write(rest) :]
         except BrokenPipeError:
-            raise WorkerFailure(self._how_it_ended()) from None
+            raise self._ended() from None
 
     def _receive(self, nonce: str, limit_s: float) -> messages.Reply:
         deadline = time.monotonic() + limit_s
@@ -188,7 +197,7 @@ class WorkerProcess:
                 raise WorkerTimeout(f"no reply within {limit_s:g} s")
             ended = self._process.poll() is not None
             if not self._read(0 if ended else min(remaining, _LOOK_S)) and ended:
-                raise WorkerFailure(self._how_it_ended())
+                raise self._ended()
 
     def _read(self, timeout_s: float) -> bool:
         """Take what the pipes hold; return false if there was nothing.
@@ -207,8 +216,13 @@ class WorkerProcess:
                 continue
             self._selector.unregister(key.fileobj)
             if key.fileobj is self._stdout:
-                raise WorkerFailure(self._how_it_ended())
+                raise self._ended()
         return seen
+
+    def _ended(self) -> WorkerFailure:
+        """Return what to raise when the process is gone."""
+        text = self._how_it_ended()
+        return (WorkerAborted if self._process.poll() == -signal.SIGABRT else WorkerFailure)(text)
 
     def _how_it_ended(self) -> str:
         try:

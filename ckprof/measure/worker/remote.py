@@ -50,7 +50,14 @@ class LibraryUnusable(WorkerFailure):
 
 
 class RequestFailed(WorkerFailure):
-    """The worker could not serve a request."""
+    """The worker could not serve a request.
+
+    :param device: its device or the runtime of that is at fault.
+    """
+
+    def __init__(self, reason: str, *, device: bool = False) -> None:
+        super().__init__(reason)
+        self.of_device = device
 
 
 class RemoteLibrary:
@@ -163,7 +170,7 @@ class RemoteLibrary:
 
 def _expect(kind: type[_Reply], reply: messages.Reply, key: str | None = None) -> _Reply:
     if isinstance(reply, messages.Failed):
-        raise RequestFailed(reply.reason)
+        raise RequestFailed(reply.reason, device=reply.device)
     if not isinstance(reply, kind) or (key is not None and getattr(reply, "key", None) != key):
         raise UnexpectedReply(f"the worker sent an unexpected reply: {reply}")
     return reply

@@ -14,7 +14,7 @@ from ckprof.measure.sampling import KernelFailure, Launches, checked_time, take_
 from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.stored_file import StoredFile
 from ckprof.measure.worker import messages
-from ckprof.measure.worker.abi import CProblem, Library, LibraryError
+from ckprof.measure.worker.abi import CProblem, DeviceError, Library, LibraryError
 from ckprof.measure.worker.device_checks import CheckProvider
 from ckprof.measure.worker.device_reference import DeviceReferences, ProblemTooLargeError
 from ckprof.measure.worker.kernel_provider import RoofProvider
@@ -60,6 +60,8 @@ class KernelSession:
         """Serve a request. What a kernel does wrong is a reply; what the request does wrong is one, too."""
         try:
             return self._serve(request)
+        except DeviceError as exc:
+            return messages.Failed(reason=f"{type(exc).__name__}: {exc}", device=True)
         except (KeyError, ValueError, OSError, MemoryError, ProblemTooLargeError) as exc:
             return messages.Failed(reason=f"{type(exc).__name__}: {exc}")
 

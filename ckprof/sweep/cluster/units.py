@@ -229,6 +229,8 @@ class UnitQueue:
         self._divisions: dict[str, _Divided] = {}
         #: id of units that nobody could finish -> why
         self.given_up: dict[str, str] = {}
+        #: how many of them in a row, and how many problems were finished when that began
+        self._in_a_row, self._done_before = 0, tally.contests_done
 
     def __len__(self) -> int:
         return len(self._urgent) + len(self._shares) + len(self._ready) + len(self._held)
@@ -359,7 +361,7 @@ class UnitQueue:
     def fail(self, unit: OpenUnit, reason: str) -> None:
         """Hand a unit out again, unless it has failed often enough.
 
-        :raises ToolchainError: no worker finishes anything.
+        :raises ToolchainError: no worker finishes anything, or none does any more.
         """
         unit = replace(unit, failed=unit.failed + 1)
         if unit.failed < self._work.leases.attempts:
@@ -371,8 +373,9 @@ class UnitQueue:
         self.given_up[unit.unit.id] = why
         self._keep(lambda other: other.unit.id != unit.unit.id)
         self._watch.warn(f"problem {unit.unit.problem_index} is given up after {unit.failed} times: {why}")
-        nothing_done = self._tally.contests_done == self._work.rankings - len(self._work.units)
-        if nothing_done and len(self.given_up) >= _MOST_PROBES:
+        self._in_a_row = self._in_a_row + 1 if self._tally.contests_done == self._done_before else 1
+        self._done_before = self._tally.contests_done
+        if self._in_a_row >= _MOST_PROBES:
             raise ToolchainError(f"no worker finishes a problem: {why}")
 
     def _go_on(self, name: str) -> None:

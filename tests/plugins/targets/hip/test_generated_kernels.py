@@ -151,15 +151,15 @@ def test_a_split_reduction_is_verified_and_timed(make_library, make_instance, me
     assert outcome.measurement.median_ms == pytest.approx(12 * BLOCK_MS + zeroing_ms, abs=1e-6)
 
 
-def test_a_fault_costs_one_outcome_and_a_worker(forward_library, forward, measure, tmp_path, monkeypatch):
+def test_a_fault_costs_a_worker_and_no_outcome(forward_library, forward, measure, tmp_path, monkeypatch):
     fault = tmp_path / "fault"
     fault.touch()
     monkeypatch.setenv("FAKE_HIP_LOG", str(tmp_path / "calls"))
     monkeypatch.setenv("FAKE_HIP_FAIL", "hipLaunchKernel:1:719")
     monkeypatch.setenv("FAKE_HIP_ONCE", str(fault))
     (faulty, last), seen = measure(forward_library, Forward(), forward)
-    assert faulty.status is Status.RUN_ERROR
-    assert "unspecified launch failure" in faulty.reason
+    # measured again: the device may fail for once
+    assert faulty.status is Status.OK, faulty.reason
     assert last.status is Status.OK, last.reason
     assert last.verification.passed
     assert not fault.exists()

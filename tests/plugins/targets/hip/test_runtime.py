@@ -158,10 +158,24 @@ def test_a_problem_that_does_not_fit(measure, monkeypatch):
 
 def test_a_device_that_fails_is_not_short_of_memory(measure, monkeypatch):
     monkeypatch.setenv("FAKE_HIP_FAIL", "hipMalloc:1:719")
-    (outcome,), _ = measure("ok")
-    assert outcome.status is Status.RUN_ERROR
-    assert "unspecified launch failure" in outcome.reason
-    assert "not enough memory" not in outcome.reason
+    with pytest.raises(ToolchainError, match="unspecified launch failure") as error:
+        measure("ok")
+    assert "not enough memory" not in str(error.value)
+
+
+#: what fails once while a kernel is alone in its worker: before its launch, beside it, in it, after it
+@pytest.mark.parametrize(
+    "fails", ["hipMalloc:1:719", "hipMemcpy:3:719", "hipMemcpy:9:719", "hipEventRecord:1:719"]
+)
+def test_a_device_that_fails_once_says_nothing_of_the_kernel(measure, monkeypatch, tmp_path, fails):
+    once = tmp_path / "once"
+    once.touch()
+    monkeypatch.setenv("FAKE_HIP_FAIL", fails)
+    monkeypatch.setenv("FAKE_HIP_ONCE", str(once))
+    (outcome,), seen = measure("ok")
+    assert not once.exists(), "it did not come to that"
+    assert outcome.status is Status.OK, outcome.reason
+    assert len([event for event in seen if isinstance(event, events.WorkerLost)]) == 1
 
 
 def test_memory_that_a_kernel_keeps_is_there_for_the_next_problem(measure):
