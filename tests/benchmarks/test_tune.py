@@ -2,8 +2,7 @@
 
 Run with ``pytest tests/benchmarks/test_tune.py``. Goals: 99 % of the best with 3 measurements of 30; on the
 H200 within 1 % of the best on 95 % of the problems in 5 % of the exhaustive time; 5 times fewer seconds to
-99 % than chance and optuna; 3,000 kernels x 100 problems planned in 2 s. Figures are in ``extra_info`` and
-docs/tune.md.
+99 % than chance and optuna; 3,000 kernels x 100 problems planned in 2 s. Figures are in ``extra_info``.
 """
 
 from __future__ import annotations

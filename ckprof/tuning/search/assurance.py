@@ -3,7 +3,8 @@
 A kernel that was built for one problem costs little to measure on the others. So whatever the strategy is, a
 search ends only if every kernel that was tried, those of the library that is kept among them, was measured on
 each problem that it supports, unless its prediction there is hopeless: slower than the best at the fast end
-of its interval, which the residuals of the search itself make as wide as it has to be.
+of its interval, which the residuals of the search itself make as wide as it has to be, and which is wider for
+kernels of the library.
 """
 
 from __future__ import annotations
@@ -70,8 +71,9 @@ class AssuredSearch:
 
     def _missing(self, knowledge: Knowledge) -> list[Cell]:
         """Return the most promising cells of each problem that must be measured."""
-        hopes = self.forecaster.hopes(knowledge)
-        for cell in kept_cells(knowledge, self.forecaster, self.most, self.tie):
+        kept, resting = kept_cells(knowledge, self.forecaster, self.most, self.tie)
+        hopes = self.forecaster.hopes(knowledge, kept)
+        for cell in resting:
             hopes[cell] = np.inf
         order = np.argsort(-hopes, axis=1, kind="stable")[:, :_OF_PROBLEM]
         return [

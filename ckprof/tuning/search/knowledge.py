@@ -40,6 +40,8 @@ class Knowledge:
     overlaps: bool = False
     #: seconds of the budget that are left; ``None`` without one
     left_s: float | None = None
+    #: measurements at most, of all problems together; ``None`` for no limit
+    most_cells: int | None = None
 
     def __post_init__(self) -> None:
         self.log_us = np.full(self.space.shape, np.nan)

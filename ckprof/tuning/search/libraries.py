@@ -206,8 +206,10 @@ def _of_kernels(
     return choices, np.exp(least)
 
 
-def kept_cells(knowledge: Knowledge, forecaster: Forecaster, most: int | None, tie: float) -> list[Cell]:
-    """Return what the library that is kept rests on and what was not measured yet."""
+def kept_cells(
+    knowledge: Knowledge, forecaster: Forecaster, most: int | None, tie: float
+) -> tuple[list[int], list[Cell]]:
+    """Return the kernels of the library that is kept, and what it rests on that was not measured yet."""
     plan = plan_libraries(knowledge, forecaster, most)
     kept = list(plan.kept(most, tie))
     cells = []
@@ -216,4 +218,4 @@ def kept_cells(knowledge: Knowledge, forecaster: Forecaster, most: int | None, t
         cell = Cell(problem, int(plan.choices[problem, kernel]))
         if np.isfinite(times.min()) and knowledge.open[cell]:
             cells.append(cell)
-    return cells
+    return kept, cells

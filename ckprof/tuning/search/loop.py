@@ -164,6 +164,7 @@ class TuneLoop:
         :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
         """
         self.knowledge.overlaps = self.bench.overlaps
+        self.knowledge.most_cells = self.limits.most_cells
         try:
             # Matrices are small. Threads that share them wait for one another in turn with the compilers that
             # run in the background, which was seen to take ten times as long.

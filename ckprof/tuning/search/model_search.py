@@ -197,6 +197,9 @@ def _best_group(
     )
 
 
+#: where no more measurements of each problem are allowed, a trained model's order is followed, all problems
+#: in turn: what so few teach is worth less than its next choice
+_FEW: Final = 4
 #: a kernel is built ahead if it is expected to improve some problem by this share of the tie
 _AHEAD_SHARE: Final = 0.5
 
@@ -224,6 +227,12 @@ class ModelSearch:
         worth = outlook.unsettled
         if not worth.any():
             return []
+        if self._request.model is not None and _are_few(knowledge):
+            measured = _counts(knowledge)
+            least = int(measured[worth].min())
+            worth &= measured == least
+            if least < _FEW:
+                return _followed(knowledge, forecaster.predicted_log_us, worth)
         offer = Offer(
             choices=outlook.choices,
             draws=np.where(worth[None, :, None] | outlook.pending[None], outlook.draws, np.inf),
@@ -235,6 +244,37 @@ class ModelSearch:
         share = self._request.planning_share
         least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
         return best_batch(offer, knowledge, least_s=least_s)
+
+
+def _are_few(knowledge: Knowledge) -> bool:
+    """Say whether so few measurements are allowed that none is left for what is not promised."""
+    return knowledge.most_cells is not None and knowledge.most_cells <= _FEW * len(knowledge.space.problems)
+
+
+def _counts(knowledge: Knowledge) -> NDArray[np.int64]:
+    """Return problem -> choices that are measured, or are going to be."""
+    counts: NDArray[np.int64] = (knowledge.measured | knowledge.pending).sum(axis=1)
+    return counts
+
+
+def _followed(knowledge: Knowledge, predicted: Array, problems: NDArray[np.bool_]) -> list[Cell]:
+    """Return the choice of some problems that the time model prefers, as if there were no search.
+
+    Of choices that do the same work, one is measured before others are. While kernels are built, problems
+    wait whose choice is not built.
+    """
+    space, taken = knowledge.space, knowledge.measured | knowledge.pending
+    works = [(space.kernels[choice.kernel].traits, choice.splits) for choice in space.choices]
+    batch = []
+    for problem in np.flatnonzero(problems).tolist():
+        done = {works[choice] for choice in np.flatnonzero(taken[problem]).tolist()}
+        left = np.flatnonzero(knowledge.possible[problem] & ~taken[problem])
+        # equal predictions in the order of the kernels
+        order = left[np.argsort(np.round(predicted[problem, left], 9), kind="stable")].tolist()
+        choice = next((choice for choice in order if works[choice] not in done), order[0] if order else None)
+        if choice is not None and knowledge.open[problem, choice]:
+            batch.append(Cell(problem, choice))
+    return batch
 
 
 def _weights(knowledge: Knowledge, means: Array) -> Array:

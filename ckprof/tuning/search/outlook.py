@@ -12,6 +12,8 @@ from ckprof.tuning.search.space import SearchSpace
 from ckprof.tuning.search.surrogate import Observations, Surrogate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ckprof.model.problem import Problem
@@ -25,8 +27,9 @@ _DRAWS: Final = 128
 #: a problem is settled if an unmeasured choice is better by more than the tie with at most this probability
 RISK: Final = 0.05
 #: a choice is hopeless if its predicted time, less this many standard deviations, is longer than the best
-#: one: a chance of 1 in 100
+#: one: a chance of 1 in 100; of kernels that are kept, 1 in 1,000
 _HOPELESS: Final = 2.33
+_SURELY_HOPELESS: Final = 3.09
 #: earlier measurements of each problem that are taken into account, the best ones
 _LESSONS: Final = 8
 _MOST_LESSONS: Final = 200
@@ -102,17 +105,26 @@ class Forecaster:
             choices=listed.choices, mean=listed.mean, draws=draws, pending=pending, certainty=tuple(certainty)
         )
 
-    def hopes(self, knowledge: Knowledge) -> Array:
+    @property
+    def predicted_log_us(self) -> Array:
+        """Problems x choices -> what the time model alone predicts, as logarithms of microseconds."""
+        return self.surrogate.predicted_log_us[: self._count]
+
+    def hopes(self, knowledge: Knowledge, kept: Sequence[int] = ()) -> Array:
         """Return how much faster than the best open choices of kernels that were tried may be.
 
         Problems x choices -> the logarithm of the ratio, at the fast end of the interval of the prediction.
         Choices that are hopeless, not open, or of kernels that were never tried have minus infinity; where
         nothing was measured on a problem, the others have infinity.
+
+        :param kept: kernels whose intervals are taken so wide that they cannot be overlooked.
         """
         tried = np.flatnonzero(knowledge.tried[knowledge.space.kernel_of])
         hopes = np.full(knowledge.space.shape, -np.inf)
         means = self.expected_log_us(knowledge)[:, tried]
-        fast = means - _HOPELESS * self.surrogate.errors(tried, self._count)
+        is_kept = np.isin(knowledge.space.kernel_of[tried], kept)
+        reach = np.where(is_kept, _SURELY_HOPELESS, _HOPELESS)
+        fast = means - reach * self.surrogate.errors(tried, self._count)
         ahead = knowledge.best_log_us[:, None] - fast
         hopes[:, tried] = np.where(knowledge.open[:, tried] & (ahead > 0.0), ahead, -np.inf)
         return hopes

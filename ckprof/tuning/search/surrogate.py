@@ -124,6 +124,11 @@ class Surrogate:
         self._weights: Array = np.zeros(0)
 
     @property
+    def predicted_log_us(self) -> Array:
+        """Problems x choices -> logarithm of microseconds, without measurements."""
+        return self._prior.log_us
+
+    @property
     def typical_error(self) -> Array:
         """Standard deviation of each prediction without measurements, problems x choices."""
         own = self._roughness**2 * (_OWN**2 + _OWN_ON_LIKE**2 + _CELL**2)

@@ -21,10 +21,13 @@ from ckprof.tuning.search.replay import ReplayBench, replay_space
 from ckprof.tuning.search.result import tune_result
 from ckprof.tuning.search.space import Cell, Choice, SearchKernel, SearchSpace
 from ckprof.tuning.search.strategy import StrategySearch
+from ckprof.tuning.time_model.selector import Selector
 from ckprof.tuning.time_model.training import train
+from ckprof.tuning.time_model.validation import candidates_of
 from ckprof.tuning.tune_requests import ReplayCosts
 from tests.measured import problems
 from tests.tuning.search.conftest import replay, request_for, table_of
+from tests.tuning.sizes import forward_sizes
 from tests.tuning.time_model.conftest import request as train_request
 
 
@@ -141,6 +144,28 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
     )
     assert found.loop.knowledge.measured.sum() <= 3 * len(table.problems)
     assert found.efficiency.mean() >= 0.99
+
+
+def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies) -> None:
+    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    table = table_of("gfx950_fwd_bf16_30kernels_even")
+    selector = Selector(model, candidates_of(table), forward_sizes)
+    rows = [table.of_problem(index) for index in range(len(table.problems))]
+    ranked = [
+        selector.rank(
+            problem, supported=lambda name, splits, row=row: (name, splits) in row, distinct=True
+        ).predictions
+        for problem, row in zip(table.problems, rows, strict=True)
+    ]
+    for count in (1, 2, 3, 4):
+        limits = TuneLimits(most_cells=count * len(table.problems))
+        costs = ReplayCosts(build_s=0, visit_s=1)
+        found = replay(strategies, table, model=model, limits=limits, costs=costs, tie=0.02)
+        first = [
+            min(row.values()) / min(row[one.kernel, one.splits] for one in best[:count])
+            for row, best in zip(rows, ranked, strict=True)
+        ]
+        assert found.efficiency.mean() >= np.mean(first) - 1e-9
 
 
 def test_the_budget_ends_a_search(strategies, few) -> None:
