@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from ckprof.errors import ToolchainError
 from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
@@ -48,6 +50,20 @@ _STAGES = {
     "verify": "while its result was verified",
     "time": "while it was timed",
 }
+
+
+#: launches of a kernel that is suspected to be wrong now and then, and seconds that they may take
+_SUSPECT_LAUNCHES: Final = 150
+_SUSPECT_S: Final = 10.0
+
+
+def _searching(timing: messages.TimingSettings) -> messages.TimingSettings:
+    """Return how a suspected kernel is sampled: one that is wrong in one of fifty launches is to be found."""
+    return msgspec.structs.replace(
+        timing,
+        min_samples=max(timing.min_samples, _SUSPECT_LAUNCHES),
+        max_time_s=max(timing.max_time_s, min(_SUSPECT_S, timing.timeout_s / 2)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +237,7 @@ class Executor:
         while measured is None:
             # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
             # of its own, and for the second time, it is this one's.
+            request = replace(request, suspected=True, timing=_searching(request.timing))
             measured = self._attempt(request, again=True)
         self.verified = measured.verified
         self._tell_timing(key, problem_index, measured)

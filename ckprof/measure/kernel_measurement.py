@@ -11,12 +11,14 @@ import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
+from ckprof.measure.launch_findings import AUDIT_LEAST_S, AUDIT_SHARE, dishonest, with_share, written_late
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.storage import Rounding, storage_type
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.verify.comparison import Comparison
+    from ckprof.measure.verify.stored_file import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
     from ckprof.model.types import SplitSum
 
@@ -99,6 +102,8 @@ class KernelRequest:
     verified: Verified | None = None
     #: the problem with operands whose sums are exact; the kernel runs on it first, unless it was right before
     exact: PreparedProblem | None = None
+    #: a launch was wrong for which a kernel before may be to blame: every one is looked at
+    suspected: bool = False
 
 
 class KernelMeasurement:
@@ -172,6 +177,12 @@ class KernelMeasurement:
             timing=request.timing,
             first_ms=first.time_ms,
             first_s=first.elapsed_s,
+            rtol=self._tolerance().rtol,
+            atol=self._tolerance().atol,
+            verified="" if self._verified is None else self._verified.digest.hex(),
+            fresh=exact is not None,
+            audit_share=self._audit_share(),
+            audit_least_s=AUDIT_LEAST_S,
         )
         with self._clock() as clock:
             sampled = self._library.sample(sample, clock.limit_s)
@@ -189,30 +200,32 @@ class KernelMeasurement:
             elapsed_s += first.elapsed_s
         if first.measured.status is not Status.OK:
             return first.measured
-        reason = implausible(sampling, elapsed_s, request.least_ms)
+        reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(sampled.audit)
         if reason:
             return replace(first.measured, status=Status.RUN_ERROR, reason=reason, tainted=True)
         self.stage = "verify"
-        last = first.measured if only_first and not repeated else self._verify()
+        odd = self._verify_launches(sampled.audit)
+        last = odd or (first.measured if only_first and not repeated else self._verify())
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
-        return self._timed(last, sampling, sampled.flush_bytes, elapsed_s)
+        return self._timed(last, sampled, sampling, elapsed_s)
 
     def _timed(
-        self, last: Measured, sampling: messages.Sampling, flush_bytes: int, elapsed_s: float
+        self, last: Measured, sampled: messages.Sampled, sampling: messages.Sampling, elapsed_s: float
     ) -> Measured:
         """Return a right result with its times."""
         keep = self._request.timing.keep_samples
         return replace(
             last,
             verified=self._verified,
+            verification=with_share(last.verification, sampled.audit),
             measurement=replace(
                 summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=keep),
                 launches=sampling.launches,
             ),
             timing_s=min(sampling.wall_s, elapsed_s),
             flush_s=sampling.flush_s,
-            flush_bytes=flush_bytes,
+            flush_bytes=sampled.flush_bytes,
         )
 
     def _run_first(self, run: messages.RunOnce, *, verify: bool) -> _First:
@@ -243,6 +256,43 @@ class KernelMeasurement:
             return replace(first, measured=replace(measured, reason=reason))
         return first
 
+    def _audit_share(self) -> float:
+        """Return the share of the time of sampling that may be spent on looking at launches."""
+        if self._prepared.reference is None and not self._prepared.on_device:
+            return 0.0
+        return 1.0 if self._request.suspected else AUDIT_SHARE
+
+    def _verify_launches(self, audit: messages.Audit) -> Measured | None:
+        """Judge what was seen of launches in between, and results that wait for it.
+
+        :returns: ``None`` if all is right.
+        """
+        late = written_late(audit)
+        if late:
+            return Measured(status=Status.WRONG_RESULT, reason=late, tainted=True)
+        if audit.findings is not None:
+            elements = self._prepared.result.elements
+            found = comparison_of(audit.findings, elements, self._tolerance())
+            return self._judge(lambda _: found)
+        reference = self._prepared.reference
+        if reference is None:
+            return None
+        for number in range(audit.kept):
+            judged = self._judge(partial(self._compare_kept, number, reference))
+            if judged.status is not Status.OK:
+                return judged
+        return None
+
+    def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> Comparison:
+        """Compare a result that the worker has kept with the reference."""
+        limit_s = self._request.own_limit_s
+
+        def read(_: str, start: int, size: int) -> NDArray[np.uint8]:
+            return self._library.copy_kept(number, start, size, limit_s)
+
+        dtype, tolerance = self._prepared.types.result, self._tolerance()
+        return compare(self._result(read), reference, dtype, tolerance, rounding)
+
     def _verify(self) -> Measured:
         """Look for writes outside, and compare the result with the reference, unless it was right before.
 
@@ -260,7 +310,9 @@ class KernelMeasurement:
         if right and (verification := right.get(self._read_digest())) is not None:
             return Measured(status=Status.OK, verification=verification)
         reference, dtype, tolerance = prepared.reference, prepared.types.result, self._tolerance()
-        return self._judge(lambda rounding: compare(self._result(), reference, dtype, tolerance, rounding))
+        return self._judge(
+            lambda rounding: compare(self._result(self._read), reference, dtype, tolerance, rounding)
+        )
 
     def _right_results(self) -> dict[bytes, Verification]:
         """Return results that are known to be right, by the digests of their bytes."""
@@ -334,11 +386,11 @@ class KernelMeasurement:
         splits = self.split_k or 1
         return derive_tolerance(prepared.types, sums, split_k=splits, split_sum=request.split_sum)
 
-    def _result(self) -> Iterator[NDArray[np.generic]]:
+    def _result(self, read: guards.Reader) -> Iterator[NDArray[np.generic]]:
         """Yield the stored values of the result, and take their digest."""
         storage = storage_type(self._prepared.types.result)
         self._digest = blake2b()
-        for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
+        for raw in guards.read_tensor(read, self._prepared.tensors[-1]):
             self._digest.update(raw.data)
             yield raw.view(storage)
 
@@ -389,15 +441,16 @@ def implausible(sampling: messages.Sampling, elapsed_s: float, least_ms: float) 
     samples = np.asarray(sampling.samples_ms, dtype=np.float64)
     if not samples.size or not np.isfinite(samples).all() or not (samples > 0).all():
         return "the worker reported durations that are no positive numbers"
-    if not 0 <= sampling.flush_s <= elapsed_s + _CLOCK_SLACK_S:
-        return f"the worker reported {sampling.flush_s:.3g} s of flushing within {elapsed_s:.3g} s"
+    own_s = sampling.flush_s + sampling.audit_s
+    if not (0 <= min(sampling.flush_s, sampling.audit_s) and own_s <= elapsed_s + _CLOCK_SLACK_S):
+        return f"the worker reported {own_s:.3g} s of flushing and checks within {elapsed_s:.3g} s"
     launches = sampling.launches
     if not 1 <= launches <= MOST_LAUNCHES:
         return f"the worker reported samples of {launches} launches, expected 1 to {MOST_LAUNCHES}"
     total_s = float(samples.sum()) * launches / 1e3
     if total_s > elapsed_s + _CLOCK_SLACK_S:
         return f"the launcher reported runs of {total_s:.3g} s, which took {elapsed_s:.3g} s with all else"
-    taken_ms = (elapsed_s - sampling.flush_s) * 1e3 / (samples.size + max(0, sampling.warmup))
+    taken_ms = (elapsed_s - own_s) * 1e3 / (samples.size + max(0, sampling.warmup))
     mean_ms = float(samples.mean()) * launches
     if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
         run_ms, whole_ms = mean_ms / launches, taken_ms / launches

@@ -29,6 +29,7 @@ from ckprof.measure.worker.check_work import NotExpressibleError, OperandFill, l
 from ckprof.measure.worker.gaps import with_gaps
 from ckprof.measure.worker.guards import CheckedTensor
 from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFile
+from ckprof.measure.worker.signs import signed_axes
 from ckprof.model.computation import Computation
 from ckprof.model.types import TypeSet
 from ckprof.plugin.operations import tensors_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ckprof.measure.verify.exact import ExactKind
     from ckprof.measure.worker.check_work import ContractionWork
     from ckprof.measure.worker.messages import ProblemLoaded
+    from ckprof.measure.worker.signs import SignedAxis
     from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec
@@ -322,7 +324,14 @@ class _Preparation(ProblemTensors):
             compute_type=self.types.compute_type,
             computation=self.computation(),
             contraction=contraction,
+            signs=self.signs(),
         )
+
+    def signs(self) -> tuple[SignedAxis, ...]:
+        """Return where operands may be negated, and the result with them; nothing where that is not known."""
+        if not isinstance(self.operation, ContractingOperation):
+            return ()
+        return signed_axes(self.operation.contraction(self.problem), self.specs, self.types)
 
     def _write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
         """Write the operands' files; return their values without gaps."""

@@ -266,9 +266,12 @@ class GroupPool:
 
 
 def _worst(verifications: Iterator[Verification | None]) -> Verification | None:
-    """Return the one with the largest error."""
-    return max(
-        (check for check in verifications if check is not None),
-        key=lambda check: check.max_error,
-        default=None,
+    """Return the one with the largest error, with the launches of all."""
+    known = [check for check in verifications if check is not None]
+    if not known:
+        return None
+    return replace(
+        max(known, key=lambda check: check.max_error),
+        launches=sum(check.launches for check in known),
+        checked=sum(check.checked for check in known),
     )

@@ -10,11 +10,11 @@ import math
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ckprof.measure.stopping import SamplingEnd
 from ckprof.measure.worker.messages import MOST_LAUNCHES, Sampling
-from ckprof.model.outcome import TIMEOUT
+from ckprof.model.outcome import MAX_TIME, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 #: the parent kills the worker at the full timeout; sampling must be over before
 _TIMEOUT_SHARE = 0.9
+
+
+class Watcher(Protocol):
+    """What is done around each launch, never inside of the time that is measured."""
+
+    #: seconds that it took so far
+    spent_s: float
+
+    def before(self) -> None:
+        """Prepare what the kernel cannot foresee."""
+
+    def after(self, launches: int) -> bool:
+        """Look at what so many launches in a row have left; say whether there is no use in further ones."""
 
 
 class KernelFailure(Exception):
@@ -43,6 +56,8 @@ class Launches:
     flush: Callable[[], None] | None = None
     #: done once, between the warm-up and the samples
     after_warmup: Callable[[], None] | None = None
+    #: looks at launches; ``None``: nobody does
+    watcher: Watcher | None = None
 
 
 def take_samples(
@@ -69,7 +84,8 @@ def take_samples(
     while warmup < settings.warmup:
         if clock() - start + first_s > min(settings.max_time_s, budget_s - first_s):
             break
-        shortest_ms = min(shortest_ms, kernel.run_once())
+        time_ms, _ = _watched(kernel.watcher, kernel.run_once)
+        shortest_ms = min(shortest_ms, time_ms)
         warmup += 1
     launches, run = _sample_of(kernel, shortest_ms)
     if kernel.after_warmup is not None:
@@ -79,12 +95,12 @@ def take_samples(
     flush_s = 0.0
     while True:
         before = clock()
-        if kernel.flush is not None:
-            kernel.flush()
-            flush_s += clock() - before
-        samples.append(run())
+        sample = _Sample(run, kernel.flush, clock)
+        time_ms, is_wrong = _watched(kernel.watcher, sample, launches)
+        samples.append(time_ms)
+        flush_s += sample.flush_s
         now = clock()
-        stopped_by = ending.after(samples[-1], launches, now, now - before)
+        stopped_by = ending.after(samples[-1], launches, now, now - before) or (MAX_TIME if is_wrong else "")
         if stopped_by:
             return Sampling(
                 samples_ms=tuple(samples),
@@ -93,7 +109,34 @@ def take_samples(
                 wall_s=now - start,
                 flush_s=flush_s,
                 launches=launches,
+                audit_s=kernel.watcher.spent_s if kernel.watcher is not None else 0.0,
             )
+
+
+class _Sample:
+    """A run behind a flush of the caches."""
+
+    def __init__(
+        self, run: Callable[[], float], flush: Callable[[], None] | None, clock: Callable[[], float]
+    ) -> None:
+        self._run, self._flush, self._clock = run, flush, clock
+        self.flush_s = 0.0
+
+    def __call__(self) -> float:
+        if self._flush is not None:
+            before = self._clock()
+            self._flush()
+            self.flush_s = self._clock() - before
+        return self._run()
+
+
+def _watched(watcher: Watcher | None, run: Callable[[], float], launches: int = 1) -> tuple[float, bool]:
+    """Return the time of a run, and whether its result is known to be wrong."""
+    if watcher is None:
+        return run(), False
+    watcher.before()
+    time_ms = run()
+    return time_ms, watcher.after(launches)
 
 
 def _sample_of(kernel: Launches, shortest_ms: float) -> tuple[int, Callable[[], float]]:

@@ -55,6 +55,10 @@ class Verification:
     atol: float
     #: where, and in which precision; empty where an old record does not say
     reference: str = ""
+    #: launches of the kernel, and those of them whose results were found right, bit by bit or within the
+    #: tolerance; 0 where that is not known
+    launches: int = 0
+    checked: int = 0
 
     @property
     def passed(self) -> bool:

@@ -144,11 +144,22 @@ def counts_line(results: RunResults, problem_index: int) -> str:
 
 
 def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
-    """Return where results were verified, if that was not in this process."""
-    verifications = (outcome.verification for outcome in results.of_problem(problem_index))
-    if any(seen is not None and seen.reference == DEVICE_REFERENCE for seen in verifications):
-        return ["verified on the device, against its reference in double precision"]
-    return []
+    """Return where results were verified, if that was not in this process, and of how many launches."""
+    outcomes = (outcome.verification for outcome in results.of_problem(problem_index))
+    verifications = [seen for seen in outcomes if seen is not None]
+    lines = []
+    if any(seen.reference == DEVICE_REFERENCE for seen in verifications):
+        lines.append("verified on the device, against its reference in double precision")
+    launches, checked = (
+        sum(seen.launches for seen in verifications),
+        sum(seen.checked for seen in verifications),
+    )
+    if launches:
+        lines.append(
+            f"the results of {checked} of {launches} launches were checked ({checked / launches:.0%}), "
+            "with operands and at moments that kernels cannot foresee"
+        )
+    return lines
 
 
 def _timing_lines(results: RunResults, problem_index: int) -> list[str]:

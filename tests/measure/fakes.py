@@ -25,13 +25,12 @@ def find_compiler() -> str | None:
     return shutil.which("g++") or shutil.which("clang++")
 
 
-def build_library(path: Path, *flags: str) -> Path:
-    """Compile ``fake_library.cpp``."""
+def build_library(path: Path, *flags: str, source: str = "fake_library.cpp") -> Path:
+    """Compile a library of kernels."""
     compiler = find_compiler()
     assert compiler is not None
-    source = HERE / "fake_library.cpp"
     command = [compiler, "-std=c++20", "-O1", "-w", "-shared", "-fPIC", f"-I{ABI_FOLDER}", *flags]
-    subprocess.run([*command, str(source), "-o", str(path)], check=True)
+    subprocess.run([*command, str(HERE / source), "-o", str(path)], check=True)
     return path
 
 

@@ -6,6 +6,7 @@ import ctypes
 import math
 import re
 import subprocess
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from ckprof.measure.worker.check_work import NotExpressibleError, element_number
 from ckprof.measure.worker.device_checks import Limits
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
+from ckprof.measure.worker.negation import sign_bits, word_type
 from ckprof.model.computation import AffineIndex, Contraction
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
@@ -327,7 +329,7 @@ def test_digests_and_counts_see_each_byte(checks, size):
 
 
 class Kernel:
-    """Stores what it is told as its result, and may do harm."""
+    """Computes its result from its operands, and may do harm."""
 
     def __init__(self, worker=None, harm=None):
         self.worker, self.harm, self.values = worker, harm, None
@@ -336,17 +338,24 @@ class Kernel:
         return messages.Support(status=AbiStatus.OK, split_k=1)
 
     def run(self, problem, buffers, launches=1):
+        start = time.perf_counter()
         result = self.worker.values("output", np.dtype(np.float16))
-        result[...] = encode(self.worker.reference, DataType.FP16)
+        layout = find_layout("nhwgc")
+        operands = {}
+        for name in ("input", "weight"):
+            stored = self.worker.values(name, np.dtype(np.float16)).astype(np.float64)
+            operands[name] = stored.reshape(SCALE.tensor(name, layout).shape)
+        exact = Forward().reference(SCALE, layout, operands)
+        result[...] = encode(exact, DataType.FP16).reshape(-1)
         if self.harm is not None:
             self.harm(self.worker, result)
-        return AbiStatus.OK, "", 1.0
+        return AbiStatus.OK, "", (time.perf_counter() - start) * 1e3
 
 
-def measured(checks, tmp_path, harm=None, exact=None):
-    kernel = Kernel(harm=harm)
+def measured(checks, tmp_path, harm=None, exact=None, *, kernel=None, tolerance=None, **changes):
+    kernel = kernel or Kernel(harm=harm)
     kernel.worker = worker = CheckedWorker(checks, kernel)
-    options = replace(ON_DEVICE, min_samples=1, max_time_s=0.0)
+    options = replace(ON_DEVICE, **({"min_samples": 1, "max_time_s": 0.0} | changes))
     layout = find_layout("nhwgc")
     prepared = worker.load(
         prepare_problem(
@@ -368,6 +377,7 @@ def measured(checks, tmp_path, harm=None, exact=None):
             exact=exact,
         ),
     )
+    prepared = replace(prepared, tolerance=tolerance)
     return KernelMeasurement(worker.remote, prepared, request).measure()
 
 
@@ -538,3 +548,68 @@ def test_products_that_devices_cannot_be_told_of_are_verified_by_the_host(tmp_pa
             prepare_problem(ProblemTensors.of(*given), anywhere, tmp_path, can_check=True).reference
             is not None
         )
+
+
+class PassesOffReference(Kernel):
+    """Takes the reference, which is in the same memory, for its result."""
+
+    def run(self, problem, buffers, launches=1):
+        start = time.perf_counter()
+        result = self.worker.values("output", np.dtype(np.float16))
+        result[...] = encode(self.worker.reference, DataType.FP16)
+        return AbiStatus.OK, "", (time.perf_counter() - start) * 1e3
+
+
+def test_a_kernel_that_copies_the_reference_is_found(checks, tmp_path):
+    outcome = measured(checks, tmp_path, kernel=PassesOffReference())
+    assert outcome.status is Status.WRONG_RESULT
+    assert "(in a timed run)" in outcome.reason
+
+
+@pytest.mark.parametrize("after", [2, 3, 4])
+def test_one_wrong_launch_is_found_on_the_device(checks, tmp_path, after):
+    runs = []
+
+    def spoil_later(worker, result):
+        runs.append(None)
+        # one launch is not compared: what it writes late is looked for
+        if len(runs) in (after, after + 1):
+            result[7] += np.float16(50)
+
+    outcome = measured(checks, tmp_path, spoil_later, min_samples=4, max_time_s=5.0)
+    assert outcome.status is Status.WRONG_RESULT
+    assert "1 of 180 elements differ" in outcome.reason
+
+
+def test_launches_with_other_roundings_are_right(checks, tmp_path):
+    runs = []
+
+    def round_otherwise(worker, result):
+        runs.append(None)
+        words = result.view(np.uint16)
+        words[len(runs) % 5 :: 5] ^= 1
+
+    loose = Tolerance(rtol=0.01, atol=0.0)
+    outcome = measured(checks, tmp_path, round_otherwise, tolerance=loose, min_samples=4, max_time_s=5.0)
+    assert outcome.status is Status.OK, outcome.reason
+    assert outcome.verification.checked == outcome.verification.launches > 4
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, DataType.FP8, DataType.BF8])
+@given(outer=st.integers(1, 4), length=st.integers(1, 9), step=st.integers(1, 70), seed=st.integers(0, 99))
+@FEW
+def test_negation_is_that_of_the_host(checks, dtype, outer, length, step, seed):
+    random = np.random.default_rng(seed)
+    words = word_type(dtype.properties.size_bytes)
+    before = random.integers(0, np.iinfo(words).max, outer * length * step, dtype=words, endpoint=True)
+    before[:: random.integers(1, 5)] = 0
+    signs = random.integers(0, 2, length, dtype=np.uint8)
+    after = before.copy()
+    element = element_number(dtype, ocp=True)
+    checks.negate(after.ctypes.data, element, after.size, (length, step), signs.ctypes.data)
+    chosen = np.repeat(np.tile(signs, (outer, 1)), step, axis=1).reshape(-1).astype(bool)
+    expected = np.where(chosen, before ^ sign_bits(before), before)
+    assert np.array_equal(after, expected)
+    checks.negate(after.ctypes.data, element, after.size, (length, step), signs.ctypes.data)
+    assert np.array_equal(after, before)
+    checks.wait()

@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -69,6 +70,8 @@ def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int =
     prepared = prepare_problem(ProblemTensors.of(direction, PROBLEM, layout, DataType.FP32), OPTIONS, folder)
     request = prepared.request
     right = values_of(prepared).astype(np.float32)
+    # the kernel copies what is right: its operands must stay what they are
+    prepared = dataclasses.replace(prepared, request=msgspec.structs.replace(request, signs=()))
     kernel = Kernel(right, request.result.name, request.operands[1].name, fault, faulty_from_run)
     return local_worker.measured(kernel, prepared, OPTIONS)
 

@@ -123,6 +123,13 @@ class BaselineSession(KernelSession):
         super().__init__(library, shared)
         self._baseline = library.kernel
 
+    @property
+    def _host_times(self) -> bool:
+        """Never: engines may measure with the device's clock, and keep it busy until they have launched."""
+        return False
+
+    _device_times = _host_times
+
     def _load(self, request: messages.LoadProblem) -> messages.Reply:
         files = sorted((*request.operands, request.result), key=lambda file: file.position)
         if request.computation is None:

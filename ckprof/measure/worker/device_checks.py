@@ -151,6 +151,8 @@ class CChecks(ctypes.Structure):
         ("magnitude", ctypes.CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(c_double), POINTER(c_uint64))),
         ("compare", ctypes.CFUNCTYPE(c_int, POINTER(CComparison), c_void_p, c_void_p, POINTER(CFindings))),
         ("last_error", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
+        ("negate", ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_int64, c_int64, c_int64, c_void_p)),
+        ("wait", ctypes.CFUNCTYPE(c_int)),
     ]
 
 
@@ -290,6 +292,21 @@ class DeviceChecks:
             got=repr(seen.got),
             expected=repr(seen.expected),
         )
+
+    def negate(self, address: int, element: int, elements: int, axis: tuple[int, int], signs: int) -> None:
+        """Change the sign of values that are not 0, at some indices of an axis; need not wait for it.
+
+        :param element: ``ckprof_element``, no integer.
+        :param axis: its length, and elements from index to index.
+        :param signs: where a byte of each index says whether it is meant.
+        """
+        length, step = axis
+        status = self._table.negate(address, element, elements, length, step, signs)
+        self._done("negate a tensor", status)
+
+    def wait(self) -> None:
+        """Wait until the whole device is idle, whatever stream work was launched in."""
+        self._done("finish its work", self._table.wait())
 
     def _done(self, action: str, status: int) -> None:
         if status != AbiStatus.OK:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ckprof.measure.worker import messages
+from ckprof.measure.worker.check_work import bytes_of
 from ckprof.measure.worker.device_checks import Limits
 from ckprof.measure.worker.memory import GuardedTensor
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.device_checks import DeviceChecks
     from ckprof.measure.worker.kernel_provider import TargetMemory
     from ckprof.measure.worker.memory import DeviceTensors
+    from ckprof.measure.worker.signs import SignedAxis
 
 _DOUBLE_BYTES: Final = 8
 
@@ -109,19 +111,56 @@ class DeviceReference:
             digests=self._digests(),
         )
 
+    @property
+    def result(self) -> GuardedTensor:
+        """The result."""
+        return self._tensors[self._result]
+
+    def result_digest(self) -> int:
+        """Return a number that changes when a byte of the result does."""
+        return self._checks.digest(self.result.address, self.result.size_bytes)
+
+    def negate_operand(self, axis: SignedAxis, signs: int) -> None:
+        """Negate indices of an axis of an operand.
+
+        :param signs: address of a byte per index.
+        """
+        tensor = self._tensors[axis.operand]
+        element = self._work.elements[self._operands.index(axis.operand)]
+        place = axis.length, axis.operand_step
+        self._checks.negate(tensor.address, element, tensor.size_bytes // bytes_of(element), place, signs)
+
+    def negate_result(self, axis: SignedAxis, signs: int) -> None:
+        """Negate indices of an axis of the result.
+
+        :param signs: address of a byte per index.
+        """
+        place = axis.length, axis.result_step
+        self._checks.negate(self.result.address, self._work.result_element, self._work.stored, place, signs)
+
+    def late_bytes(self, poison: int) -> int:
+        """Poison the result now, and return how many bytes of it are others once the device is idle."""
+        self.result.poison()
+        self._checks.wait()
+        return self._checks.count_others(self.result.address, poison, self.result.size_bytes)
+
+    def compare(self, limits: Limits) -> messages.Findings:
+        """Compare the result."""
+        return self._checks.compare(
+            self._work.result_element,
+            self.result.address,
+            self._reference.address,
+            self._work.stored,
+            limits,
+        )
+
     def check(self, request: messages.Check) -> messages.Checked:
         """Compare the result, and look at all that kernels must leave alone."""
         every = [self._tensors[name] for name in (*self._operands, self._result)]
         return messages.Checked(
             guards=tuple(tensor.changed_guards(self._checks) for tensor in (*every, self._reference)),
             digests=self._digests(),
-            findings=self._checks.compare(
-                self._work.result_element,
-                self._tensors[self._result].address,
-                self._reference.address,
-                self._work.stored,
-                Limits(rtol=request.rtol, atol=request.atol, rounding=request.rounding),
-            ),
+            findings=self.compare(Limits(rtol=request.rtol, atol=request.atol, rounding=request.rounding)),
         )
 
     def _digests(self) -> tuple[int, ...]:

@@ -75,6 +75,17 @@ class GuardedTensor:
             self._target.copy_to_device(at, part.ctypes.data, part.nbytes)
             at += part.nbytes
 
+    def write(self, start: int, values: NDArray[np.uint8]) -> None:
+        """Copy bytes from the host.
+
+        :param start: offset from the first element; all of them are in the tensor.
+        """
+        self._target.copy_to_device(self.address + start, values.ctypes.data, values.size)
+
+    def poison_part(self, start: int, size_bytes: int) -> None:
+        """Fill some bytes of the tensor as :meth:`poison` does."""
+        self._fill(self.address + start, POISON_BYTE, size_bytes)
+
     def read(self, start: int, out: NDArray[np.uint8]) -> None:
         """Copy bytes to the host.
 

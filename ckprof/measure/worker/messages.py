@@ -15,6 +15,7 @@ import msgspec
 
 from ckprof.measure.verify.storage import Rounding
 from ckprof.measure.worker.check_work import ContractionWork, OperandFill
+from ckprof.measure.worker.signs import SignedAxis
 from ckprof.model.computation import Computation
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
@@ -24,6 +25,8 @@ from ckprof.model.types import ComputeType, DataType
 FEWEST_SAMPLES: Final = 3
 #: launches of a sample at most: a queue that is full makes the host wait
 MOST_LAUNCHES: Final = 64
+#: share of a processor that a thread which waits does not take
+MOST_BUSY: Final = 0.5
 if TYPE_CHECKING:
     from ckprof.model.problem import Problem
 
@@ -161,6 +164,8 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     computation: Computation | None = None
     #: the reference that the device computes; ``None`` where results are verified elsewhere
     contraction: ContractionWork | None = None
+    #: where operands may be negated, and the result with them; empty where that is not known
+    signs: tuple[SignedAxis, ...] = ()
 
 
 class SetOperands(Message, frozen=True, tag="set_operands"):
@@ -195,6 +200,17 @@ class Sample(Message, frozen=True, tag="sample"):
     #: duration of the first run: as the launcher reported it, and on the clock of the parent
     first_ms: float
     first_s: float
+    #: of the device's comparisons, see :class:`Check`
+    rtol: float = 0.0
+    atol: float = 0.0
+    #: digest of what was found right, as hexadecimal text; empty where the device compares
+    verified: str = ""
+    #: whether the result is that of other operands
+    fresh: bool = False
+    #: share of the time that may be spent on looking at launches; 0 where results are not verified
+    audit_share: float = 0.0
+    #: seconds that may be spent on that in any case
+    audit_least_s: float = 0.0
 
 
 class CopyOut(Message, frozen=True, tag="copy_out"):
@@ -204,6 +220,8 @@ class CopyOut(Message, frozen=True, tag="copy_out"):
     #: from the tensor's first element; negative in the guard before it
     start: int
     size: int
+    #: number of a result that the last sampling has kept, instead of the tensor; -1 for the tensor
+    kept: int = -1
 
 
 class Check(Message, frozen=True, tag="check"):
@@ -335,21 +353,8 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     flush_s: float
     #: launches in a row that each sample is the mean of
     launches: int = 1
-
-
-class Sampled(Message, frozen=True, tag="sampled"):
-    """A kernel was timed."""
-
-    key: str
-    sampling: Sampling
-    #: bytes touched before every sample: less than was asked for where memory is short
-    flush_bytes: int = 0
-
-
-class CopiedOut(Message, frozen=True, tag="copied_out"):
-    """The bytes are in the shared memory, from its beginning."""
-
-    size: int
+    #: seconds of :attr:`wall_s` spent on looking at launches
+    audit_s: float = 0.0
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -367,6 +372,45 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     #: the first wrong element and what was expected, as texts: JSON has no infinity
     got: str
     expected: str
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was seen of a kernel's launches while it was sampled."""
+
+    #: launches, of the warm-up as well
+    launches: int = 0
+    #: those whose result was compared, or waits for that
+    checked: int = 0
+    #: those of them whose bits were others than before
+    odd: int = 0
+    #: results that wait for a comparison
+    kept: int = 0
+    #: bytes of the result that were written after a launch was over
+    late_bytes: int = 0
+    #: share of the time between two requests in which threads that no launch waits for were at work
+    busy: float = 0.0
+    #: milliseconds that launches took by the worker's clock, the median, and what of them launchers have not
+    #: reported, the first quartile
+    launch_ms: float = 0.0
+    unreported_ms: float = 0.0
+    #: what the device found wrong, the first one
+    findings: Findings | None = None
+
+
+class Sampled(Message, frozen=True, tag="sampled"):
+    """A kernel was timed."""
+
+    key: str
+    sampling: Sampling
+    #: bytes touched before every sample: less than was asked for where memory is short
+    flush_bytes: int = 0
+    audit: Audit = Audit()
+
+
+class CopiedOut(Message, frozen=True, tag="copied_out"):
+    """The bytes are in the shared memory, from its beginning."""
+
+    size: int
 
 
 class Checked(Message, frozen=True, tag="checked"):

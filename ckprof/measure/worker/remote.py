@@ -154,6 +154,13 @@ class RemoteLibrary:
             raise UnexpectedReply(f"the worker copied another number of bytes than {size}")
         return self._line.shared[:size]
 
+    def copy_kept(self, number: int, start: int, size: int, limit_s: float) -> NDArray[np.uint8]:
+        """Return bytes of a result that the last sampling has kept, valid until the next call."""
+        reply = self._line.ask(messages.CopyOut(tensor="", start=start, size=size, kept=number), limit_s)
+        if _expect(messages.CopiedOut, reply).size != size:
+            raise UnexpectedReply(f"the worker copied another number of bytes than {size}")
+        return self._line.shared[:size]
+
     def instance_string(self, key: str, limit_s: float) -> messages.InstanceText:
         """Ask a kernel for CK Builder's text."""
         reply = self._line.ask(messages.ReadInstanceString(key=key), limit_s)

@@ -15,16 +15,19 @@ from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.stored_file import StoredFile
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.abi import CProblem, DeviceError, Library, LibraryError
-from ckprof.measure.worker.device_checks import CheckProvider
+from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
+from ckprof.measure.worker.device_audit import DeviceAudit, LaunchWork, SignBytes
+from ckprof.measure.worker.device_checks import CheckProvider, Limits
 from ckprof.measure.worker.device_reference import DeviceReferences, ProblemTooLargeError
 from ckprof.measure.worker.kernel_provider import RoofProvider
 from ckprof.measure.worker.memory import DeviceTensors, memory_rule
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.device import EVENT_CLOCK
+from ckprof.model.outcome import TIMEOUT
 from ckprof.model.requirement import UnmetRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -51,10 +54,15 @@ class KernelSession:
         self._checks = library.checks if isinstance(library, CheckProvider) else None
         self._tensors: DeviceTensors | None = None
         self._references: DeviceReferences | None = None
+        self._sign_bytes: SignBytes | None = None
         self._problem: messages.ProblemValues | None = None
+        self._request: messages.LoadProblem | None = None
         self._result = ""
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
+        self._others = OtherThreads()
+        #: what the last sampling has kept
+        self._kept: list[NDArray[np.uint8]] = []
 
     def reply(self, request: messages.Request) -> messages.Reply:
         """Serve a request. What a kernel does wrong is a reply; what the request does wrong is one, too."""
@@ -78,8 +86,7 @@ class KernelSession:
             case messages.Sample():
                 return self._sample(request)
             case messages.CopyOut():
-                self._loaded()[request.tensor].read(request.start, self._shared[: request.size])
-                return messages.CopiedOut(size=request.size)
+                return self._copy_out(request)
             case messages.Check():
                 references = self._references
                 if references is None or references.current is None:
@@ -105,6 +112,14 @@ class KernelSession:
             raise ValueError("no problem is loaded")
         return self._tensors
 
+    def _copy_out(self, request: messages.CopyOut) -> messages.Reply:
+        out = self._shared[: request.size]
+        if request.kept < 0:
+            self._loaded()[request.tensor].read(request.start, out)
+        else:
+            out[...] = self._kept[request.kept][request.start : request.start + request.size]
+        return messages.CopiedOut(size=request.size)
+
     def _load(self, request: messages.LoadProblem) -> messages.Reply:
         start = time.perf_counter()
         self._release()
@@ -120,18 +135,20 @@ class KernelSession:
             rule = memory_rule(self._library.target, wanted=sum(sizes.values()), usual="memory")
             return messages.ProblemRejected(reason=str(exc), rule=rule)
         self._problem, self._result = request.problem, request.result.name
+        self._request = request
         return msgspec.structs.replace(reply, seconds=time.perf_counter() - start)
 
     def _release(self) -> None:
         """Give the memory of the problem before back."""
-        for held in (self._references, self._tensors):
+        for held in (self._sign_bytes, self._references, self._tensors):
             if held is not None:
                 held.release()
-        self._references = self._tensors = None
+        self._sign_bytes = self._references = self._tensors = None
 
     def _references_of(self, request: messages.LoadProblem, tensors: DeviceTensors) -> DeviceReferences:
         if self._checks is None:
             raise ValueError("the library's target does not verify on its device")
+        self._sign_bytes = SignBytes(self._library.target, self._checks, request.signs)
         return DeviceReferences(self._checks, self._library.target, request, tensors)
 
     def _set_operands(self, operands: tuple[messages.TensorFile, ...]) -> messages.ProblemLoaded:
@@ -201,6 +218,7 @@ class KernelSession:
         status, reason, time_ms = kernel.run(
             _c_problem(self._loaded_values(), request.split_k), tensors.buffers
         )
+        self._others.start()
         if status is AbiStatus.OK:
             try:
                 time_ms = checked_time(time_ms)
@@ -211,31 +229,88 @@ class KernelSession:
     def _sample(self, request: messages.Sample) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
         problem, buffers = _c_problem(self._loaded_values(), request.split_k), tensors.buffers
+        start = time.perf_counter()
+        busy = self._others.busy()
         before = time.perf_counter()
         flush_bytes = self._fitting_flush(request.timing.flush_bytes)
         first_flush_s = time.perf_counter() - before
+        run = partial(timed_run, kernel, problem, buffers)
+        times = LaunchTimes()
+        audit = self._audit(request, times, run)
         try:
             sampling = take_samples(
                 Launches(
-                    run_once=lambda: timed_run(kernel, problem, buffers),
-                    run_batch=partial(timed_run, kernel, problem, buffers) if self._batches else None,
+                    run_once=partial(times.timed, run) if self._host_times else run,
+                    run_batch=run if self._batches else None,
                     flush=(lambda: self._library.target.flush_cache(flush_bytes)) if flush_bytes else None,
                     # The results of runs before must not pass for those of the runs that are timed.
                     after_warmup=tensors[self._result].poison,
+                    watcher=audit,
                 ),
                 request.timing,
                 first_ms=request.first_ms,
                 first_s=request.first_s,
             )
+            if audit is not None and sampling.stopped_by != TIMEOUT:
+                limit_s = max(request.audit_least_s, request.audit_share / 2 * sampling.wall_s)
+                more_s = look_at_more(audit, run, limit_s)
+                sampling = msgspec.structs.replace(
+                    sampling, wall_s=sampling.wall_s + more_s, audit_s=sampling.audit_s + more_s
+                )
         except KernelFailure as failure:
             return messages.Ran(key=request.key, status=AbiStatus.FAILED, reason=str(failure))
+        over = time.perf_counter()
+        seen = audit.finish() if audit is not None else messages.Audit()
+        audit_s = sampling.audit_s + (before - start) + (time.perf_counter() - over)
         return messages.Sampled(
             key=request.key,
             sampling=msgspec.structs.replace(
-                sampling, wall_s=first_flush_s + sampling.wall_s, flush_s=first_flush_s + sampling.flush_s
+                sampling,
+                wall_s=first_flush_s + sampling.wall_s,
+                flush_s=first_flush_s + sampling.flush_s,
+                audit_s=audit_s,
             ),
             flush_bytes=flush_bytes,
+            audit=msgspec.structs.replace(
+                seen, busy=busy, launch_ms=times.launch_ms, unreported_ms=times.unreported_ms
+            ),
         )
+
+    def _audit(
+        self, request: messages.Sample, times: LaunchTimes, run: Callable[..., float]
+    ) -> HostAudit | DeviceAudit | None:
+        """Return what looks at launches; ``None`` where their results are not verified."""
+        loaded, tensors = self._request, self._loaded()
+        self._kept = []
+        if not request.audit_share or loaded is None:
+            return None
+        reference = self._references.current if self._references is not None else None
+        if reference is not None and self._sign_bytes is not None:
+            limits = Limits(rtol=request.rtol, atol=request.atol)
+            work = LaunchWork(
+                run=run,
+                times=times,
+                timed=self._device_times,
+                first_ms=request.first_ms,
+                fresh=request.fresh,
+            )
+            return DeviceAudit(reference, limits, self._sign_bytes, work)
+        items = {file.name: storage_type(file.dtype).itemsize for file in (*loaded.operands, loaded.result)}
+        operands = {file.name: (tensors[file.name], items[file.name]) for file in loaded.operands}
+        result = tensors[self._result], items[self._result]
+        audit = HostAudit(operands, result, loaded.signs, request, times)
+        self._kept = audit.kept
+        return audit
+
+    @property
+    def _host_times(self) -> bool:
+        """Whether launchers measure with the clock that the worker has as well."""
+        return not self._batches
+
+    @property
+    def _device_times(self) -> bool:
+        """Whether launchers measure on the device what the worker can measure around it."""
+        return self._batches
 
     @cached_property
     def _batches(self) -> bool:

@@ -191,6 +191,24 @@ struct operand_pass
     }
 };
 
+struct negate_pass
+{
+    void* memory;
+    int32_t element;
+    int64_t length;
+    int64_t step;
+    const uint8_t* signs;
+
+    CKPROF_EVERYWHERE void start(total&) const {}
+    CKPROF_DEVICE void visit(int64_t at, total&) const
+    {
+        if(signs[at / step % length] == 0) return;
+        const uint32_t word = word_of(element, memory, at);
+        const uint32_t sign = 1u << (8 * bytes_of(element) - 1);
+        if((word & (sign - 1)) != 0) store(element, memory, at, word ^ sign);
+    }
+};
+
 struct magnitude_pass
 {
     const double* reference;

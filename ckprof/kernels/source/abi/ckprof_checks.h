@@ -185,6 +185,17 @@ typedef struct ckprof_checks
                              ckprof_findings* findings);
     /* Text of the device's error in the last call that failed. */
     void (*last_error)(char* text, size_t text_size);
+    /* Changes the sign of floating-point values that are not 0: of those whose index along an axis
+     * has a byte in signs that is not 0. The index of an element is its number divided by step,
+     * modulo length; signs is memory of the target's. */
+    ckprof_status (*negate)(void* memory,
+                            int32_t element,
+                            int64_t elements,
+                            int64_t length,
+                            int64_t step,
+                            const uint8_t* signs);
+    /* Waits until the whole device is idle, whatever stream work was launched in. */
+    ckprof_status (*wait)(void);
 } ckprof_checks;
 
 /* A target may leave this function out. Never NULL; lives as long as the library. */

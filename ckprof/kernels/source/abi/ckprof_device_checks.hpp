@@ -171,6 +171,26 @@ struct functions
             slices_pass{partial, reference, work->slices, work->stored}, work->stored, nothing);
     }
 
+    static ckprof_status negate(void* memory,
+                                int32_t element,
+                                int64_t elements,
+                                int64_t length,
+                                int64_t step,
+                                const uint8_t* signs) noexcept
+    {
+        if(elements == 0) return CKPROF_OK;
+        const int64_t wanted = (elements + threads - 1) / threads;
+        const int64_t blocks = wanted < most_blocks ? wanted : most_blocks;
+        auto* of_blocks      = static_cast<total*>(scratch());
+        if(of_blocks == nullptr) return CKPROF_FAILED;
+        // Nothing is found: nobody waits for it.
+        const pass_block<total, negate_pass> block{
+            {memory, element, length, step, signs}, elements, blocks, of_blocks};
+        return device::done(run(block, blocks));
+    }
+
+    static ckprof_status wait() noexcept { return device::done(Api::wait()); }
+
     static ckprof_status
     magnitude(const double* reference, int64_t stored, double* magnitude, uint64_t* gaps) noexcept
     {
@@ -230,7 +250,9 @@ constexpr ckprof_checks table()
             &own::contract,
             &own::magnitude,
             &own::compare,
-            &own::device::last_error};
+            &own::device::last_error,
+            &own::negate,
+            &own::wait};
 }
 
 } // namespace ckprof::checks
