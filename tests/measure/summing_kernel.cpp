@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace {
@@ -22,7 +23,7 @@ struct plan
     int32_t step; // products that are added at once
     int32_t bits; // of a step's terms, where it cuts
     int32_t splits;
-    int32_t stride;             // steps of a split are taken in this order, coprime to their number
+    int32_t stride;             // steps of a split are taken in this order, if all are
     int32_t kept;               // bits of the accumulator's mantissa, 23 for all
     int64_t skip_from, skip_to; // products that are left out
     int32_t lost_split;         // whose part is left out, -1 for none
@@ -71,13 +72,14 @@ float cut_sum(const double* terms, int count, float before, int bits)
 
 double part_of(const float* a, const float* b, int64_t from, int64_t to, const plan& how)
 {
-    const int64_t steps = (to - from + how.step - 1) / how.step;
-    float sum           = 0;
-    int64_t integers    = 0;
+    const int64_t steps  = (to - from + how.step - 1) / how.step;
+    const int64_t stride = steps > 0 && std::gcd(int64_t{how.stride}, steps) == 1 ? how.stride : 1;
+    float sum            = 0;
+    int64_t integers     = 0;
     std::vector<double> terms(static_cast<size_t>(how.step));
     for(int64_t number = 0; number < steps; ++number)
     {
-        const int64_t start = from + (number * how.stride % steps) * how.step;
+        const int64_t start = from + (number * stride % steps) * how.step;
         const int64_t end   = start + how.step < to ? start + how.step : to;
         int count           = 0;
         double block        = 0;
