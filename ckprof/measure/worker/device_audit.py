@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.kernel_provider import TargetMemory
     from ckprof.measure.worker.signs import SignedAxis
 
-#: one of the first so many launches is followed by a trial
-_FIRST_LAUNCHES: Final = 4
+#: a trial comes before one of the first so many samples
+_FIRST_SAMPLES: Final = 3
 #: milliseconds that the launches of a trial should take together
 _TRIAL_MS: Final = 0.5
 #: trials at most, where the first ones are suspicious: other work of the host may have held one up
@@ -115,7 +115,7 @@ class DeviceAudit:
         self._digest = None if work.fresh else reference.result_digest()
         self._seen = Audit()
         self._findings = None if work.fresh else self._wrong()
-        self._trial_at = chance.randrange(_FIRST_LAUNCHES)
+        self._trial_at = chance.randrange(_FIRST_SAMPLES)
         self.spent_s = time.perf_counter() - start
 
     @property
@@ -128,10 +128,9 @@ class DeviceAudit:
         start = time.perf_counter()
         if self._signs.axes and chance.random() < 0.9:
             self._change()
-        if self._seen.launches <= self._trial_at:
-            self._trial_at = -1 if self._seen.launches == self._trial_at else self._trial_at
-            if self._trial_at < 0:
-                self._try()
+        if self._trial_at == 0:
+            self._try()
+        self._trial_at -= 1
         if chance.random() < 0.7:
             self._reference.result.poison()
         self.spent_s += time.perf_counter() - start
