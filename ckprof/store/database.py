@@ -18,6 +18,7 @@ from ckprof.store.errors import (
     store_errors,
     translate,
 )
+from ckprof.store.row_types import ROW_TYPES
 from ckprof.store.schema import (
     MIGRATIONS,
     SCHEMA_VERSION,
@@ -145,6 +146,7 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA writable_schema = ON")
             with suppress(DamagedStoreError):  # of the version
                 stored_version(connection, str(path))
+            _reject_views(connection, path)
             # fails where the tables themselves cannot be found
             connection.execute("SELECT 1 FROM attempts, measurements, sessions LIMIT 0").fetchall()
         except BaseException:
@@ -159,6 +161,19 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
             path,
         ) from exc
     return connection
+
+
+def _reject_views(connection: sqlite3.Connection, path: Path) -> None:
+    """Reject a store with a view in the place of a table: it may have any number of rows, without end.
+
+    :raises DamagedStoreError: so it is.
+    """
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+    if found := sorted(names & {*ROW_TYPES, "meta"}):
+        raise DamagedStoreError(
+            f"nothing of the store can be trusted: the table {found[0]} is a view; use a copy of the file",
+            path,
+        )
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

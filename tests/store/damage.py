@@ -24,7 +24,7 @@ _TRIGGERS = (
     "CREATE TRIGGER t2 BEFORE UPDATE ON measurements BEGIN SELECT RAISE(ABORT, 'no'); END",
     "CREATE TRIGGER t3 AFTER INSERT ON texts BEGIN UPDATE attempts SET median_ms = 1; END",
 )
-_SCHEMA = (
+SCHEMA = (
     *_TRIGGERS,
     "DROP VIEW outcomes",
     "CREATE VIEW more AS SELECT * FROM nothing",
@@ -34,7 +34,8 @@ _SCHEMA = (
     "DROP TABLE samples",
     "ALTER TABLE attempts DROP COLUMN load",
     "ALTER TABLE methods RENAME TO ways",
-    "CREATE VIEW methods AS WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c) "
+    "ALTER TABLE methods RENAME TO ways; CREATE VIEW methods AS "
+    "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c) "
     "SELECT id, '{}' AS body, 0 AS digest FROM c",
     "PRAGMA user_version = 0",
     "PRAGMA user_version = -1",
@@ -118,11 +119,11 @@ def _delete(path: Path, draw: random.Random) -> str:
 
 
 def _schema(path: Path, draw: random.Random) -> str:
-    statement = draw.choice(_SCHEMA)
+    statement = draw.choice(SCHEMA)
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA legacy_alter_table = ON")
-        connection.execute(statement)
+        connection.executescript(statement)
     finally:
         connection.close()
     return statement[:60]

@@ -21,7 +21,7 @@ from ckprof.store.salvage import recover
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts
-from tests.store.damage import damage, kind_of, leave_log
+from tests.store.damage import SCHEMA, damage, kind_of, leave_log
 
 COUNT = 200
 MADE = list(attempts(Made(problems=4, instances=5, rounds=10, session=replace(SESSION, tags=("nightly",)))))
@@ -137,6 +137,18 @@ def test_commands_name_table_row_and_column(sound: Path, capfd, tmp_path: Path) 
     told("results", "check", code=ExitCode.FAILED)
     text = told("results", "recover", "--output", tmp_path / "new.db", code=ExitCode.FAILED)
     assert "0 outcomes saved, 200 lost, the raw samples of 200" in text
+
+
+def test_a_view_without_end_in_the_place_of_a_table_is_not_read(sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "some.db"
+    shutil.copy(sound / "plain.db", path)
+    (statement,) = (one for one in SCHEMA if "RECURSIVE" in one)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(f"PRAGMA legacy_alter_table = ON; {statement}")
+    connection.close()
+    assert "the table methods is a view" in check(path)[0]
+    with pytest.raises(StoreError, match="the table methods is a view"):
+        recover(path, tmp_path / "new.db")
 
 
 def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
