@@ -17,7 +17,6 @@ from ckprof.cli.sweep_messages import card_lines, summary_lines
 from ckprof.errors import ExitCode
 from ckprof.measure.rounds import RoundOptions
 from ckprof.sweep.requests import RoundRunOptions, SweepOptions
-from ckprof.sweep.sweep import Stop
 
 if TYPE_CHECKING:
     import argparse
@@ -133,6 +132,8 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
 
 def _exit_code(result: SweepResult, problems: Sequence[ProblemCase]) -> ExitCode:
     """Return what a run of the same kernels would, whichever calls have measured them."""
+    from ckprof.sweep.sweep import Stop
+
     summary = result.summary
     if summary is None:
         return ExitCode.OK

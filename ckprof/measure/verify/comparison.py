@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.measure.verify.storage import Rounding, decode, overflow_of, rounded
+from ckprof.measure.verify.rounding import Rounding
+from ckprof.measure.verify.storage import decode, overflow_of, rounded
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
 

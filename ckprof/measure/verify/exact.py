@@ -36,7 +36,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.measure.verify.operands import InitKind, Integers, OperandValues
-from ckprof.measure.verify.storage import FLOAT8_TYPES, Rounding, encode, float8_values, rounded
+from ckprof.measure.verify.rounding import Rounding
+from ckprof.measure.verify.storage import FLOAT8_TYPES, encode, float8_values, rounded
 from ckprof.measure.verify.tolerance import TRUNCATED
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.model.types import DataType, SplitSum

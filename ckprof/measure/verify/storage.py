@@ -6,12 +6,12 @@ numpy has no bf16; such a tensor is an array of raw 16-bit words, and types of
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ckprof.measure.verify.rounding import Rounding
 from ckprof.model.types import DataType
 
 if TYPE_CHECKING:
@@ -98,16 +98,6 @@ def _single_precision_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.uint
     inexact = (back != values).astype(np.uint32)
     bits = (bits - away_from_zero) | inexact
     return bits
-
-
-class Rounding(Enum):
-    """How a reference is rounded to the type of the result before both are compared."""
-
-    NONE = "none"
-    #: ties to even
-    NEAREST = "nearest"
-    #: what CK Tile's conversion to bf16 does, unless it was built otherwise
-    CUT_OFF = "cut_off"
 
 
 def rounded(values: NDArray[np.float64], dtype: DataType, rounding: Rounding) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from ckprof.measure.verify.storage import Rounding
+from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.worker.check_work import MAX_AXES, MAX_CHECKED, MAX_LOOPS
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus, Findings

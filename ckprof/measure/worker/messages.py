@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.measure.verify.storage import Rounding
+from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.worker.check_work import ContractionWork, OperandFill
 from ckprof.measure.worker.signs import SignedAxis
 from ckprof.model.computation import Computation

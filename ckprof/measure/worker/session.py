@@ -53,6 +53,8 @@ class KernelSession:
         self._shared = shared
         self._checks = library.checks if isinstance(library, CheckProvider) else None
         self._tensors: DeviceTensors | None = None
+        #: operands that were read from files, by path
+        self._files: dict[str, StoredFile] = {}
         self._references: DeviceReferences | None = None
         self._sign_bytes: SignBytes | None = None
         self._problem: messages.ProblemValues | None = None
@@ -144,6 +146,9 @@ class KernelSession:
             if held is not None:
                 held.release()
         self._sign_bytes = self._references = self._tensors = None
+        for values in self._files.values():
+            values.close()
+        self._files.clear()
 
     def _references_of(self, request: messages.LoadProblem, tensors: DeviceTensors) -> DeviceReferences:
         if self._checks is None:
@@ -157,7 +162,10 @@ class KernelSession:
             return messages.ProblemLoaded(reference=self._references.use(operands))
         tensors = self._loaded()
         for file in operands:
-            tensors[file.name].upload(StoredFile.open(Path(file.path)))
+            # a kernel may have taken the right to open files away since
+            values = self._files.get(file.path) or StoredFile.open(Path(file.path))
+            self._files[file.path] = values
+            tensors[file.name].upload(values)
         return messages.ProblemLoaded()
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:

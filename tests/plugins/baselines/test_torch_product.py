@@ -91,7 +91,7 @@ UNSUPPORTED = [
 
 def test_products_on_a_gpu(measure, monkeypatch):
     """Right, timed behind a busy device, and what the library cannot do is known beforehand."""
-    monkeypatch.setenv("PYTHONPATH", str(FAKE))
+    monkeypatch.syspath_prepend(str(FAKE))
     tf32 = replace(types_of(DataType.FP32), compute_type=ComputeType.TF32)
     right = [*EVERYWHERE, (FP8, "rcr", PLAIN), (INT8, "rcr", PADDED), (tf32, "rrr", PLAIN)]
     outcomes = measure([*right, *(case[:3] for case in UNSUPPORTED)], on_host=False)
