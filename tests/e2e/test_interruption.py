@@ -167,7 +167,8 @@ def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path: Path) -
     assert len(measured) == 3
     assert all(one["standing"]["taken"] >= 1 for one in measured)
     assert all(f"{one['measurement']['median_ms']:.4f}" in out for one in measured)
-    assert sum(one["measurement"]["samples"] for one in measured) >= 5
+    # all that were taken: those on a busy machine do not count where there are others
+    assert sum(one["standing"]["taken"] for one in measured) >= 5
 
 
 @pytest.mark.slow
