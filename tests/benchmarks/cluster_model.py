@@ -42,7 +42,7 @@ class Costs:
     spread: float = assumed(0.8, "standard deviation of the logarithm of what problems take (assumed)")
     guess: float = assumed(0.5, "the same of that time divided by what their FLOPs say (assumed)")
     finalists: float = assumed(
-        0.05, "share of the kernels of a divided problem that run on one card in the end (simulated)"
+        0.05, "share of the kernels of a divided problem that run on one card in the end (assumed)"
     )
     final_attempts: float = assumed(4.0, "attempts of each of them (assumed)")
     prepare_attempts: float = assumed(
@@ -51,7 +51,11 @@ class Costs:
     compile_s: float = assumed(3.8, "s of a CPU per kernel that is compiled (measured)")
     object_bytes: float = assumed(150e3, "bytes of a kernel in the library (measured: H200)")
     outcome_bytes: float = assumed(2_700.0, "bytes of an outcome in a shard (measured)")
-    merged_per_s: float = assumed(5_600.0, "outcomes that are merged per second (measured)")
+    copied_per_s: float = assumed(
+        140_000.0, "outcomes per second that the coordinator copies from partial stores (measured)"
+    )
+    read_per_s: float = assumed(9_000.0, "outcomes per second that a process reads of shards (measured)")
+    readers: float = assumed(16, "such processes (assumed)")
     plan_s: float = assumed(
         1.3e-3, "s of the coordinator per problem before the first one is handed out (measured)"
     )
@@ -294,13 +298,16 @@ class _Model:
         held += sum(max(0.0, end - begin) for begin in begins)
         useful = sum(self.whole_s) * self.slowdown
         outcomes = self.outcomes
+        # handing out comes first
+        left = max(0.0, 1 - self.handing / end)
+        merged_per_s = min(costs.copied_per_s * left, costs.read_per_s * costs.readers)
         return Result(
             problems=self.done,
             units=self.units,
             divided=sum(parts > 1 for parts in self.parts),
             build_s=costs.kernels * costs.compile_s / min(fleet.build_cpus or 64, costs.kernels),
             run_s=end,
-            merge_after_s=max(0.0, outcomes / costs.merged_per_s - end),
+            merge_after_s=max(0.0, outcomes / merged_per_s - end),
             # what the folder holds up is no measuring
             busy=self.busy / self.slowdown / held,
             useful=useful / self.slowdown / held,
@@ -318,7 +325,7 @@ def simulate(costs: Costs, fleet: Fleet) -> Result:
 #: assumption -> values that are tried with 5,000 devices, one assumption at a time
 BREAKS: dict[str, tuple[float, ...]] = {
     "guess": (0.0, 1.0),
-    "finalists": (0.02, 0.1),
+    "finalists": (0.02, 0.1, 0.33),
     "prepare_attempts": (50,),
     "folder_bytes_per_s": (1e9, 5e9),
     "folder_syncs_per_s": (1_000,),
@@ -351,7 +358,7 @@ def main() -> None:
             print(
                 f"{devices:8} {spread:7} {found.busy:7.1%} {found.useful:7.1%} {whole.busy:7.1%} "
                 f"{found.run_s / 3600:7.2f} {found.units:8} {found.folder_load:7.1%} "
-                f"{found.coordinator_load:7.1%} {found.merge_after_s / 3600:6.1f} h"
+                f"{found.coordinator_load:7.1%} {found.merge_after_s / 60:4.0f} min"
             )
     print("\n5,000 devices busy, one assumption changed at a time; * below the goal of 85 %")
     for name, values in BREAKS.items():
