@@ -31,6 +31,8 @@ class LevelSurface:
     gemm_pipelines: Mapping[ConvKernel, frozenset[GemmPipeline]]
     #: those with an interwave scheduler
     interwave: frozenset[GemmPipeline]
+    #: those that do not compile with two LDS buffers: the kernel calls them with two pointers, they take one
+    single_buffered: frozenset[GemmPipeline]
     dtypes: frozenset[DataType]
     #: types of products that operands are rounded to
     compute_types: frozenset[ComputeType]
@@ -57,6 +59,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
             ConvKernel.BACKWARD_WEIGHT: _FORWARD_2025_07 - {GemmPipeline.COMPV5},
         },
         interwave=frozenset({GemmPipeline.MEM}),
+        single_buffered=frozenset({GemmPipeline.MEM}),
         # the dispatcher of MMA tiles has none for fp32
         dtypes=frozenset({DataType.FP16, DataType.BF16}),
         # tf32_t came in 2026
@@ -102,6 +105,8 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
         names = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
         return f"interwave scheduler for {gemm_pipeline.value}", f"it for {names}"
+    if instance.double_smem_buffer and gemm_pipeline in surface.single_buffered:
+        return f"{gemm_pipeline.value} with double_smem_buffer", "it with one LDS buffer"
     wave_layout = (instance.wave_grid.sizes, instance.num_wave_groups)
     only = surface.wave_layouts.get(gemm_pipeline, wave_layout)
     if wave_layout != only:

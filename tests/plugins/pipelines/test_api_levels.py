@@ -37,6 +37,7 @@ def flat(text):
         ({"dtype": "fp32", "compute_type": "tf32"}, "has no compute type tf32 (it has none; 2026-06 has it)"),
         ({"pipeline": "compv1", "scheduler": "interwave"}, "has no interwave scheduler for compv1"),
         ({"pipeline": "compv5"}, "has no compv5 with waves 4x1x1 and num_wave_groups 1 (it has 1x1x2 with"),
+        ({"pipeline": "mem", "double_smem_buffer": True}, "has no mem with double_smem_buffer (it has"),
         ({"num_groups_to_merge": 2}, "has no merged groups (num_groups_to_merge is 2)"),
         ({"split_image": True}, "has no split images"),
         (
