@@ -290,6 +290,8 @@ class _Model:
                 self.coordinator = max(self.coordinator, now) + costs.hand_out_s
                 self.handing += costs.hand_out_s
                 start, self.units = self.coordinator, self.units + 1
+                if unit.seconds > costs.walltime_s:
+                    raise ValueError(f"a unit of {unit.seconds:.0f} s never ends within walltime_s")
                 over = start + unit.seconds
                 fails = start + self.chance.expovariate(1 / (3600 * costs.mtbf_h))
                 flying[device] = unit, start
@@ -334,7 +336,7 @@ BREAKS: dict[str, tuple[float, ...]] = {
     "plan_s": (10e-3,),
     "hand_out_s": (1e-3, 5e-3),
     "queue_s": (0, 600),
-    "walltime_s": (180,),
+    "walltime_s": (600,),
     "mtbf_h": (10, 1e6),
     "problems": (40_000,),
 }
