@@ -9,7 +9,7 @@ import numpy as np
 
 from ckprof.tuning.search.prior import choice_features, prior_of, problem_features
 from ckprof.tuning.search.space import SearchSpace
-from ckprof.tuning.search.surrogate import Observations, Surrogate
+from ckprof.tuning.search.surrogate import FEW, MOST, Observations, Surrogate, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,8 @@ _HOPELESS: Final = 2.33
 _SURELY_HOPELESS: Final = 3.09
 #: earlier measurements of each problem that are taken into account, the best ones
 _LESSONS: Final = 8
+#: a trained model is judged again when there are so many times as many measurements
+_JUDGED: Final = 1.2
 _MOST_LESSONS: Final = 200
 
 
@@ -83,10 +85,20 @@ class Forecaster:
         extended = SearchSpace(
             problems=problems, counts=(1,) * len(problems), kernels=space.kernels, choices=space.choices
         )
-        prior = prior_of(extended, request.gemm_sizes, request.element_bytes, request.model, request.units)
-        self.surrogate = Surrogate(
-            prior, problem_features(problems, request.gemm_sizes), choice_features(space), space.kernel_of
-        )
+        sizes, element_bytes = request.gemm_sizes, request.element_bytes
+        features = problem_features(problems, sizes), choice_features(space), space.kernel_of
+        prior = prior_of(extended, sizes, element_bytes, request.model, request.units)
+        self.surrogate = self._informed = Surrogate(prior, *features)
+        #: what is believed instead when measurements say that the trained model is wrong; it knows no
+        #: lessons, which may be of the same mistake. ``None`` where no model was trained
+        self._uninformed: Surrogate | None = None
+        self._judged = 0
+        self._surprise_of_lessons = 0.0
+        if request.model is not None:
+            prior = prior_of(extended, sizes, element_bytes, None, request.units)
+            self._uninformed = Surrogate(prior, *features)
+            self._informed.learn(self._lessons, thoroughly=True)
+            self._surprise_of_lessons = self._informed.surprise
 
     def outlook(self, knowledge: Knowledge, *, thoroughly: bool = False) -> Outlook:
         """Return what is still to be gained, after learning from all measurements.
@@ -108,7 +120,7 @@ class Forecaster:
     @property
     def predicted_log_us(self) -> Array:
         """Problems x choices -> what the time model alone predicts, as logarithms of microseconds."""
-        return self.surrogate.predicted_log_us[: self._count]
+        return self._informed.predicted_log_us[: self._count]
 
     def hopes(self, knowledge: Knowledge, kept: Sequence[int] = ()) -> Array:
         """Return how much faster than the best open choices of kernels that were tried may be.
@@ -130,16 +142,22 @@ class Forecaster:
         return hopes
 
     def _learn(self, knowledge: Knowledge, *, thoroughly: bool = False) -> None:
+        """Learn from all measurements; the predictions that they speak for are believed."""
         problem, choice = np.nonzero(knowledge.measured)
-        old = self._lessons
-        self.surrogate.learn(
-            Observations(
-                problem=np.concatenate([problem, old.problem]),
-                choice=np.concatenate([choice, old.choice]),
-                log_us=np.concatenate([knowledge.log_us[problem, choice], old.log_us]),
-            ),
-            thoroughly=thoroughly,
-        )
+        seen = Observations(problem=problem, choice=choice, log_us=knowledge.log_us[problem, choice])
+        # as many of them for both, or they could not be compared
+        seen = thinned(seen, MOST - len(self._lessons))
+        judged = thoroughly or len(seen) >= _JUDGED * self._judged
+        self._informed.learn(_together(seen, self._lessons), thoroughly=judged)
+        if self._uninformed is None:
+            return
+        self._uninformed.learn(seen, thoroughly=judged)
+        if judged and len(seen) >= FEW:
+            # how unlikely the measurements are, given the lessons: a Bayes factor
+            informed = self._informed.surprise - self._surprise_of_lessons
+            right = informed <= self._uninformed.surprise
+            self.surrogate = self._informed if right else self._uninformed
+            self._judged = len(seen)
 
     def expected_log_us(self, knowledge: Knowledge) -> Array:
         """Return problems x choices -> expected logarithm of microseconds, after learning from everything."""
@@ -157,6 +175,15 @@ class Forecaster:
         least = np.full(len(knowledge.space.kernels), np.inf)
         np.minimum.at(least, knowledge.space.kernel_of, lead)
         return least
+
+
+def _together(seen: Observations, lessons: Observations) -> Observations:
+    """Return both."""
+    return Observations(
+        problem=np.concatenate([seen.problem, lessons.problem]),
+        choice=np.concatenate([seen.choice, lessons.choice]),
+        log_us=np.concatenate([seen.log_us, lessons.log_us]),
+    )
 
 
 def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:

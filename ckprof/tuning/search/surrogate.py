@@ -56,7 +56,7 @@ _INSIDE_SIGMA: Final = 1.645
 #: how much wider they are as long as there are too few residuals of a model that was not trained
 _UNTESTED: Final = 3.0
 #: fewer measurements say nothing about the scale
-_FEW: Final = 8
+FEW: Final = 8
 #: measurements that are taken into account
 MOST: Final = 600
 
@@ -119,6 +119,8 @@ class Surrogate:
         self._roughness = 1.0
         self._learned = 0
         self._doubt = 1.0
+        #: how unlikely all measurements are, with the scale that makes them most likely; 0 for too few
+        self.surprise = 0.0
         self._seen: Observations | None = None
         self._inverse_root: Array = np.zeros((0, 0))
         self._weights: Array = np.zeros(0)
@@ -145,11 +147,11 @@ class Surrogate:
         if len(seen) == 0:
             self._seen = None
             return
-        seen = _thinned(seen)
+        seen = thinned(seen, MOST)
         residual = seen.log_us - self._prior.log_us[seen.problem, seen.choice]
         shared, smooth, rough = self._covariances(seen)
         # the scale changes little between batches; looking for it costs as much as everything else
-        if len(seen) >= _FEW and (thoroughly or len(seen) >= 1.2 * self._learned):
+        if len(seen) >= FEW and (thoroughly or len(seen) >= 1.2 * self._learned):
             surprises = {
                 (scale, roughness): self._surprise(
                     residual, shared + scale**2 * (smooth + roughness**2 * rough), scale
@@ -157,7 +159,7 @@ class Surrogate:
                 for scale in (self._prior.amplitude * factor for factor in _SCALES)
                 for roughness in _ROUGH
             }
-            least = min(surprises.values())
+            self.surprise = least = min(surprises.values())
             self._scale, self._roughness = max(
                 pair for pair, surprise in surprises.items() if surprise <= least + _CAUTION
             )
@@ -333,19 +335,19 @@ def _likeness(rows: Array, columns: Array, length: float) -> Array:
     return likeness
 
 
-def _thinned(seen: Observations) -> Observations:
-    """Drop measurements, if there are too many.
+def thinned(seen: Observations, most: int) -> Observations:
+    """Drop measurements, if there are more than that.
 
     Half of those that stay are the nearest to the best of their problem; the others are an even selection,
     since what is slow must be remembered, too.
     """
-    if len(seen) <= MOST:
+    if len(seen) <= most:
         return seen
     best = np.full(int(seen.problem.max()) + 1, np.inf)
     np.minimum.at(best, seen.problem, seen.log_us)
     order = np.argsort(seen.log_us - best[seen.problem], kind="stable")
-    near = MOST - MOST // 2
+    near = most - most // 2
     rest = np.sort(order[near:])
-    even = rest[np.linspace(0, len(rest) - 1, MOST // 2).astype(np.int64)]
+    even = rest[np.linspace(0, len(rest) - 1, most // 2).astype(np.int64)]
     kept = np.sort(np.concatenate([order[:near], even]))
     return Observations(problem=seen.problem[kept], choice=seen.choice[kept], log_us=seen.log_us[kept])

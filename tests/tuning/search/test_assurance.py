@@ -91,6 +91,18 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, ch
     assert of_all < (0.5 if change is None else 1.0)
 
 
+@pytest.mark.thorough
+def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen) -> None:
+    """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
+    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    missed = 0
+    for seed in range(1, 9):
+        found = replay(strategies, scrambled(dozen, seed), tie=TIE, seed=seed, model=model, kept=4)
+        assert found.stop is TuneStop.SETTLED
+        missed += int((found.efficiency < 1 / (1 + TIE)).sum())
+    assert missed <= 9
+
+
 def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the_best(
     strategies, dozen
 ) -> None:

@@ -99,14 +99,13 @@ def test_larger_errors_are_noticed() -> None:
     assert model.typical_error[0, 0] > 1.5 * before
 
 
-def test_of_too_many_measurements_the_best_stay_and_some_of_the_others(monkeypatch) -> None:
-    monkeypatch.setattr(module, "MOST", 6)
+def test_of_too_many_measurements_the_best_stay_and_some_of_the_others() -> None:
     seen = Observations(
         problem=np.repeat([0, 1], 5),
         choice=np.tile(np.arange(5), 2),
         log_us=np.concatenate([np.arange(5.0), 7 + 2 * np.arange(5.0)]),
     )
-    kept = module._thinned(seen)
+    kept = module.thinned(seen, 6)
     cells = list(zip(kept.problem.tolist(), kept.choice.tolist(), strict=True))
     assert len(cells) == len(set(cells)) == 6
     assert {(0, 0), (0, 1), (1, 0)} <= set(cells)
