@@ -8,8 +8,8 @@ opposite of speeding up by it. The error of a row has two parts:
   change, so that the middle half of their changes is noise (an empirical null distribution, Efron, 2004).
 
 A shift that all rows share is the clock's or the load's: it is reported once, and rows are judged after it.
-The same holds for what all kernels of one problem share where a side has one process: operands that lie
-elsewhere do that.
+The same holds for what all kernels of one problem share: operands that lie elsewhere do that. How far they do
+is known from the processes of a side where it has several, and assumed where it has one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.compare.common_moves import Shift, common_shift, problem_moves, without_process_effects
+from ckprof.compare.common_moves import (
+    Shift,
+    common_shift,
+    placed_moves,
+    problem_moves,
+    without_process_effects,
+)
 from ckprof.compare.row_errors import row_errors, row_evidence
 from ckprof.compare.variances import ENOUGH_ROWS, MEDIAN_ABSOLUTE
 
@@ -87,7 +93,8 @@ def estimate_changes(times: Sequence[RowTimes], policy: ChangePolicy) -> Changes
     """
     if not times:
         return Changes(rows=())
-    rows = [row_evidence(row) for row in without_process_effects(times)]
+    effects = without_process_effects(times)
+    rows = [row_evidence(row) for row in effects.times]
     changes = np.array([row.log_ratio for row in rows])
     errors = row_errors(rows, policy)
     single = np.array([row.single for row in rows])
@@ -99,6 +106,7 @@ def estimate_changes(times: Sequence[RowTimes], policy: ChangePolicy) -> Changes
     if shift is not None:
         shared = shift.log_ratio if shift.shared else 0.0
         moves, spread = problem_moves(times, changes - shared, errors.variance, single)
+        moves = moves + placed_moves(times, changes - shared, groups[1], effects)
         changes = changes - moves - np.where(apart, shift.log_ratio if shift.removed else 0.0, 0.0)
     errors = errors.widened(_beyond_errors(changes, errors, groups, policy) + spread)
     disturbed = [np.array([row.disturbed[side] for row in rows]) for side in (0, 1)]

@@ -17,7 +17,7 @@ from ckprof.compare.variances import ENOUGH_ROWS, MEDIAN_ABSOLUTE
 from ckprof.model.student import t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,6 +36,8 @@ _BY_CHANCE: Final = 3.5
 #: how much operands in another place moved all kernels of a problem at most (one H200: 5 to 6 %), or what is
 #: as likely as that by what the other problems moved by
 _PROBLEM_ROWS: Final = 5
+#: of a problem's rows with several processes: how many say what they share in one of them
+_PLACED_ROWS: Final = 10
 _PLACEMENT: Final = math.log(1.08)
 _PLACEMENT_CHANCE: Final = 1e-5
 #: problems that a process ran, from which on it says what all of them share
@@ -58,49 +60,99 @@ class Shift:
         return math.exp(self.log_ratio)
 
 
-def without_process_effects(times: Sequence[RowTimes]) -> list[RowTimes]:
-    """Take out what all rows of one process share, beside the other processes of its side.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEffects:
+    """What rows say once that is taken out which they share in one process."""
 
-    It is no part of what a row's own processes vary by. Processes that ran few problems say nothing of it.
+    times: list[RowTimes]
+    #: variance of what processes differ by in all rows of one problem; 0 where nothing shows it
+    placement: float
+    #: differences of processes that show it
+    freedom: int
+
+
+def without_process_effects(times: Sequence[RowTimes]) -> ProcessEffects:
+    """Take out what all rows of one process share, or all rows of a problem in it, beside those of its side.
+
+    It is no part of what a row's own processes vary by. Processes that ran few problems say nothing of what
+    all of them share, problems with few rows nothing of themselves, nor do those whose rows move by chance.
     """
-    effects = [
-        _common_effects([(getattr(row, side), row.problem) for row in times]) for side in ("old", "new")
-    ]
+    effects = [_process_effects(list(_beside(times, side))) for side in ("old", "new")]
+    times = _without(times, [{(process, None): size for process, size in some.items()} for some in effects])
+    moves = [_placements(list(_beside(times, side))) for side in ("old", "new")]
+    both = [move for some in moves for move in some.values()]
+    freedom = sum(len(some) - len({problem for _, problem in some}) for some in moves)
+    if not freedom:
+        return ProcessEffects(times=list(times), placement=0.0, freedom=0)
+    placement = _usual_move(
+        math.fsum(move.size**2 for move in both) / freedom,
+        math.fsum(move.error**2 for move in both) / len(both),
+        freedom,
+    )
+    if placement:
+        times = _without(times, [{key: move.size for key, move in some.items()} for some in moves])
+    return ProcessEffects(times=list(times), placement=placement, freedom=freedom)
+
+
+def _beside(times: Sequence[RowTimes], side: str) -> Iterator[tuple[str, Hashable, float]]:
+    """Yield process and problem of what each process of a row differs by from the middle of its side."""
+    for row in times:
+        processes: Mapping[str, Sequence[float]] = getattr(row, side)
+        if row.paired or len(processes) < 2:
+            continue
+        locations = {process: location(rounds) for process, rounds in processes.items()}
+        middle = sum(locations.values()) / len(locations)
+        for process, own in locations.items():
+            yield process, row.problem, own - middle
+
+
+def _process_effects(beside: Sequence[tuple[str, Hashable, float]]) -> dict[str, float]:
+    values: dict[str, list[float]] = defaultdict(list)
+    problems: dict[str, set[Hashable]] = defaultdict(set)
+    for process, problem, value in beside:
+        values[process].append(value)
+        problems[process].add(problem)
+    return {
+        process: float(np.median(some))
+        for process, some in values.items()
+        if len(some) >= ENOUGH_ROWS and len(problems[process]) >= _ENOUGH_PROBLEMS
+    }
+
+
+def _placements(beside: Sequence[tuple[str, Hashable, float]]) -> dict[tuple[str, Hashable], _Move]:
+    values: dict[tuple[str, Hashable], list[float]] = defaultdict(list)
+    for process, problem, value in beside:
+        values[process, problem].append(value)
+    moves = {}
+    for key, some in values.items():
+        if len(some) >= _PLACED_ROWS:
+            own = np.array(some)
+            middle = float(np.median(own))
+            moves[key] = _Move(middle, 1.25 * _scatter(own, middle) / math.sqrt(len(own)))
+    return moves
+
+
+def _without(
+    times: Sequence[RowTimes], effects: Sequence[Mapping[tuple[str, Hashable], float]]
+) -> Sequence[RowTimes]:
+    """Take effects of processes, or of processes on one problem, out of the rows of both sides."""
     if not any(effects):
-        return list(times)
+        return times
     result = []
     for row in times:
-        if row.paired:
-            result.append(row)
-            continue
         sides = []
         for side, known in zip((row.old, row.new), effects, strict=True):
-            moved = {process: known.get(process, 0.0) for process in side}
-            # the mean stays: what both sides differ by is the shift's matter
+            moved = {
+                process: known.get((process, None), known.get((process, row.problem), 0.0))
+                for process in side
+            }
+            # the mean stays: what both sides differ by is the shift's matter, or the problem's
             middle = sum(moved.values()) / len(moved)
             sides.append(
                 {process: [value - moved[process] + middle for value in side[process]] for process in side}
             )
-        result.append(replace(row, old=sides[0], new=sides[1]))
+        result.append(row if row.paired else replace(row, old=sides[0], new=sides[1]))
     return result
-
-
-def _common_effects(rows: Sequence[tuple[Mapping[str, Sequence[float]], Hashable]]) -> dict[str, float]:
-    beside: dict[str, list[float]] = defaultdict(list)
-    problems: dict[str, set[Hashable]] = defaultdict(set)
-    for side, problem in rows:
-        if len(side) < 2:
-            continue
-        means = {process: location(times) for process, times in side.items()}
-        middle = sum(means.values()) / len(means)
-        for process, mean in means.items():
-            beside[process].append(mean - middle)
-            problems[process].add(problem)
-    return {
-        process: float(np.median(some))
-        for process, some in beside.items()
-        if len(some) >= ENOUGH_ROWS and len(problems[process]) >= _ENOUGH_PROBLEMS
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +242,33 @@ def problem_moves(
         elif not own.by_chance:
             moves[rows] = own.size
     return moves, spread
+
+
+def placed_moves(
+    times: Sequence[RowTimes], beside: Array, several: NDArray[np.bool_], effects: ProcessEffects
+) -> Array:
+    """Return by how much the problem of each row with several processes moved as these make likely.
+
+    What processes differ by on a problem says what the means of both sides may: more than that is a change.
+
+    :param beside: changes beside what all rows share.
+    :returns: what is to be taken out of each row's change.
+    """
+    moves = np.zeros(len(times))
+    if not effects.placement:
+        return moves
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for index in np.flatnonzero(several).tolist():
+        groups[times[index].problem].append(index)
+    quantile = t_quantile(1 - _PLACEMENT_CHANCE, effects.freedom)
+    for rows in groups.values():
+        if len(rows) < _PLACED_ROWS:
+            continue
+        shares = float(np.mean([1 / len(times[row].old) + 1 / len(times[row].new) for row in rows]))
+        own = float(np.median(beside[rows]))
+        if abs(own) <= quantile * math.sqrt(effects.placement * shares):
+            moves[rows] = own
+    return moves
 
 
 def _usual_move(squares: float, errors: float, count: int) -> float:

@@ -53,6 +53,40 @@ def test_nothing_that_did_not_change_gets_a_verdict_and_a_large_change_does(
     assert figures.found >= (0.6 if kind == "bursts" and processes == 1 else 1)
 
 
+@pytest.mark.parametrize(("processes", "rounds"), [(4, 3), (3, 1)])
+def test_what_a_problem_has_in_common_in_a_process_is_no_change(processes: int, rounds: int) -> None:
+    """It may be much more than the noise of rows, and is the same error in all of them."""
+    shape = Shape(processes=processes, rounds=rounds)
+    figures = without_change(KINDS["3 % per problem and process"], shape, 6, sigma=0.004)
+    assert figures.false <= 0.001
+    assert figures.same > 0.9
+    assert figures.found == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor", "least"),
+    [
+        ("independent", 1.05, 0.95),
+        ("3 % per problem and process", 1.2, 0.95),
+        ("3 % per problem and process", 1.03, 0),
+    ],
+)
+def test_a_change_of_a_whole_problem_is_one_if_processes_do_not_explain_it(
+    kind: str, factor: float, least: float
+) -> None:
+    shape = Shape(processes=3, rounds=1)
+    generator = np.random.default_rng(11)
+    old, new = (side(generator, shape, KINDS[kind], 0.004) for _ in range(2))
+    changed = shape.problem == 3
+    new[changed] += math.log(factor)
+    got = verdicts(old, new, shape)
+    slower = [verdict is Verdict.SLOWER for verdict, moved in zip(got, changed, strict=True) if moved]
+    others = [verdict for verdict, moved in zip(got, changed, strict=True) if not moved]
+    assert sum(slower) >= least * len(slower)
+    assert least or not any(slower)
+    assert not set(others) & set(FALSE)
+
+
 @pytest.mark.parametrize("count", [1, 20, 90])
 def test_small_changes_are_found_with_five_processes_of_three_rounds(count: int) -> None:
     shape = Shape(processes=5, rounds=3)
