@@ -176,6 +176,10 @@ def test_every_column_has_a_type_and_a_digest(sound: Path, table: str) -> None:
     assert columns == [*columns_of(table), "digest"]
 
 
+#: of two hundred stores, those that every change is held against
+_THOROUGH = 60
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_damaged_stores(sound: Path, tmp_path: Path, seed: int) -> None:
     path = damaged(sound, tmp_path, seed)
@@ -183,8 +187,13 @@ def test_damaged_stores(sound: Path, tmp_path: Path, seed: int) -> None:
     use(path, tmp_path, full=False)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("first", range(0, 200, 10))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=pytest.mark.thorough if first < _THOROUGH else pytest.mark.slow)
+        for first in range(0, 200, 10)
+    ],
+)
 def test_two_hundred_damaged_stores(sound: Path, tmp_path: Path, first: int) -> None:
     with StoreWriter(tmp_path / "more.db") as writer:
         writer.append(replace(MADE[0], sequence=9_999))
