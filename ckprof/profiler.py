@@ -454,7 +454,7 @@ class Profiler(Session):
 
         :param reading: how lists are read.
         :param direction: id or alias that both must belong to.
-        :param revision: CK revision whose strings are compared.
+        :param revision: the only CK revision that may have printed strings; by default any.
         :param fail_on: what makes the comparison fail; by default
             :data:`~ckprof.model.parity.DEFAULT_FAIL_ON`.
         :raises CkprofError: a file is wrong or of no known kind.

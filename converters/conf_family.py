@@ -70,8 +70,11 @@ class ConfFamily:
     :param name_contains: instead of exact names: text that must occur in the name; all of them.
     :param marker: text that must occur in the arguments, for names that several families share.
     :param fields: the arguments in order.
-    :param counts: accepted numbers of arguments, ascending; empty means ``len(fields)``.
-        Arguments beyond the smallest number are optional, their values come from ``fixed``.
+    :param string_kind: id of the kind of instance string that the lines are, if it is another one than the
+        family's: by it, revisions say which fields they leave out.
+    :param counts: accepted numbers of arguments, ascending, for lines whose number depends on their values;
+        arguments beyond the smallest number are optional, their values come from ``fixed``. Empty means
+        ``len(fields)``, less what a revision leaves out.
     :param separator: text between two arguments in the usual print; other blanks are accepted.
     :param inside: how many of ``fields`` stand between the brackets; the others follow after them, each with
         its label, as in ``Name<a, b> Label: c, Label: d``. By default all stand between the brackets.
@@ -108,6 +111,7 @@ class ConfFamily:
     name_contains: tuple[str, ...] = ()
     marker: str = ""
     fields: tuple[Field, ...] = ()
+    string_kind: str = ""
     counts: tuple[int, ...] = ()
     separator: str = ","
     inside: int = 0

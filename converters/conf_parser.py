@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.strings.line_arguments import Argument, split_arguments
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field, shorten
+from ckprof_converters.revisions import in_every_revision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +41,12 @@ class Grammar:
         self._by_name: dict[str, list[CompiledFamily]] = {}
         self._by_content: list[CompiledFamily] = []
         for family in sorted(families, key=lambda item: item.id):
-            compiled = CompiledFamily(family)
-            for name in family.names:
-                self._by_name.setdefault(name, []).append(compiled)
-            if family.name_contains:
-                self._by_content.append(compiled)
+            for spelled in in_every_revision(family):
+                compiled = CompiledFamily(spelled)
+                for name in family.names:
+                    self._by_name.setdefault(name, []).append(compiled)
+                if family.name_contains:
+                    self._by_content.append(compiled)
 
     @property
     def layouts(self) -> Sequence[Layout]:
@@ -132,7 +134,13 @@ class Grammar:
                     raise LineError(Problem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
-        wanted = " or ".join(str(number) for number in nearest.family.accepted_counts)
+        accepted = {
+            number
+            for item in possible
+            if item.family.id == nearest.family.id
+            for number in item.family.accepted_counts
+        }
+        wanted = " or ".join(str(number) for number in sorted(accepted))
         raise LineError(Problem(f"{nearest.family.title} needs {wanted} arguments, got {count}", start))
 
     def _outline(self, text: str) -> tuple[str, int, int]:

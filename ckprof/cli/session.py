@@ -78,10 +78,10 @@ def _dtypes() -> str:
 
 
 def _revisions() -> str:
-    from ckprof.model.strings.revision import all_revisions, default_revision
+    from ckprof.model.strings.revision import all_revisions
 
     notes = "; ".join(f"{revision.name}: {revision.note}" for revision in all_revisions())
-    return f"(default: {default_revision().name}): {notes}"
+    return f"({notes})"
 
 
 def open_session(

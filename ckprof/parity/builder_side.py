@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, UsageError
 from ckprof.lists.list_files import is_json
 from ckprof.model.parity import Skipped
+from ckprof.model.strings.revision import all_revisions
 from ckprof.parity.side import Entry, Side, is_library
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.parity import BuilderList, BuilderString
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
 NAME = "CK Builder"
 
 
-def read_builder(request: ConversionRequest, registry: Registry, revision: Revision) -> BuilderList:
+def read_builder(
+    request: ConversionRequest, registry: Registry, revision: Revision | None = None
+) -> BuilderList:
     """Read a list or a log as CK Builder does.
+
+    :param revision: the only one that may have printed it; ``None`` for every one, line by line.
 
     :raises InputError: no reader knows the content, or lines are wrong.
     """
@@ -82,6 +87,23 @@ def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str
         notes=tuple(notes),
         is_builder=True,
     )
+
+
+def _spelled(side: Side, strings: StringGrammar) -> Iterator[str]:
+    """Say which revisions of CK spell the strings of a side so; nothing if all of them do."""
+    counts = Counter(strings.revisions_of(entry.text) for entry in side.entries)
+    distinct = {revisions: count for revisions, count in counts.items() if revisions != all_revisions()}
+    common = set(all_revisions()).intersection(*distinct)
+    if distinct and common:
+        names = " or ".join(revision.name for revision in all_revisions() if revision in common)
+        yield f"{side.origin}: spelled as CK revision {names} prints strings"
+    elif distinct:
+        names = {revisions: " or ".join(each.name for each in revisions) for revisions in distinct}
+        spellings = "; ".join(
+            f"{count} as in {names[revisions] or 'none that is known'}"
+            for revisions, count in distinct.items()
+        )
+        yield f"{side.origin}: strings of several CK revisions: {spellings}"
 
 
 def _skip(string: BuilderString, source: str) -> Skipped:
@@ -153,13 +175,13 @@ def expected_side(
     requests: Sequence[ConversionRequest],
     against: ConversionRequest | None,
     registry: Registry,
-    revision: Revision,
+    revision: Revision | None = None,
 ) -> Side:
     """Return CK Builder's side: computed from lists, or read from a file and explained by the lists.
 
     :param requests: the lists.
     :param against: the file.
-
+    :param revision: the only one of CK that may have printed the file. Lists are read in the spelling of any.
     :raises InputError: a file is wrong, or holds no instance.
     :raises UsageError: a catalog stands for a list, which says nothing about CK Builder.
     """
@@ -170,7 +192,7 @@ def expected_side(
             f"{named} is a catalog, which does not say what CK Builder has: name CK Builder's strings with "
             "--against"
         )
-    read = [read_builder(request, registry, revision) for request in lists]
+    read = [read_builder(request, registry) for request in lists]
     computed = builder_side(read, registry.strings) if read else None
     if against is None:
         assert computed is not None  # noqa: S101  # there is at least one list
@@ -178,4 +200,5 @@ def expected_side(
     if is_json(against.data) or is_library(against.data):
         raise UsageError(f"--against {against.path}: expected CK Builder's strings or a profiler's log")
     printed = builder_side([read_builder(against, registry, revision)], registry.strings)
+    printed = replace(printed, notes=(*printed.notes, *_spelled(printed, registry.strings)))
     return explain_by_lists(printed, computed) if computed is not None else printed

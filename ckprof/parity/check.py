@@ -70,7 +70,7 @@ class ComparedFiles:
     names: tuple[str, str]
     #: id or alias that both must belong to
     direction: str | None = None
-    #: CK revision whose strings are compared; ``None`` for the default
+    #: the only CK revision that may have printed the strings; ``None`` for every one, line by line
     revision: str | None = None
     fail_on: tuple[ParityFinding, ...] = DEFAULT_FAIL_ON
 
@@ -82,15 +82,16 @@ def compare_files(session: Session, files: ComparedFiles, reading: ListReading) 
     """
     registry, names = session.registry, files.names
     revision = chosen_revision(files.revision)
+    insisted = revision if files.revision else None
     direction = registry.operation(files.direction).id if files.direction else None
     paths = [path if (path := Path(name)).is_file() else find_list(name) for name in names]
     requests = [list_request(path, reading, direction, whole=True) for path in paths]
-    first, second = against_each_other(*(_side_of(request, registry, revision) for request in requests))
+    first, second = against_each_other(*(_side_of(request, registry, insisted) for request in requests))
     comparison = compare(first, second, registry.strings, f"{names[0]} and {names[1]}")
     return _report(revision, files.fail_on, [comparison])
 
 
-def _side_of(request: ConversionRequest, registry: Registry, revision: Revision) -> Side:
+def _side_of(request: ConversionRequest, registry: Registry, revision: Revision | None) -> Side:
     """Return the side of any file: list, log, catalog or library.
 
     :raises InputError: the file is wrong or of no known kind.
@@ -163,7 +164,8 @@ class _TaskCheck:
         locked, lock, against = self._task.locked, self._request.locked, self._request.against
         if locked is None or lock is None:
             printed = self._read(against) if against is not None else None
-            return expected_side(self.lists, printed, self._registry, self._revision)
+            insisted = self._revision if self._request.revision else None
+            return expected_side(self.lists, printed, self._registry, insisted)
         notes = [
             f"{item.path} has changed since the lock was written"
             for item, request in zip(locked.lists, self.lists, strict=True)

@@ -81,7 +81,10 @@ class ParityRequest:
     )
     revision: str | None = field(
         default=None,
-        metadata=option("CK revision whose strings CK Builder prints {revisions}", metavar="NAME"),
+        metadata=option(
+            "insist on this CK revision in logs and --against; else any is read, line by line {revisions}",
+            metavar="NAME",
+        ),
     )
     reading: ListReading = field(default_factory=ListReading)
     build: BuildOptions = field(default_factory=BuildOptions)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.layout import Layout
     from ckprof.model.strings.argument_kinds import Kind
+    from ckprof.model.strings.fields import Field
     from ckprof.model.strings.line_arguments import Argument
     from ckprof.model.types import DataType
     from ckprof_converters.conf_family import ConfFamily
@@ -32,8 +33,8 @@ class LineFields:
 
     def __init__(self, families: Sequence[ConfFamily]) -> None:
         self._lines = Grammar(families)
-        #: id of a family -> (name, kind, text in front) of each of its fields
-        self._plans: dict[str, tuple[tuple[str, Kind, str], ...]] = {}
+        #: fields of a family -> (name, kind, text in front) of each
+        self._plans: dict[tuple[Field, ...], tuple[tuple[str, Kind, str], ...]] = {}
 
     @property
     def layouts(self) -> Sequence[Layout]:
@@ -87,10 +88,10 @@ class LineFields:
         return family, {**fields, **_nested_fields(family, nested)}
 
     def _plan(self, family: ConfFamily) -> tuple[tuple[str, Kind, str], ...]:
-        plan = self._plans.get(family.id)
+        plan = self._plans.get(family.fields)
         if plan is None:
             plan = tuple((f.name, f.kind, f"{f.label}:" if f.label else "") for f in family.fields)
-            self._plans[family.id] = plan
+            self._plans[family.fields] = plan
         return plan
 
     def _read_any(self, text: str) -> tuple[ConfFamily, dict[str, str]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import Layout
     from ckprof.model.strings.grammar import StringGrammar
-    from ckprof.model.strings.kind import Spelling
+    from ckprof.model.strings.kind import ParsedString, Spelling
     from ckprof.model.strings.revision import Revision
     from ckprof_converters.builder.kernel import Kernel
     from ckprof_converters.builder.texts import KernelText
@@ -60,11 +60,14 @@ class BuilderReader:
         """Say yes to lists and to output of a profiler."""
         return bool(_LIST.search(request.data)) or looks_like_log(request.data)
 
-    def read(self, request: ConversionRequest, strings: StringGrammar, revision: Revision) -> BuilderList:
+    def read(
+        self, request: ConversionRequest, strings: StringGrammar, revision: Revision | None
+    ) -> BuilderList:
         """Return the strings that CK Builder prints for the content.
 
         :param strings: the known kinds of strings.
-        :param revision: of CK, which decides the fields of the strings.
+        :param revision: the only one of CK that may have printed the content; ``None`` for every one, line by
+            line. What is computed from lines is spelled as it prints, else as the default one does.
         :raises InputError: a line is wrong, as :class:`~ckprof.errors.ListError` with all
             of them.
         """
@@ -75,7 +78,7 @@ class _Reading:
     """The reading of one list."""
 
     def __init__(
-        self, lines: LineFields, request: ConversionRequest, strings: StringGrammar, revision: Revision
+        self, lines: LineFields, request: ConversionRequest, strings: StringGrammar, revision: Revision | None
     ) -> None:
         self._lines = lines
         self._request = request
@@ -141,6 +144,8 @@ class _Reading:
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=rejected)
             return
+        if family.separator == "," and self._revision is not None and self._strings.knows(family.names[0]):
+            self._parsed(kernel.text)
         if family.record_type not in (GemmRecord, DepthwiseRecord):
             # A plugin's own kernels: its list holds their strings.
             yield self._native(kernel, {"kernel": family.title, **fields})
@@ -157,10 +162,7 @@ class _Reading:
             yield replace(string, abridged=family.separator != "," and not family.nested)
 
     def _native(self, kernel: KernelText, origin: Mapping[str, str] | None = None) -> BuilderString:
-        try:
-            parsed = self._strings.parse(kernel.text, self._revision)
-        except StringError as error:
-            raise LineError(Problem(error.message, error.start)) from None
+        parsed = self._parsed(kernel.text)
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))
@@ -243,6 +245,12 @@ class _Reading:
         asked = self._request.direction
         if asked is not None and direction and direction != asked:
             raise LineError(Problem(f"{title} is of direction {direction}, expected {asked}", 0, True))
+
+    def _parsed(self, text: str) -> ParsedString:
+        try:
+            return self._strings.parse(text, self._revision)
+        except StringError as error:
+            raise LineError(Problem(error.message, error.start)) from None
 
     def _completed(self, family: ConfFamily, fields: dict[str, str]) -> dict[str, str]:
         """Return the fields with layouts and dimensions, from the file name where the line is silent."""

@@ -100,7 +100,6 @@ FAMILIES: Final = (
             # Newer versions of the old library print one more flag, always as a word.
             Field("split_image", kinds.WORD_FLAG),
         ),
-        counts=(45, 46),
         fixed=GEMM_DEFAULTS,
         steps=(*_DERIVED, "compute-type"),
         **_COMMON,

@@ -104,6 +104,8 @@ def flag(text):
 
 
 def native(name, a):
+    if "Forward" in name and len(a) == 30:
+        a = [*a[:11], "0", *a[11:]]
     dtype = a[21]
     stream_k = len(a) > 31 and flag(a[31])
     if stream_k and dtype == "fp32" and "ASYNC" in NATIVE_CODES[a[23]]:
@@ -136,7 +138,7 @@ def forward(name, a):
     code = {"V5": "V6"}.get(code, code)
     if v3 and flag(a[48]):
         code = f"ASYNC_{code}"
-    groups = 1 if large else int(a[49] if v3 else a[48])
+    groups = 1 if large or (v3 and len(a) == 49) else int(a[49] if v3 else a[48])
     return derive(
         block=int(a[17 + at]), tile=ints(a, 18 + at, 3), k1=int(a[21 + at]), mma=ints(a, 23 + at, 2),
         repeat=ints(a, 25 + at, 2), vectors=(int(a[31 + at]), int(a[38 + at]), int(a[44 + at])), dtype=a[5],

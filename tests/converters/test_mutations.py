@@ -68,6 +68,11 @@ def test_a_missing_argument_is_always_noticed(family, data):
     position = data.draw(st.integers(0, len(values) - 1))
     del values[position]
     shorter = with_arguments(text, values)
+    # Lines of other revisions lack just these arguments, and mean the same.
+    older = {("forward_v3", len(values)), ("native_forward", 11), ("native_forward", 10)}
+    if (family, position) in older:
+        assert attempt(shorter, family).catalogs == attempt(text, family).catalogs
+        return
     # The oldest lines lack the last argument of newer ones, so only their neighbours tell.
     assert attempt(f"{text}\n{shorter}" if family == "short_forward" else shorter, family) is None
 

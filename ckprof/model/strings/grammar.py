@@ -117,6 +117,20 @@ class StringGrammar:
                 return _parsed(kind, profile, layout, fields, text)
         raise StringError(_wrong_count(kind, revisions, fields))
 
+    def revisions_of(self, text: str) -> tuple[Revision, ...]:
+        """Return the revisions that spell a string just so, oldest first.
+
+        :raises StringError: it is none.
+        """
+        parsed = self.parse(text)
+        return tuple(each for each in all_revisions() if self._spells(parsed, each, text.replace(" ", "")))
+
+    def _spells(self, parsed: ParsedString, revision: Revision, text: str) -> bool:
+        try:
+            return self.render(parsed, revision) == text
+        except StringError:
+            return False
+
     def render(self, parsed: ParsedString, revision: Revision | None = None) -> str:
         """Return the text of a parsed string in a revision's spelling.
 
@@ -210,7 +224,7 @@ def _wrong_count(kind: StringKind, revisions: Sequence[Revision], fields: Sequen
     message = f"{kind.name} has {wanted} fields{where}, got {len(fields)}"
     fitting = [r.name for r in all_revisions() if r not in revisions and len(fields) in counts(kind, r)]
     if fitting:
-        message += f"; revision {fitting[-1]} prints {len(fields)}: pass --revision {fitting[-1]}"
+        message += f"; revision {fitting[-1]} prints {len(fields)}: leave out --revision to read any"
     return message
 
 

@@ -175,10 +175,13 @@ class BuilderReader(Protocol):
     def recognises(self, request: ConversionRequest) -> bool:
         """Say whether the content is in a dialect of this reader. Must be quick and must not raise."""
 
-    def read(self, request: ConversionRequest, strings: StringGrammar, revision: Revision) -> BuilderList:
+    def read(
+        self, request: ConversionRequest, strings: StringGrammar, revision: Revision | None
+    ) -> BuilderList:
         """Return the strings that CK Builder prints for the content.
 
         :param strings: all known kinds of instance strings.
-        :param revision: the revision of CK whose spelling is wanted.
+        :param revision: the only revision of CK whose spelling the content may have; ``None`` for every
+            one, recognised line by line.
         :raises InputError: a line is wrong; all wrong lines are reported at once.
         """
