@@ -45,10 +45,11 @@ def ckprof_register_converters() -> Sequence[Converter]:
 
 @hookimpl
 def ckprof_register_extractors() -> Sequence[ListExtractor]:
-    """Offer the lists of an installed Composable Kernel."""
+    """Offer the lists of an installed Composable Kernel, and those that CK Builder prints."""
     from ckprof_converters.extract.extractor import LibraryExtractor
+    from ckprof_converters.reflection.extractor import BuilderExtractor
 
-    return [LibraryExtractor()]
+    return [LibraryExtractor(), BuilderExtractor()]
 
 
 @hookimpl

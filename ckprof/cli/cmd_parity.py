@@ -23,6 +23,7 @@ _EPILOG = """\
 examples:
   ckprof parity fwd --conf legacy.conf                        # computed on both sides, builds nothing
   ckprof parity fwd --conf legacy.conf --against profiler.log # what the tile profiler printed
+  ckprof parity fwd --conf legacy.conf --builder CK_ROOT      # what the Builder of a source tree prints
   ckprof parity fwd --conf legacy.conf --from both            # ask the built kernels as well
   ckprof parity --all                                         # every list that ships with ckprof
   ckprof parity fwd --conf legacy.conf --write parity.lock    # write a lock file
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--locked",
     )
     which = parser.add_argument_group("what is compared")
-    add_fields(which, ParityRequest, "conf", "shipped", "tree", "against", "source", "library")
+    add_fields(which, ParityRequest, "conf", "shipped", "tree", "against", "builder", "source", "library")
     locking = parser.add_argument_group("lock file")
     add_fields(locking, ParityRequest, "write")
     locking.add_argument(

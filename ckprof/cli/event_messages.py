@@ -23,7 +23,7 @@ from ckprof.measure.events import (
     WorkerLost,
     WorkerReady,
 )
-from ckprof.parity.events import ConversionNotes, NotFrozen
+from ckprof.parity.events import AskingBuilder, ConversionNotes, NotFrozen
 from ckprof.problems.events import DefaultProblemUsed, ProblemNote
 from ckprof.report.run_table import status_counts
 from ckprof.tuning.events import TuneProgress
@@ -120,6 +120,10 @@ class EventMessages:
                 console.info(event.message)
             case NotFrozen():
                 console.info(f"not in the lock file, since every instance is left out: {event.title}")
+            case AskingBuilder():
+                console.info(
+                    f"asking the CK Builder of {event.tree} (compiled the first time): {event.title}"
+                )
             case ConversionNotes():
                 for note in event.notes:
                     console.detail(f"{event.path}: {note}")

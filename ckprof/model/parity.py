@@ -215,3 +215,5 @@ class BuilderList:
     strings: tuple[BuilderString, ...]
     #: what the user should hear of, e.g. a last line that is cut off
     notes: tuple[str, ...] = ()
+    #: lines that are instance strings, as they stand there
+    printed: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from ckprof.model.strings.revision import all_revisions
 from ckprof.parity.side import Entry, Side, is_library
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.parity import BuilderList, BuilderString
@@ -89,21 +89,21 @@ def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str
     )
 
 
-def _spelled(side: Side, strings: StringGrammar) -> Iterator[str]:
-    """Say which revisions of CK spell the strings of a side so; nothing if all of them do."""
-    counts = Counter(strings.revisions_of(entry.text) for entry in side.entries)
+def _spelled(texts: Iterable[str], strings: StringGrammar) -> str:
+    """Say which revisions of CK spell strings so; nothing if all of them do."""
+    counts = Counter(strings.revisions_of(text) for text in texts)
     distinct = {revisions: count for revisions, count in counts.items() if revisions != all_revisions()}
     common = set(all_revisions()).intersection(*distinct)
-    if distinct and common:
-        names = " or ".join(revision.name for revision in all_revisions() if revision in common)
-        yield f"{side.origin}: spelled as CK revision {names} prints strings"
-    elif distinct:
-        names = {revisions: " or ".join(each.name for each in revisions) for revisions in distinct}
-        spellings = "; ".join(
-            f"{count} as in {names[revisions] or 'none that is known'}"
-            for revisions, count in distinct.items()
-        )
-        yield f"{side.origin}: strings of several CK revisions: {spellings}"
+    if not distinct:
+        return ""
+    if common:
+        return f"spelled as CK revision {_either(each for each in all_revisions() if each in common)}"
+    spellings = (f"{count} as in {_either(revisions) or 'none'}" for revisions, count in distinct.items())
+    return f"spelled as several CK revisions: {'; '.join(spellings)}"
+
+
+def _either(revisions: Iterable[Revision]) -> str:
+    return " or ".join(revision.name for revision in revisions)
 
 
 def _skip(string: BuilderString, source: str) -> Skipped:
@@ -199,6 +199,8 @@ def expected_side(
         return computed
     if is_json(against.data) or is_library(against.data):
         raise UsageError(f"--against {against.path}: expected CK Builder's strings or a profiler's log")
-    printed = builder_side([read_builder(against, registry, revision)], registry.strings)
-    printed = replace(printed, notes=(*printed.notes, *_spelled(printed, registry.strings)))
+    strings = read_builder(against, registry, revision)
+    printed = builder_side([strings], registry.strings)
+    if spelled := _spelled(strings.printed, registry.strings):
+        printed = replace(printed, notes=(*printed.notes, f"{against.path}: {spelled}"))
     return explain_by_lists(printed, computed) if computed is not None else printed

@@ -12,9 +12,10 @@ from ckprof.kernels.library import build_library
 from ckprof.lists.list_files import find_list, is_json, list_request, read_request
 from ckprof.model.parity import DEFAULT_FAIL_ON, ParityReport
 from ckprof.model.recipe import Purpose
+from ckprof.parity.ask_builder import printed_strings
 from ckprof.parity.builder_side import against_each_other, builder_side, expected_side, read_builder
 from ckprof.parity.compare import agree, compare
-from ckprof.parity.events import ConversionNotes, NotFrozen
+from ckprof.parity.events import AskingBuilder, ConversionNotes, NotFrozen
 from ckprof.parity.generated_side import catalog_side, library_side
 from ckprof.parity.lockfile import Lock, digest, freeze, locked_side
 from ckprof.parity.request import chosen_revision, parity_tasks
@@ -138,8 +139,8 @@ class _TaskCheck:
 
     def compare(self) -> Side:
         """Compare, and return the generated side; with both sources they must agree with each other first."""
-        expected = self._expected()
         conversions = [read_request(request, self._registry) for request in self.lists]
+        expected = self._printed(conversions) if self._request.builder is not None else self._expected()
         for conversion in conversions:
             if conversion.notes:
                 self._session.tell(ConversionNotes(path=conversion.path, notes=conversion.notes))
@@ -172,6 +173,25 @@ class _TaskCheck:
             if digest(request.data) != item.digest
         ]
         return locked_side(locked, self._registry.strings, lock, notes)
+
+    def _printed(self, conversions: Sequence[Conversion]) -> Side:
+        """Return what CK Builder itself prints, after comparing the lists with it."""
+        assert self._request.builder is not None  # noqa: S101  # the caller asks
+        self._session.tell(AskingBuilder(tree=self._request.builder, title=self.title))
+        strings = printed_strings(self._registry, self._task.direction.id, self._request.builder, conversions)
+        insisted = self._revision if self._request.revision else None
+        lists = builder_side(
+            [read_builder(request, self._registry) for request in self.lists], self._registry.strings, "list"
+        )
+        printed = builder_side(
+            [read_builder(strings.request, self._registry, insisted)], self._registry.strings
+        )
+        printed = replace(printed, notes=(*printed.notes, *strings.notes))
+        first, second = against_each_other(printed, lists)
+        self.comparisons.append(
+            compare(first, second, self._registry.strings, f"{self.title}: the lines of the list")
+        )
+        return expected_side(self.lists, strings.request, self._registry, insisted)
 
     def _built(self, conversions: Sequence[Conversion]) -> Side:
         """Return the library's side; the library is built unless it was named."""

@@ -19,6 +19,14 @@ class NotFrozen(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskingBuilder(Event):
+    """CK Builder's reflection is compiled for the factories of a list, unless that was done before."""
+
+    tree: Path
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionNotes(Event):
     """Assumptions that a comparison had to make about a list."""
 

@@ -59,6 +59,14 @@ class ParityRequest:
             metavar="FILE",
         ),
     )
+    builder: Path | None = field(
+        default=None,
+        metadata=option(
+            "ask CK Builder itself: compile the reflection of this source tree for the factories of the list "
+            "(needs a HIP compiler, no GPU), and compare what it prints with the list, too",
+            metavar="CK_ROOT",
+        ),
+    )
     source: Source | None = field(
         default=None,
         metadata=option(
@@ -121,8 +129,10 @@ class ParityRequest:
         if self.conf and self.direction is None:
             raise UsageError("--conf needs DIRECTION in front")
         self._check_lock()
-        if not self.conf and (self.against or self.library) and self.locked is None:
-            raise UsageError("--against and --library belong to lists that --conf names")
+        if self.builder is not None and self.against is not None:
+            raise UsageError("--builder and --against both say what CK Builder prints: pass one of them")
+        if not self.conf and (self.against or self.library or self.builder) and self.locked is None:
+            raise UsageError("--against, --builder and --library belong to lists that --conf names")
         if self.library is not None and self.source == "catalog":
             raise UsageError("--library and --from catalog contradict each other")
         default: Source = "both" if self.library is not None else "catalog"
@@ -134,6 +144,7 @@ class ParityRequest:
         for name, given in (
             ("--write", self.write is not None),
             ("--against", self.against is not None),
+            ("--builder", self.builder is not None),
             ("--all", self.shipped),
             ("--tree", self.tree is not None),
             ("--revision", self.revision is not None),

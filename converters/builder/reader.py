@@ -87,6 +87,8 @@ class _Reading:
         self._named = FileFacts.of_request(request, lines.layouts, lines.dtypes)
         self._layout: Layout | None = self._named.layout.value
         self._dtype: DataType | None = self._named.dtype.value
+        #: lines that are instance strings
+        self._printed: list[str] = []
 
     def run(self, reader: str) -> BuilderList:
         kernels = kernel_texts(self._request, self._strings.knows)
@@ -116,7 +118,13 @@ class _Reading:
             )
         elif errors:
             raise ListError([_counted(same) for same in errors.values()])
-        return BuilderList(path=self._request.path, reader=reader, strings=tuple(strings), notes=notes)
+        return BuilderList(
+            path=self._request.path,
+            reader=reader,
+            strings=tuple(strings),
+            notes=notes,
+            printed=tuple(self._printed),
+        )
 
     def _take_facts_of_lines(self, kernels: Sequence[KernelText]) -> None:
         """Let lines that say layout and type speak for those that do not."""
@@ -144,8 +152,10 @@ class _Reading:
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=rejected)
             return
-        if family.separator == "," and self._revision is not None and self._strings.knows(family.names[0]):
-            self._parsed(kernel.text)
+        if family.separator == "," and any(map(self._strings.knows, family.names)):
+            if self._revision is not None:
+                self._parsed(kernel.text)
+            self._printed.append(kernel.text)
         if family.record_type not in (GemmRecord, DepthwiseRecord):
             # A plugin's own kernels: its list holds their strings.
             yield self._native(kernel, {"kernel": family.title, **fields})
@@ -163,6 +173,7 @@ class _Reading:
 
     def _native(self, kernel: KernelText, origin: Mapping[str, str] | None = None) -> BuilderString:
         parsed = self._parsed(kernel.text)
+        self._printed.append(kernel.text)
         kind = self._strings.kind(parsed.kind_id)
         self._check_direction(kind.title, kind.direction)
         values = dict(zip(kind.field_names, parsed.values, strict=True))

@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError
 from ckprof.model import extraction as model
-from ckprof.plain_text import unknown_name
-from ckprof_converters.extract.lists import all_lists, known_lists
+from ckprof_converters.extract.lists import known_lists
+from ckprof_converters.extract.request import option_values, wanted
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
     from ckprof_converters.extract.extraction import ExtractedList, Extraction
     from ckprof_converters.extract.library import Library
-    from ckprof_converters.extract.lists import ListKey
-
-_SETS: Final = ("profiler", "tests", "typestring")
 
 OPTIONS: Final = (
     model.ExtractorOption(
@@ -69,6 +66,7 @@ class LibraryExtractor:
     id = "composable-kernel"
     label = "the instance library of Composable Kernel"
     options: Sequence[model.ExtractorOption] = OPTIONS
+    prints_strings = False
 
     def extract(self, request: model.ExtractRequest) -> model.ExtractionReport:
         """Derive lists.
@@ -83,8 +81,8 @@ class LibraryExtractor:
         from ckprof_converters.extract.opening import open_library
 
         start = time.monotonic()
-        keys = _wanted(request)
-        values = _option_values(request)
+        keys = wanted(request)
+        values = option_values(request, OPTIONS)
         location = locate(request.source, os.environ)
         opened = open_library(location, with_archive=not values["no-archive"])
         options = ExtractOptions(
@@ -118,40 +116,6 @@ class LibraryExtractor:
         from ckprof_converters.extract.compare import compare
 
         return compare(file, kept)
-
-
-def _checked(kind: str, names: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
-    for name in names:
-        if name not in choices:
-            raise UsageError(unknown_name(kind, name, choices))
-    return names or choices
-
-
-def _wanted(request: model.ExtractRequest) -> list[ListKey]:
-    lists = known_lists()
-    directions = _checked("direction", request.directions, tuple(lists.directions))
-    layouts = _checked("layout", request.layouts, tuple(lists.layouts))
-    dtypes = _checked("data type", request.dtypes, lists.dtypes)
-    _checked("set", request.sets, _SETS)
-    return [
-        key
-        for key in all_lists()
-        if key.direction in directions and key.layout in layouts and key.dtype in dtypes
-    ]
-
-
-def _option_values(request: model.ExtractRequest) -> dict[str, str | int | bool]:
-    values = {option.name: option.default for option in OPTIONS}
-    for name, value in request.options.items():
-        option = next((item for item in OPTIONS if item.name == name), None)
-        if option is None:
-            raise UsageError(unknown_name("option", name, list(values)))
-        if option.choices and value not in option.choices:
-            raise UsageError(unknown_name(name, str(value), option.choices))
-        if type(option.default) is int and (type(value) is not int or value < 1):
-            raise UsageError(f"{name}: expected a number of at least 1, got {value}")
-        values[name] = value
-    return values
 
 
 def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.ExtractedList:

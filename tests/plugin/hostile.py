@@ -133,6 +133,7 @@ class MyObserver:
 
 class MyExtractor:
     id, label, options = "mine", "mine", ()
+    prints_strings = False
 
     def extract(self, request): ...
 

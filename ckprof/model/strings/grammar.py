@@ -123,11 +123,12 @@ class StringGrammar:
         :raises StringError: it is none.
         """
         parsed = self.parse(text)
-        return tuple(each for each in all_revisions() if self._spells(parsed, each, text.replace(" ", "")))
+        fields = text.replace(" ", "").partition("<")[2]
+        return tuple(each for each in all_revisions() if self._spells(parsed, each, fields))
 
-    def _spells(self, parsed: ParsedString, revision: Revision, text: str) -> bool:
+    def _spells(self, parsed: ParsedString, revision: Revision, fields: str) -> bool:
         try:
-            return self.render(parsed, revision) == text
+            return self.render(parsed, revision).partition("<")[2] == fields
         except StringError:
             return False
 

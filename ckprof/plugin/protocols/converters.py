@@ -146,6 +146,10 @@ class ListExtractor(Protocol):
     def options(self) -> Sequence[ExtractorOption]:
         """The options that it understands beside those of every extractor."""
 
+    @property
+    def prints_strings(self) -> bool:
+        """Whether its lines are printed by CK Builder itself, as ``parity --builder`` wants them."""
+
     def extract(self, request: ExtractRequest) -> ExtractionReport:
         """Derive lists; an error that concerns one list is reported with it and does not stop the others.
 

@@ -11,7 +11,7 @@ from ckprof.model.architecture import architectures
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
-from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
+from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, bundles
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
     INSTALL_COMMAND,
@@ -39,6 +39,7 @@ def findings() -> Sequence[Finding]:
         ("HIP runtime", _runtime, INSTALL_COMMAND),
         ("device libraries", _libraries, INSTALL_COMMAND),
         ("CK Tile headers", _ck_headers, FETCH_COMMAND),
+        ("fetched sources", _bundles, ""),
         ("code object reader", _reader, "pip install 'ckprof[inspect]'"),
     )
     for topic, part, advice in parts:
@@ -148,6 +149,15 @@ def _ck_headers() -> list[Finding]:
             f"API level {headers.api_level} in {headers.root} ({headers.origin}); "
             f"--ck-root or {ROOT_VARIABLE} names others",
         )
+    ]
+
+
+def _bundles() -> list[Finding]:
+    return [
+        Finding(f"sources of {month}", State.OK, f"{bundle.note}: {bundle.root}")
+        if (bundle.root / bundle.sign).is_file()
+        else Finding(f"sources of {month}", State.MISSING, bundle.note, f"{FETCH_COMMAND} {month}")
+        for month, bundle in bundles().items()
     ]
 
 

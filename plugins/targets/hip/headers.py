@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, fetched_root
+from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, bundles
 from ckprof_plugins.targets.hip.rocm import rocm_roots
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def _candidates(requested: Path | None) -> Iterator[tuple[str, Path, bool]]:
         return
     for root in rocm_roots():
         yield "ROCm", root, False
-    yield "fetched", fetched_root(), False
+    for month, bundle in bundles().items():
+        if month in table().levels:
+            yield "fetched", bundle.root, False
 
 
 _TABLE: Final = Path(__file__).with_name("api_levels.json")

@@ -1,0 +1,67 @@
+"""Asking CK Builder itself for the strings of the factories that a list stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError, PluginError
+from ckprof.model.conversion import ConversionRequest
+from ckprof.model.extraction import ExtractRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ckprof.model.conversion import Conversion
+    from ckprof.plugin.protocols import ListExtractor
+    from ckprof.plugin.registry import Registry
+
+#: the set that has every instance of a factory
+_WHOLE: str = "profiler"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedStrings:
+    """What a tree's Builder printed."""
+
+    #: a line for each string, as if they stood in a file
+    request: ConversionRequest
+    #: what the user should know, e.g. which kernels the tree's Builder has no string for
+    notes: tuple[str, ...]
+
+
+def printed_strings(
+    registry: Registry, direction: str, tree: Path, conversions: Sequence[Conversion]
+) -> PrintedStrings:
+    """Return what a tree's Builder prints for the layouts and types of lists.
+
+    :param direction: id.
+    :raises PluginError: no plugin can ask a Builder.
+    :raises InputError: the tree's factories have no such instance, or none that its Builder describes.
+    :raises CkprofError: the tree cannot be used.
+    """
+    catalogs = [catalog for conversion in conversions for catalog in conversion.catalogs]
+    report = _asked(registry).extract(
+        ExtractRequest(
+            source=tree,
+            directions=(direction,),
+            layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
+            dtypes=tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs)),
+            sets=(_WHOLE,),
+        )
+    )
+    lines = [text for file in report.files for text in file.texts]
+    if not lines:
+        raise InputError("; ".join(("its CK Builder prints no string for these lists", *report.notes)), tree)
+    return PrintedStrings(
+        request=ConversionRequest(path=tree, data="\n".join(lines).encode(), direction=direction),
+        notes=report.notes,
+    )
+
+
+def _asked(registry: Registry) -> ListExtractor:
+    for extractor in registry.extractors:
+        if extractor.prints_strings:
+            return extractor
+    raise PluginError("no plugin can ask CK Builder: none offers an extractor that prints strings")

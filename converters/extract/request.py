@@ -1,0 +1,59 @@
+"""What an extractor is asked: which lists, and its options, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import UsageError
+from ckprof.plain_text import unknown_name
+from ckprof_converters.extract.lists import all_lists, known_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.extraction import ExtractorOption, ExtractRequest
+    from ckprof_converters.extract.lists import ListKey
+
+SETS: Final = ("profiler", "tests", "typestring")
+
+
+def _checked(kind: str, names: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
+    for name in names:
+        if name not in choices:
+            raise UsageError(unknown_name(kind, name, choices))
+    return names or choices
+
+
+def wanted(request: ExtractRequest) -> list[ListKey]:
+    """Return the lists that are asked for.
+
+    :raises UsageError: an unknown direction, layout, type or set.
+    """
+    lists = known_lists()
+    directions = _checked("direction", request.directions, tuple(lists.directions))
+    layouts = _checked("layout", request.layouts, tuple(lists.layouts))
+    dtypes = _checked("data type", request.dtypes, lists.dtypes)
+    _checked("set", request.sets, SETS)
+    return [
+        key
+        for key in all_lists()
+        if key.direction in directions and key.layout in layouts and key.dtype in dtypes
+    ]
+
+
+def option_values(request: ExtractRequest, options: Sequence[ExtractorOption]) -> dict[str, str | int | bool]:
+    """Return the value of each option.
+
+    :raises UsageError: an unknown option, or a value that it does not have.
+    """
+    values = {option.name: option.default for option in options}
+    for name, value in request.options.items():
+        option = next((item for item in options if item.name == name), None)
+        if option is None:
+            raise UsageError(unknown_name("option", name, list(values)))
+        if option.choices and value not in option.choices:
+            raise UsageError(unknown_name(name, str(value), option.choices))
+        if type(option.default) is int and (type(value) is not int or value < 1):
+            raise UsageError(f"{name}: expected a number of at least 1, got {value}")
+        values[name] = value
+    return values

@@ -1,0 +1,149 @@
+"""The extractor that asks CK Builder: lists whose lines are what the tree itself prints."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import UsageError
+from ckprof.model import extraction as model
+from ckprof.plain_text import unknown_name
+from ckprof_converters.extract.lists import known_lists
+from ckprof_converters.extract.request import option_values, wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.reflection.program import Reflection
+
+_SET: Final = "profiler"
+#: devices for which factories differ
+_ARCHS: Final = ("gfx942", "gfx950")
+
+OPTIONS: Final = (
+    model.ExtractorOption(
+        name="engine",
+        choices=tuple(known_lists().engines),
+        default="xdl",
+        help="kind of matrix instructions that the instances use",
+    ),
+    model.ExtractorOption(
+        name="arch",
+        choices=("any", *_ARCHS),
+        default="any",
+        help="what factories that depend on the device are told it is; any: what one of them has",
+    ),
+)
+
+
+class BuilderExtractor:
+    """Compiles CK Builder's reflection for the factories of a source tree; needs a compiler, but no GPU."""
+
+    id = "reflection"
+    label = "CK Builder of a source tree of Composable Kernel, compiled"
+    options: Sequence[model.ExtractorOption] = OPTIONS
+    prints_strings = True
+
+    def extract(self, request: model.ExtractRequest) -> model.ExtractionReport:
+        """Print lists.
+
+        :raises UsageError: an unknown direction, layout, type, set or option.
+        :raises InputError: there is no such folder.
+        :raises ToolchainError: no tree with CK Builder, no compiler, or something does not compile.
+        """
+        # Every command registers the extractor, few of them extract.
+        from ckprof_converters.reflection.program import Reflector
+        from ckprof_converters.reflection.tree import find_tree
+
+        start = time.monotonic()
+        for name in request.sets:
+            if name != _SET:
+                raise UsageError(unknown_name("set", name, (_SET,)))
+        keys = wanted(request)
+        values = option_values(request, OPTIONS)
+        tree = find_tree(request.source)
+        macros = known_lists().engines[str(values["engine"])].macros
+        archs = _ARCHS if values["arch"] == "any" else (str(values["arch"]),)
+        reflections = Reflector(tree, archs, macros).reflect(keys)
+        lists = {key: _list(key, reflection) for key, reflection in reflections.items()}
+        return model.ExtractionReport(
+            extractor=self.id,
+            library={
+                name: text
+                for name, text in (
+                    ("name", "Composable Kernel"),
+                    ("version", tree.version),
+                    ("source", str(tree.root)),
+                )
+                if text
+            },
+            options=values,
+            lists=tuple(item for item in lists.values() if item.files[0].lines),
+            absent=tuple(str(key) for key, item in lists.items() if not item.files[0].lines),
+            notes=_notes(reflections),
+            seconds=time.monotonic() - start,
+        )
+
+    def compare(self, file: model.ExtractedFile, kept: Sequence[str] | None) -> model.ListComparison:
+        """Compare a printed list with a kept one."""
+        from ckprof_converters.extract.compare import compare
+
+        return compare(file, kept)
+
+
+def _list(key: ListKey, reflection: Reflection) -> model.ExtractedList:
+    tuples = Counter(item.function for item in reflection.tuples)
+    instances: Counter[str] = Counter()
+    silent: Counter[str] = Counter()
+    for item in reflection.tuples:
+        instances[item.function] += len(item.strings)
+        silent[item.function] += len(item.silent)
+    functions = [
+        model.ExtractedFunction(
+            name=name,
+            status="printed" if instances[name] else "silent" if silent[name] else "empty",
+            tuples=tuples[name],
+            instances=instances[name],
+        )
+        for name in tuples
+    ]
+    functions += [
+        model.ExtractedFunction(name=name, status="no source", tuples=0, instances=0)
+        for name in reflection.undefined
+    ]
+    return model.ExtractedList(
+        direction=key.direction,
+        name=key.file_name.removesuffix(".conf"),
+        files=(
+            model.ExtractedFile(
+                place=f"{key.home.folder}/{_SET}/{key.file_name}",
+                set_name=_SET,
+                lines=tuple(
+                    model.ExtractedLine(text=text, function=item.function)
+                    for item in reflection.tuples
+                    for text in item.strings
+                ),
+            ),
+        ),
+        functions=tuple(functions),
+        counts={
+            "functions": len(tuples),
+            "tuples": sum(tuples.values()),
+            "instances": sum(instances.values()),
+            "silent": sum(silent.values()),
+        },
+        skipped=Counter(function.status for function in functions if function.status != "printed"),
+    )
+
+
+def _notes(reflections: dict[ListKey, Reflection]) -> tuple[str, ...]:
+    """Say which classes the tree's Builder does not describe, and how many instances it leaves out."""
+    classes: Counter[str] = Counter(
+        name for reflection in reflections.values() for item in reflection.tuples for name in item.silent
+    )
+    return tuple(
+        f"this tree's CK Builder has no string for {name}: {count} instances are left out"
+        for name, count in sorted(classes.items())
+    )

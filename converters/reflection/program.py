@@ -1,0 +1,266 @@
+"""Compiles the library's own sources with a header that prints instances, and runs what comes of it.
+
+The factory of a list is compiled first. Which functions it calls is read from its object, and their sources
+are compiled next, as they are. On the host alone: neither a GPU nor device code has a part in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import psutil
+from filelock import FileLock
+
+from ckprof.errors import ToolchainError
+from ckprof.files import write_atomically
+from ckprof.kernels.build.digests import digest_parts
+from ckprof.kernels.build.ninja_file import ninja_command, run_steps
+from ckprof.paths import cache_dir
+from ckprof_converters.reflection.factories import factory_source, prelude_source
+from ckprof_plugins.targets.hip.rocm import find_hip_root
+from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.reflection.tree import Tree
+
+_HERE: Final = Path(__file__).parent
+_INCLUDE: Final = _HERE / "include"
+_FLAGS: Final = (
+    *("-x", "hip", "--offload-host-only", "-nogpulib", "-std=c++20", "-O0", "-w"),
+    *("-D__HIP_PLATFORM_AMD__", "-DCK_EXPERIMENTAL_BUILDER"),
+    # with modules, overloads of host and device in a precompiled header count as two definitions
+    *("-Xclang", "-fno-cxx-modules"),
+)
+#: host code is the same for all; every compiler that is used knows it
+_COMPILED_FOR: Final = "gfx942"
+#: peak of one compiler process, measured with clang 19 and the tree of November 2025
+_COMPILE_MEMORY: Final = 600 * 2**20
+_RUN_TIMEOUT_S: Final = 60.0
+#: a function's name as mangled names have it, behind its length
+_CALLED: Final = re.compile(rb"(\d+)(add_device_\w+)")
+_OWN_TRAITS: Final = "__hip_internal"
+
+
+class PrintedTuple(NamedTuple):
+    """A tuple of instances that a function handed over."""
+
+    function: str
+    #: strings of its instances
+    strings: tuple[str, ...]
+    #: classes of instances that the tree's Builder does not describe
+    silent: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reflection:
+    """What a list's factory has."""
+
+    tuples: tuple[PrintedTuple, ...]
+    #: functions that the factory calls and no source of the tree defines
+    undefined: tuple[str, ...]
+
+
+class Reflector:
+    """Prints the instances of lists through a tree's Builder.
+
+    :param tree: the sources.
+    :param archs: the devices that factories are told of, one after the other: what any of them has counts.
+    :param macros: what switches the wanted kind of matrix instructions on.
+    :raises ToolchainError: no compiler, HIP headers or ninja.
+    """
+
+    def __init__(self, tree: Tree, archs: Sequence[str], macros: Sequence[str]) -> None:
+        self._tree = tree
+        self._archs = archs
+        hip = find_hip_compiler(_COMPILED_FOR)
+        root = find_hip_root()
+        self._command = hip.compiler.command
+        self._flags = (
+            *_FLAGS,
+            f"--offload-arch={_COMPILED_FOR}",
+            f"--rocm-path={root}",
+            *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
+            *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
+            *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
+            *(word for folder in (_INCLUDE, *tree.includes) for word in ("-I", str(folder))),
+            *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
+        )
+        identity = digest_parts(str(tree.root), hip.compiler.identity, *self._flags)
+        self._folder = cache_dir() / "ck-builder" / identity
+        self._ninja = ninja_command()
+
+    def reflect(self, keys: Sequence[ListKey]) -> dict[ListKey, Reflection]:
+        """Return what each list's factory has.
+
+        :raises ToolchainError: something does not compile, or the cache cannot be written.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise ToolchainError(f"{self._folder}: cannot be made: {exc.strerror}") from exc
+        with FileLock(self._folder / "lock"):
+            called = self._compile_factories(keys)
+            self._link(called)
+            with ThreadPoolExecutor(_jobs()) as pool:
+                printed = dict(zip(keys, pool.map(self._run, keys), strict=True))
+        return {
+            key: Reflection(
+                tuples=printed[key],
+                undefined=tuple(name for name in called[key] if name not in self._tree.sources),
+            )
+            for key in keys
+        }
+
+    def _compile_factories(self, keys: Sequence[ListKey]) -> dict[ListKey, tuple[str, ...]]:
+        """Compile the factories, and return which functions each of them calls."""
+        for direction in {key.direction for key in keys}:
+            existing = tuple(
+                line
+                for line in prelude_source(direction, self._tree.traits).splitlines(keepends=True)
+                if any((folder / line.split('"')[1]).is_file() for folder in (_INCLUDE, *self._tree.includes))
+            )
+            self._write(f"{direction}.hpp", "".join(existing))
+        for key in keys:
+            self._write(f"{_name(key)}.cpp", factory_source(key))
+        self._build([*self._preludes(keys), *(self._factory(key) for key in keys)])
+        return {key: _called((self._folder / f"{_name(key)}.o").read_bytes()) for key in keys}
+
+    def _link(self, called: dict[ListKey, tuple[str, ...]]) -> None:
+        edges = [*self._preludes(called), _edge("device.o", "object", _HERE / "src" / "device.cpp")]
+        objects: dict[str, str] = {}
+        for key, names in called.items():
+            sources = {
+                path: f"{key.direction}-{path.stem}.o"
+                for path in (self._tree.sources[name] for name in names if name in self._tree.sources)
+            }
+            for path, object_name in sources.items():
+                objects.setdefault(object_name, _edge(object_name, "unit", path, prelude=key.direction))
+            inputs = " ".join((f"{_name(key)}.o", "device.o", *sources.values()))
+            edges += [self._factory(key), f"build {_name(key)}: link {inputs}\n"]
+        self._build([*edges, *objects.values()])
+
+    def _preludes(self, keys: Iterable[ListKey]) -> list[str]:
+        return [
+            _edge(f"{direction}.pch", "prelude", self._folder / f"{direction}.hpp")
+            for direction in dict.fromkeys(key.direction for key in keys)
+        ]
+
+    def _factory(self, key: ListKey) -> str:
+        return _edge(f"{_name(key)}.o", "unit", self._folder / f"{_name(key)}.cpp", prelude=key.direction)
+
+    def _build(self, edges: Sequence[str]) -> None:
+        """Build everything that has changed.
+
+        :raises ToolchainError: something does not compile.
+        """
+        compiler = _escaped(shlex.join((*self._command, *self._flags)))
+        # without an id of its own, each object of host code defines the same symbol
+        unit = "-Xclang -cuid=$id -MD -MF $out.d -c $in -o $out\n"
+        depfile = "  depfile = $out.d\n  deps = gcc\n"
+        rules = (
+            f"rule prelude\n  command = {compiler} -fsyntax-only -MD -MF $out.d -MT $out "
+            f"-Xclang -emit-pch -Xclang -o -Xclang $out $in\n{depfile}",
+            f"rule object\n  command = {compiler} {unit}{depfile}",
+            # the driver puts a header of its own in front, which the precompiled header holds already
+            f"rule unit\n  command = {compiler} -nogpuinc -Xclang -include-pch -Xclang $prelude "
+            f"{unit}{depfile}",
+            f"rule link\n  command = {_escaped(shlex.join(self._command))} $in -o $out -no-hip-rt\n",
+        )
+        self._write(
+            "build.ninja", "ninja_required_version = 1.10\nbuilddir = .\n" + "".join((*rules, *edges))
+        )
+        status, tail = run_steps(
+            (*self._ninja, "-j", str(_jobs())),
+            None,
+            cwd=self._folder,
+            env={**os.environ, "NINJA_STATUS": "[%f/%t] "},
+        )
+        if status:
+            errors = [line for line in tail if "error" in line] or tail
+            raise ToolchainError(
+                f"{self._tree.root}: its reflection does not compile (log: {self._folder}):\n  "
+                + "\n  ".join(errors[:5])
+            )
+
+    def _run(self, key: ListKey) -> tuple[PrintedTuple, ...]:
+        # a dictionary for its order; the n-th of equal tuples is the same one on every device
+        tuples: dict[tuple[PrintedTuple, int], None] = {}
+        for arch in self._archs:
+            seen: Counter[PrintedTuple] = Counter()
+            for item in self._run_on(key, arch):
+                tuples[item, seen[item]] = None
+                seen[item] += 1
+        order = {name: place for place, name in enumerate(dict.fromkeys(item.function for item, _ in tuples))}
+        return tuple(sorted((item for item, _ in tuples), key=lambda item: order[item.function]))
+
+    def _run_on(self, key: ListKey, arch: str) -> Iterator[PrintedTuple]:
+        done = subprocess.run(
+            (str(self._folder / _name(key)),),
+            env={**os.environ, "CKPROF_REFLECTED_ARCH": arch},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_RUN_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode:
+            raise ToolchainError(
+                f"{key}: the factory ended with status {done.returncode}: {done.stderr.strip()}"
+            )
+        for text in done.stdout.split("tuple\t")[1:]:
+            function, *lines = text.splitlines()
+            named = [line.split("\t") for line in lines]
+            yield PrintedTuple(
+                function,
+                strings=tuple(text for what, text in named if what == "string"),
+                silent=tuple(text for what, text in named if what == "silent"),
+            )
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a file of the build unless it says the same already: what is newer is compiled again."""
+        path = self._folder / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_atomically(path, text)
+
+
+def _name(key: ListKey) -> str:
+    return f"{key.direction}-{key.layout}-{key.dtype}"
+
+
+def _edge(output: str, rule: str, source: Path, prelude: str = "") -> str:
+    after = f" | {prelude}.pch\n  prelude = {prelude}.pch" if prelude else ""
+    return f"build {output}: {rule} {_escaped(str(source))}{after}\n  id = {digest_parts(output)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("$", "$$")
+
+
+def _called(code: bytes) -> tuple[str, ...]:
+    """Return the functions that an object asks others for: its table of strings has their mangled names."""
+    names = (match[2][: int(match[1])].decode() for match in _CALLED.finditer(code))
+    return tuple(dict.fromkeys(names))
+
+
+def _has_type_traits(root: Path) -> bool:
+    """Say whether HIP's headers have type traits of their own, which newer trees use."""
+    for path in (root / "include" / "hip" / "amd_detail").glob("*.h"):
+        if _OWN_TRAITS in path.read_text(encoding="utf-8", errors="replace"):
+            return True
+    return False
+
+
+def _jobs() -> int:
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(cores, psutil.virtual_memory().available // _COMPILE_MEMORY))

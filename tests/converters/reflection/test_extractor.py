@@ -1,0 +1,138 @@
+"""From what the reflection's program printed to lists, without a compiler."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from ckprof.errors import ToolchainError, UsageError
+from ckprof.model.extraction import ExtractRequest
+from ckprof_converters.extract.lists import ListKey
+from ckprof_converters.reflection import extractor as module
+from ckprof_converters.reflection import program
+from ckprof_converters.reflection.extractor import BuilderExtractor
+from ckprof_converters.reflection.factories import factory_source, known_factories
+from ckprof_converters.reflection.program import PrintedTuple, Reflection, Reflector
+from ckprof_converters.reflection.tree import Tree
+
+KEY = ListKey("fwd", "nhwgc", "fp16")
+
+
+@pytest.fixture
+def extract(monkeypatch, tmp_path):
+    """Extract from a tree whose factories have the given tuples."""
+
+    def run(*tuples, undefined=(), **request):
+        asked = {}
+
+        class Fake:
+            def __init__(self, tree, archs, macros):
+                asked.update(archs=archs, macros=macros)
+
+            def reflect(self, keys):
+                return {key: Reflection(tuples=tuples, undefined=undefined) for key in keys}
+
+        monkeypatch.setattr(program, "Reflector", Fake)
+        monkeypatch.setattr("ckprof_converters.reflection.tree.find_tree", lambda given: Tree(given))
+        request = {"directions": ("fwd",), "layouts": ("nhwgc",), "dtypes": ("fp16",), **request}
+        return BuilderExtractor().extract(ExtractRequest(source=tmp_path, **request)), asked
+
+    return run
+
+
+def test_lines_functions_and_what_has_no_string(extract):
+    report, asked = extract(
+        PrintedTuple("f", ("A<1>", "A<2>"), ()),
+        PrintedTuple("g", (), ("DeviceB", "DeviceB")),
+        PrintedTuple("h", (), ()),
+        undefined=("i",),
+    )
+    (found,) = report.lists
+    assert found.files[0].texts == ("A<1>", "A<2>")
+    assert found.files[0].place == "forward/profiler/nhwgc_fp16.conf"
+    assert {item.name: item.status for item in found.functions} == {
+        "f": "printed",
+        "g": "silent",
+        "h": "empty",
+        "i": "no source",
+    }
+    assert dict(found.counts) == {"functions": 3, "tuples": 3, "instances": 2, "silent": 2}
+    assert report.notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are left out",)
+    assert (asked["archs"], asked["macros"]) == (("gfx942", "gfx950"), ("CK_USE_XDL",))
+
+
+def test_a_list_without_a_string_is_absent(extract):
+    report, _ = extract(PrintedTuple("g", (), ("DeviceB",)))
+    assert (report.lists, report.absent) == ((), ("fwd nhwgc_fp16",))
+
+
+def test_engine_and_architecture_are_options(extract):
+    _, asked = extract(PrintedTuple("f", ("A<1>",), ()), options={"engine": "wmma", "arch": "gfx950"})
+    assert (asked["archs"], asked["macros"]) == (("gfx950",), ("CK_USE_WMMA",))
+    with pytest.raises(UsageError, match="arch"):
+        extract(options={"arch": "gfx1"})
+    with pytest.raises(UsageError, match="set"):
+        extract(sets=("tests",))
+
+
+@pytest.mark.parametrize("direction", known_factories().directions)
+def test_a_factory_names_layouts_types_and_dimensions(direction):
+    source = factory_source(ListKey(direction, "ndhwgc", "bf16"))
+    for part in ("<3, ", "NDHWGC", "GKZYXC", "NDHWGK", "ck::bhalf_t", "GetInstances()"):
+        assert part in source
+    assert "{" not in source.partition("Factory<")[2].partition(">::")[0]
+
+
+def test_functions_are_read_from_an_object_s_table_of_names():
+    name = b"add_device_grouped_conv2d_fwd_instances"
+    table = b"\0_ZN2ck8instance%d%sERSt6vectorI_E\0_ZN1x3fooEv\0" % (len(name), name)
+    assert program._called(table + table) == (name.decode(),)
+
+
+def test_what_only_one_device_has_counts_and_copies_are_kept(monkeypatch):
+    """Tuples are merged over devices: those of both count once, copies within one device each."""
+    both, new, silent = (
+        PrintedTuple("f", ("A<1>",), ()),
+        PrintedTuple("f", ("A<9>",), ()),
+        PrintedTuple("g", (), ("B",)),
+    )
+    printed = {"old": [both, silent, silent], "new": [both, new, silent, silent]}
+    reflector = Reflector.__new__(Reflector)
+    reflector._archs = ("old", "new")
+    monkeypatch.setattr(reflector, "_run_on", lambda key, arch: printed[arch])
+    assert reflector._run(KEY) == (both, new, silent, silent)
+
+
+def test_a_failing_compiler_is_one_message_and_a_program_is_built_again(monkeypatch, tmp_path):
+    """The real ninja with a compiler that fails: the message has the tree and the error's line."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\necho 'x.hpp:1:2: error: no such thing' >&2\nexit 1\n")
+    compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
+
+    class Hip:
+        class compiler:
+            command = (str(compiler),)
+            identity = "fake"
+
+    monkeypatch.setattr(program, "find_hip_compiler", lambda arch: Hip)
+    monkeypatch.setattr(program, "find_hip_root", lambda: tmp_path)
+    reflector = Reflector(Tree(tmp_path / "tree"), ("gfx942",), ("CK_USE_XDL",))
+    with pytest.raises(ToolchainError, match=r"(?s)tree: its reflection does not compile.*x\.hpp:1:2: error"):
+        reflector.reflect([KEY])
+
+
+def test_every_direction_of_lists_has_a_factory():
+    from ckprof_converters.extract.lists import known_lists
+
+    assert set(known_factories().directions) == set(known_lists().directions)
+    assert set(known_factories().types) == set(known_lists().dtypes)
+    assert module.OPTIONS[0].choices == tuple(known_lists().engines)
+
+
+def test_jobs_follow_cores_and_memory(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    monkeypatch.setattr(program.psutil, "virtual_memory", lambda: type("M", (), {"available": 3 * 2**30}))
+    assert program._jobs() == 3 * 2**30 // program._COMPILE_MEMORY
