@@ -1,4 +1,4 @@
-"""Strings that the real CK Builder printed, of six device operations, compiled from the tree of November 2025."""
+"""Strings that the real CK Builder printed, of six device operations, compiled from November 2025's tree."""
 
 from __future__ import annotations
 
