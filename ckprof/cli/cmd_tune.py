@@ -138,7 +138,7 @@ def _options(arguments: argparse.Namespace, session: Session) -> TuneOptions:
         arguments,
         TuneOptions,
         search=search,
-        rounds=replace(chosen_rounds(arguments), seed=search.seed),
+        rounds=replace(chosen_rounds(arguments), seed=search.seed, sessions=1),
         baselines=chosen_baselines(arguments, session),
     )
 

@@ -198,8 +198,8 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
         *standing_lines(summary.standings, problems),
         f"stored in {store}",
     ]
-    if summary.replaced:
-        took = f"{summary.replacing_s / summary.replaced:.2g} s each"
-        lines.insert(-1, f"{summary.replaced} worker processes took the place of others, {took}")
+    if summary.turns:
+        took = f"{summary.turning_s:.2g} s in all"
+        lines.insert(-1, f"worker processes took turns {summary.turns} times, {took}")
     lines += [f"warned of: {kind} ({count} times)" for kind, count in summary.warnings.items()]
     return lines

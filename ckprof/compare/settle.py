@@ -118,9 +118,11 @@ class _TwoBenches:
         self._sides = {OLD: old, NEW: new}
         self._groups: dict[str, KernelGroup] = {}
         self._process = ""
+        self._turn = 0
 
     def open_group(self, group: KernelGroup) -> None:
-        """Prepare a problem on both sides."""
+        """Prepare a problem on both sides; the first turn on it is that of the processes that there are."""
+        self._turn = 0
         wanted = {cell.instance for cell in group.contest.cells}
         for name, side in self._sides.items():
             kernels = {kernel.key: kernel for kernel in side.library.kernels if kernel.key in wanted}
@@ -135,10 +137,14 @@ class _TwoBenches:
         side.hooks.after_outcome(group.problem, outcome)
         return outcome
 
-    def new_process(self) -> None:
-        """Have both sides measured in new processes."""
+    def turn(self, number: int) -> bool:
+        """Have both sides measured in new processes at each turn."""
+        if number == self._turn:
+            return False
+        self._turn = number
         for side in self._sides.values():
             side.bench.new_process()
+        return True
 
     @property
     def process(self) -> str:

@@ -300,11 +300,18 @@ class KernelBench:
         """What tells the worker process of the last measurement from all others there ever were."""
         return self._executor.process if self._executor is not None else ""
 
-    def new_process(self) -> None:
-        """Have what follows measured in a new worker process.
+    def turn(self, number: int) -> bool:
+        """Have what follows measured by a worker process, started at its first turn; say if that is another.
 
-        It opens the library and the device and loads the operands; the reference is not computed again,
-        unless the device computes it. What was found right stays known. Baselines keep their process.
+        It loads the operands; the reference is not computed again, unless the device computes it. What was
+        found right stays known. Baselines keep their process.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        return self._executor is not None and self._executor.turn(number)
+
+    def new_process(self) -> None:
+        """Have what follows measured in a new worker process in the place of the one whose turn it is.
 
         :raises ToolchainError: workers do not start any more.
         """

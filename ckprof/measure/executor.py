@@ -17,9 +17,9 @@ from ckprof.measure.worker import messages
 from ckprof.measure.worker.gaps import without_gaps
 from ckprof.measure.worker.guards import read_tensor
 from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
-from ckprof.measure.worker_replacement import ReplacedWorker
+from ckprof.measure.worker_replacement import ReplacedWorker, WorkerTurns
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import MEMORY_RULES, UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
 
@@ -66,6 +66,10 @@ def _searching(timing: messages.TimingSettings) -> messages.TimingSettings:
     )
 
 
+def _lacks_memory(measured: Measured) -> bool:
+    return any(unmet.rule in MEMORY_RULES for unmet in measured.unmet_requirements)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     """What a measurement is that is one of several of its kernel."""
@@ -101,7 +105,7 @@ class Executor:
         on_event: Callable[[Event], None] = ignore,
     ) -> None:
         device = messages.DeviceChoice(arch=arch, index=options.device, cpu_threads=options.cpu_threads)
-        self._worker = ReplacedWorker(library, device, work_dir, on_event)
+        self._turns = WorkerTurns(lambda: ReplacedWorker(library, device, work_dir, on_event))
         self._options = options
         self._on_event = on_event
         self._timing = timing_settings(options)
@@ -119,7 +123,11 @@ class Executor:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._worker.leave(at_once=error[0] is not None)
+        self._turns.leave(at_once=error[0] is not None)
+
+    @property
+    def _worker(self) -> ReplacedWorker:
+        return self._turns.current
 
     def open(self) -> messages.Opened:
         """Start the first worker.
@@ -161,7 +169,7 @@ class Executor:
         :param seconds: how long to measure, about.
         :raises ToolchainError: workers do not start any more.
         """
-        self._worker.require()
+        self._turns.require()
         request = messages.MeasureRoof(
             dtype=dtype,
             size_bytes=max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options)),
@@ -185,14 +193,28 @@ class Executor:
         """What tells the worker of the last measurement from all others there ever were."""
         return self._worker.identity
 
+    def turn(self, number: int) -> bool:
+        """Have a worker measure, which has loaded the current problem; say whether that is another one.
+
+        :param number: of the worker, started when it is its turn for the first time; the first one has 0.
+        :raises ToolchainError: workers do not start any more.
+        """
+        if not self._turns.take(number, self._own_work_limit_s()):
+            return False
+        self._be_ready()
+        return True
+
     def new_process(self) -> None:
         """Have a new worker, which has loaded the current problem, in the place of the one there is.
 
         :raises ToolchainError: workers do not start any more.
         """
         self._worker.leave(at_once=False)
+        self._be_ready()
+
+    def _be_ready(self) -> None:
         if self._problem is None:
-            self._worker.require()
+            self._turns.require()
         else:
             self._prepare_worker()
 
@@ -237,6 +259,7 @@ class Executor:
         while measured is None:
             # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
             # of its own, and for the second time, it is this one's.
+            self._turns.end_waiting()
             request = replace(request, suspected=True, timing=_searching(request.timing))
             measured = self._attempt(request, again=True)
         self.verified = measured.verified
@@ -303,6 +326,8 @@ class Executor:
                 self._worker.discard(f"kernel {key}: {reason}")
                 return None
         else:
+            if _lacks_memory(measured) and self._turns.end_waiting():
+                return self._attempt(request, again=again)
             failed = measured.status is Status.RUN_ERROR and measured.tainted
             wrong = measured.status is Status.WRONG_RESULT
             doubtful = (failed and not again) or (wrong and not alone)
@@ -329,7 +354,7 @@ class Executor:
                 self._worker.process.check_silence()
             except WorkerFailure as failure:
                 self._worker.discard(str(failure))
-        self._worker.require()
+        self._turns.require()
         if self._worker.loaded:
             return None
         try:
@@ -349,6 +374,8 @@ class Executor:
             self._problem = problem.loaded(reply)
             self._worker.loaded = True
             return None
+        if self._turns.end_waiting():
+            return self._prepare_worker()
         rejected = reply.reason
         if self._worker.used:
             # perhaps a kernel has kept memory; a worker of its own has all of it

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Final
 
 from ckprof.errors import UsageError
+from ckprof.measure.processes import USUAL_PROCESSES
 from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
@@ -101,11 +102,11 @@ class RunOptions:
             parse=positive,
         ),
     )
-    sessions: int = field(
-        default=1,
+    sessions: int | None = field(
+        default=None,
         metadata=option(
-            "worker processes that the rounds of each problem are dealt to at least, as evenly as they go; "
-            "at most --rounds",
+            "worker processes that take turns at the rounds of each problem, at most --rounds "
+            f"(default: {USUAL_PROCESSES}, --rounds if that is less, 1 for a kernel alone)",
             metavar="N",
             parse=positive,
         ),
@@ -149,7 +150,7 @@ class RunOptions:
             raise UsageError(f"timeout_s is {self.timeout_s}, expected more than 0 seconds")
         if self.flush_bytes is not None:
             _check("flush_bytes", self.flush_bytes, 0)
-        if not 1 <= self.sessions <= self.rounds:
+        if self.sessions is not None and not 1 <= self.sessions <= self.rounds:
             raise UsageError(
                 f"sessions is {self.sessions}, expected 1 to the {self.rounds} of rounds: a worker process "
                 "measures at least one of them"

@@ -2,12 +2,18 @@
 
 Rounds within one process agree with one another far better than two processes do: placement of memory and
 alignment of code are drawn anew with each process. So the process is the unit of evidence (T. Kalibera and
-R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013), and no number of rounds in one process shows
+what it does to a kernel. Processes take turns: a new one costs far more than a turn.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+#: worker processes that the kernels of a problem are measured in, as far as there are as many rounds: two
+#: show that they differ, the third one tells which of them does
+USUAL_PROCESSES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +25,9 @@ class ProcessShares:
     #: at least as many as there are processes
     rounds: int
 
-    def begins(self, index: int) -> bool:
-        """Say whether a process takes over with a round.
+    def turn(self, index: int) -> int:
+        """Return the number of the process that measures a round.
 
-        :param index: of the round, from 0; whatever process there is takes the first one.
+        :param index: of the round, from 0.
         """
-        return index > 0 and self._process(index) != self._process(index - 1)
-
-    def _process(self, index: int) -> int:
-        return index * self.processes // self.rounds
+        return index * self.processes // self.rounds % self.processes

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final, Generic, NamedTuple
 
 from ckprof.errors import UsageError
-from ckprof.measure.processes import ProcessShares
+from ckprof.measure.processes import USUAL_PROCESSES, ProcessShares
 from ckprof.measure.round_times import Cell, RoundTimes, Timing
 from ckprof.model.ranking import Field, Standing
 from ckprof.option import option, percent, positive, share
@@ -67,11 +67,11 @@ class RoundOptions:
         default=0, metadata=option("seed of the order within rounds", flag="--order-seed", metavar="N")
     )
     exhaustive: bool = field(default=False, metadata=option("every kernel runs in all --max-rounds rounds"))
-    sessions: int = field(
-        default=1,
+    sessions: int | None = field(
+        default=None,
         metadata=option(
-            "worker processes that the rounds on each problem are dealt to at least, as evenly as they go; "
-            "the leaders get at least so many rounds",
+            "worker processes that take turns at the rounds on each problem; the leaders get at least so "
+            f"many rounds (default: {USUAL_PROCESSES}, --max-rounds if that is less)",
             metavar="N",
             parse=positive,
         ),
@@ -90,23 +90,28 @@ class RoundOptions:
             )
         if self.max_repeats < 0:
             raise UsageError(f"max_repeats is {self.max_repeats}, expected at least 0")
-        if not 1 <= self.sessions <= self.max_rounds:
+        if not 1 <= self.processes <= self.max_rounds:
             raise UsageError(
                 f"sessions is {self.sessions}, expected 1 to the {self.max_rounds} of max_rounds: a worker "
                 "process measures at least one round"
             )
 
     @property
+    def processes(self) -> int:
+        """Worker processes that take turns."""
+        return min(USUAL_PROCESSES, self.max_rounds) if self.sessions is None else self.sessions
+
+    @property
     def least_rounds(self) -> int:
         """Rounds that the leaders get at least, whatever the reason."""
-        return self.max_rounds if self.exhaustive else max(self.min_rounds, self.sessions)
+        return self.max_rounds if self.exhaustive else max(self.min_rounds, self.processes)
 
     @property
     def shares(self) -> ProcessShares | None:
         """How the rounds are dealt to processes; ``None`` for one process."""
-        if self.sessions == 1:
+        if self.processes == 1:
             return None
-        return ProcessShares(processes=self.sessions, rounds=self.least_rounds)
+        return ProcessShares(processes=self.processes, rounds=self.least_rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +158,6 @@ class RoundReport(Generic[Cell]):
 _GROSS_FACTOR: Final = 4.0
 #: kernels leave at this confidence: among hundreds of kernels, none of the good ones should
 _DROP_CONFIDENCE: Final = 0.998
-#: standard deviation of the logarithm of the factor that a kernel may keep for as long as a process runs, as
-#: a busy machine shows it: who leaves does not come back, and one process cannot tell
-_PROCESS_SIGMA: Final = 0.15
 
 
 class Contest(Generic[Cell]):
@@ -338,7 +340,7 @@ class Contest(Generic[Cell]):
             self._dropped.update(dropped)
         options = self._options
         self.standing = field.standing(options.tie, options.confidence) if ranked else None
-        self.ending = self._find_ending(best)
+        self.ending = self._find_ending(best, field)
         return RoundReport(
             round=number,
             drifted=drifted,
@@ -348,15 +350,18 @@ class Contest(Generic[Cell]):
             ending=self.ending,
         )
 
-    def _find_ending(self, best: Cell | None) -> Ending | None:
+    def _find_ending(self, best: Cell | None, field: Field) -> Ending | None:
         if best is None:
             return Ending.NO_CONTEST
         if self.rounds >= self._options.max_rounds:
             return Ending.MAX_ROUNDS
         if self.rounds < self._options.least_rounds:
             return None
-        decided = self.standing is not None and self.standing.decided
-        return Ending.SETTLED if decided else None
+        options, standing = self._options, self.standing
+        if options.processes == 1:
+            # what the only process does to kernels no round of it would show
+            standing = field.standing(options.tie, options.confidence, process_sigma=0.0)
+        return Ending.SETTLED if standing is not None and standing.decided else None
 
     def _slow_cells(self, ranked: Sequence[Cell], field: Field) -> dict[Cell, float]:
         """Return the cells that are surely slower than the best by the margin, with their ratios."""
@@ -364,7 +369,7 @@ class Contest(Generic[Cell]):
         best = field.kernels[0]
         staying = {self._reference, ranked[0], *self._dropped}
         slow: dict[Cell, float] = {}
-        leads = field.leads(_DROP_CONFIDENCE, process_sigma=_PROCESS_SIGMA) if field.noise.known else []
+        leads = field.leads(_DROP_CONFIDENCE) if field.noise.known else []
         for index, (cell, time) in enumerate(zip(ranked, field.kernels, strict=True)):
             if cell in staying:
                 continue

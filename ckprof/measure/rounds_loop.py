@@ -70,8 +70,13 @@ class Bench(Protocol):
     def observe(self) -> Reading:
         """Return evidence about the machine; called once per round."""
 
-    def new_process(self) -> None:
-        """Have what follows measured in a new worker process; operands and reference of the group stay."""
+    def turn(self, number: int) -> bool:
+        """Have what follows measured by a worker process; operands and reference of the group stay.
+
+        :param number: of the process, which is started when it is its turn for the first time; the first one
+            has number 0.
+        :returns: whether it was another's turn before.
+        """
 
     @property
     def process(self) -> str:
@@ -92,9 +97,9 @@ class RoundsLoop:
     clock: Callable[[], float] = time.monotonic
     #: kind of a warning -> how often it was seen
     warnings: Counter[str] = field(default_factory=Counter)
-    #: worker processes that were replaced between rounds, and the seconds that this took
-    replaced: int = 0
-    replacing_s: float = 0.0
+    #: how often another worker process took over between rounds, and the seconds that this took
+    turns: int = 0
+    turning_s: float = 0.0
 
     def run(
         self, group: KernelGroup, on_round: Callable[[RoundReport[KernelCell]], None] = lambda report: None
@@ -115,8 +120,8 @@ class RoundsLoop:
                 opened = True
             if group.runs and visit.round != number:
                 number = visit.round
-                if group.shares is not None and group.shares.begins(rounds):
-                    self._replace_process()
+                if group.shares is not None:
+                    self._take_turn(group.shares.turn(rounds))
                 rounds += 1
                 self.on_round_started(group, number)
                 reading = self._observe()
@@ -126,11 +131,11 @@ class RoundsLoop:
                 group=group, visit=visit, outcome=outcome, reading=reading, process=self.bench.process
             )
 
-    def _replace_process(self) -> None:
+    def _take_turn(self, number: int) -> None:
         started = self.clock()
-        self.bench.new_process()
-        self.replaced += 1
-        self.replacing_s += self.clock() - started
+        if self.bench.turn(number):
+            self.turns += 1
+            self.turning_s += self.clock() - started
 
     def _measure(self, group: KernelGroup, visit: Visit[KernelCell], reading: Reading) -> Outcome:
         started, before = time.time(), self.clock()

@@ -65,7 +65,7 @@ def kernel_groups(
     for members in filter(None, (decided, *sharing.values())):
         splits = problem.splits or options.splits
         cells = [KernelCell(kernel.key, split) for split in splits for kernel in members]
-        single = len(cells) == 1 and options.sessions == 1
+        single = len(cells) == 1 and options.sessions in (None, 1)
         in_turn = members is decided or options.rounds == 1 or single
         groups.append(
             KernelGroup(

@@ -15,7 +15,7 @@ distribution widens normal ones, and those of a kernel that varies more than the
 **Processes.** A kernel keeps a factor of its own in a worker process: where its memory lies, how its code is
 aligned. Where kernels ran in several processes, rounds are compared with those of the other processes, and
 count as fewer than they are by the design effect of clusters (Kish, "Survey sampling", 1965). One process
-cannot show such factors: a default stands for them, see :meth:`Noise.of_process`.
+cannot show such factors: where no other one measured, they are taken to be large, see :data:`PROCESS_SIGMA`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 
 #: a time is what this share of the rounds does not exceed: three of four rounds may be disturbed
 QUARTILE: Final = 0.25
-#: standard deviation of the logarithm of the factor that a kernel has in a process, on a quiet machine
-PROCESS_SIGMA: Final = 0.003
-#: and on a noisy one, divided by that of a round
+#: standard deviation of the logarithm of the factor that a kernel may keep for as long as a process runs,
+#: where one process measured: what was seen on a machine that is busy in other ways
+PROCESS_SIGMA: Final = 0.15
+#: at least, on a noisy machine, divided by that of a round
 _PROCESS_SHARE: Final = 0.5
 #: of the differences between rounds, what tells how noisy the machine is: share, and its normal quantile
 _BUSY: Final = (0.8, 1.2816)
@@ -181,7 +182,7 @@ class Noise:
 
         Nothing where several processes measured the kernel: its rounds show it.
 
-        :param sigma: standard deviation on a quiet machine where no kernel was measured by several processes.
+        :param sigma: standard deviation where no kernel was measured by several processes.
         """
         if len(track.groups) > 1:
             return 0.0

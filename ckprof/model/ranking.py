@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from statistics import fmean, geometric_mean, median
+from statistics import NormalDist, fmean, geometric_mean, median
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile, quartile
@@ -135,6 +135,7 @@ def is_noisy(measured: Measurement | KernelTime) -> bool:
     return time_ms > 0 and measured.spread_ms / time_ms > NOISY_SHARE
 
 
+_NORMAL: Final = NormalDist()
 #: of the best to itself
 _SELF: Final = Interval(estimate=0.0, low=0.0, high=0.0)
 
@@ -186,10 +187,12 @@ class Field:
     ) -> list[Interval]:
         """Return the intervals of the ratios of all kernels to the first one.
 
-        :param process_sigma: standard deviation of what a kernel keeps in a process, on a quiet machine.
+        :param process_sigma: standard deviation of what a kernel keeps in a process, where no kernel was
+            measured in several.
         """
         if not self.noise.known:
-            others = [_of_samples(kernel, self.kernels[0]) for kernel in self.kernels[1:]]
+            reach = math.sqrt(2) * _NORMAL.inv_cdf((1 + confidence) / 2) * process_sigma
+            others = [_of_samples(kernel, self.kernels[0], reach) for kernel in self.kernels[1:]]
             return [_SELF, *others][: len(self.kernels)]
         error = (1 - confidence) / 2
         alone = self._leads(error, error, process_sigma)
@@ -214,9 +217,11 @@ class Field:
             )
         return found
 
-    def standing(self, tie: float = TIE, confidence: float = CONFIDENCE) -> Standing:
+    def standing(
+        self, tie: float = TIE, confidence: float = CONFIDENCE, *, process_sigma: float = PROCESS_SIGMA
+    ) -> Standing:
         """Return what is known of the first place: sweeps end by it, and reports say it."""
-        leads = self.leads(confidence)
+        leads = self.leads(confidence, process_sigma=process_sigma)
         processes = len(self.noise.tracks[0].groups) if leads else 0
         if len(leads) < 2:
             return Standing(order=Order.ALONE, first=len(leads), processes=processes)
@@ -244,10 +249,13 @@ class Field:
         return math.ceil(min(best.rounds, track.rounds) * noise / wanted)
 
 
-def _of_samples(kernel: KernelTime, best: KernelTime) -> Interval:
-    """Return the interval of kernels that have one round: the middle halves of samples must be apart."""
+def _of_samples(kernel: KernelTime, best: KernelTime, of_process: float) -> Interval:
+    """Return the interval of kernels that have one round: the middle halves of samples must be apart.
+
+    :param of_process: by how much their process may move them apart.
+    """
     estimate = math.log(kernel.time_ms / best.time_ms)
-    reach = sum(side.spread_ms / side.time_ms for side in (kernel, best))
+    reach = math.hypot(sum(side.spread_ms / side.time_ms for side in (kernel, best)), of_process)
     return Interval(estimate=estimate, low=estimate - reach, high=estimate + reach)
 
 

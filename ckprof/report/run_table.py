@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
 from ckprof.report.document import Block, Document, Heading
@@ -204,8 +205,8 @@ def _order_lines(standing: Standing, timed: int) -> list[str]:
         lines = [f"{standing.first - 1} of {timed} times are tied with the best: {_known(standing)}"]
     if standing.processes == 1:
         lines.append(
-            "one worker process measured: what times owe to it was allowed for, not measured; "
-            "--sessions measures it"
+            "one worker process measured, which may make a kernel faster or slower for as long as it lives: "
+            f"{PROCESS_SIGMA:.0%} (standard deviation) are allowed for; rounds in several --sessions show it"
         )
     return lines
 

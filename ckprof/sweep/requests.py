@@ -88,4 +88,4 @@ class RoundRunOptions(RunOptions):
     )
     keep_samples: bool = True
     #: no option here: the rounds of a sweep are those of its :class:`RoundOptions`
-    sessions: int = 1
+    sessions: int | None = None

@@ -174,7 +174,7 @@ def _in_enough_processes(
     contest = history.resumed(cells, rounds)
     if rounds.shares is None:
         return contest, None
-    missing = rounds.sessions - history.processes(contest.active)
+    missing = rounds.processes - history.processes(contest.active)
     if missing <= 0 or contest.ending is Ending.NO_CONTEST:
         return contest, rounds.shares
     least = max(rounds.least_rounds, contest.rounds + missing)

@@ -86,7 +86,7 @@ def anchor_time(measure: Callable[[], float | None], expected_ms: float) -> floa
 
 def part_rounds(rounds: RoundOptions) -> RoundOptions:
     """Return the rounds of a part: enough to see who is surely slower; who is tied shows later."""
-    return replace(rounds, max_rounds=rounds.min_rounds, sessions=1)
+    return replace(rounds, max_rounds=rounds.min_rounds, sessions=min(rounds.processes, rounds.min_rounds))
 
 
 def round_numbers(rounds: RoundOptions) -> int:
@@ -94,7 +94,7 @@ def round_numbers(rounds: RoundOptions) -> int:
 
     They tell parts from one another that one worker has measured.
     """
-    return rounds.max_rounds + rounds.max_repeats + rounds.sessions
+    return rounds.max_rounds + rounds.max_repeats + rounds.processes
 
 
 def screen(

@@ -49,9 +49,9 @@ class Summary:
     rounds: int = 0
     drifted_rounds: int = 0
     dropped: int = 0
-    #: worker processes that were replaced so that rounds are spread over several, and the seconds it took
-    replaced: int = 0
-    replacing_s: float = 0.0
+    #: how often another worker process took over between rounds, and the seconds it took
+    turns: int = 0
+    turning_s: float = 0.0
     #: position of the problem, and what is known of its first place, of each ranking that is finished
     standings: list[tuple[int, Standing]] = field(default_factory=list)
     #: warning -> how often
@@ -129,7 +129,7 @@ class Sweep:
             self._summary.contests_done += 1
         self._summary.standings = self._plan.standings
         self._summary.wall_s = self._watch.clock() - self._started
-        self._summary.replaced, self._summary.replacing_s = self._loop.replaced, self._loop.replacing_s
+        self._summary.turns, self._summary.turning_s = self._loop.turns, self._loop.turning_s
         return self._summary
 
     def _should_stop(self) -> bool:

@@ -115,8 +115,9 @@ class TuneOptions:
         )
     )
     search: SearchOptions = field(default_factory=SearchOptions)
-    #: when kernels leave the rounds on a problem, and when these are enough
-    rounds: RoundOptions = field(default_factory=RoundOptions)
+    #: when kernels leave the rounds on a problem, and when these are enough; each library that is built is
+    #: measured in a process of its own
+    rounds: RoundOptions = field(default_factory=lambda: RoundOptions(sessions=1))
     retry_failed: bool = field(default=False, metadata=option("try again what failed"))
     wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
     tags: tuple[str, ...] = field(

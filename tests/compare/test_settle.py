@@ -39,12 +39,15 @@ class Scripted:
         self.order: list[tuple[RowKey, bool]] = []
         self._generator = np.random.default_rng(5)
         self._drift = 1.0
-        self.restarts = 0
+        self.restarts = self.number = 0
         self._draw_offsets()
 
-    def new_process(self) -> None:
-        self.restarts += 1
-        self._draw_offsets()
+    def turn(self, number: int) -> bool:
+        another, self.number = number != self.number, number
+        if another:
+            self.restarts += 1
+            self._draw_offsets()
+        return another
 
     def _draw_offsets(self) -> None:
         """Processes differ by 0.5 %, in each row on its own."""
@@ -52,6 +55,7 @@ class Scripted:
         self._offsets = {one: self._generator.normal(0, 0.005) for one in sides}
 
     def open_group(self, group: KernelGroup) -> None:
+        self.number = 0
         self.opened.append(group.problem)
 
     def observe(self) -> Reading:

@@ -71,6 +71,7 @@ def in_rounds(times, machine):
         kernels={},
         contest=Contest([KernelCell(name, 1) for name in times], round_options(options)),
         timing=visit_timing(options, in_turn=False),
+        shares=round_options(options).shares,
     )
     run = RunRounds(SimulatedBench(times, machine), options, ignore)
     positions = {name: number for number, name in enumerate(times)}
@@ -81,14 +82,17 @@ def in_rounds(times, machine):
 class SimulatedBench:
     """Measures on a simulated machine, in place of a worker."""
 
-    process = ""
-
     def __init__(self, times, machine):
+        self.process = "0"
         self.times = times
         self.machine = machine
 
     def open_group(self, group):
         self.seen = set()
+
+    def turn(self, number):
+        self.process = str(number)
+        return True
 
     def observe(self):
         return Reading()

@@ -1,4 +1,7 @@
-"""A simulated device: kernels with known times, noise between rounds and kernels, and what it cost."""
+"""A simulated device: kernels with known times, noise between rounds and kernels, and what it cost.
+
+Three processes take turns, and do nothing to kernels.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ class SimulatedDevice:
         if self.chance.random() < self.bursts:
             time_ms *= self.chance.uniform(1.2, 2)
         self.cost_ms += 20 * time_ms
-        return Timing(median_ms=time_ms, min_ms=time_ms * 0.99, spread=self.noise / 2)
+        process = str(visit.round % 3)
+        return Timing(median_ms=time_ms, min_ms=time_ms * 0.99, spread=self.noise / 2, process=process)
 
 
 def run(contest, device, *, most=None):

@@ -37,8 +37,6 @@ class Disturbance:
     bursts: float = 0.0
     #: of the factor that a kernel has in a process
     sticky: float = 0.0
-    #: rounds that a process measures
-    process_rounds: int = 1000
     #: degrees of freedom of Student's distribution in place of the normal one
     freedom: float = math.inf
     #: of noise of which a visit keeps 0.8
@@ -68,13 +66,14 @@ CASES: Final = {
     "AR(0.8) of 10 %": Disturbance(lasting=0.1),
     "random walk": Disturbance(walk=0.01),
     "timer of 4 %": Disturbance(quantum=0.04),
-    "15 % per process of 1 round": Disturbance(sticky=0.15, noise=0.01, process_rounds=1),
-    "15 % per process of 2 rounds": Disturbance(sticky=0.15, noise=0.01, process_rounds=2),
 }
-#: what one process measured cannot show
-ONE_PROCESS: Final = {
-    "2 % per process, one": Disturbance(sticky=0.02),
-    "15 % per process, one": Disturbance(sticky=0.15, noise=0.01),
+#: what is drawn anew with each process
+STICKY: Final = {
+    "1.3 % per process": Disturbance(sticky=0.013, noise=0.003),
+    "2 % per process": Disturbance(sticky=0.02, noise=0.003),
+    "5 % per process": Disturbance(sticky=0.05, noise=0.003),
+    "15 % per process": Disturbance(sticky=0.15, noise=0.003),
+    "15 % per process, 1 % noise": Disturbance(sticky=0.15, noise=0.01),
     "the same, 40 % disturbed": Disturbance(sticky=0.15, contention=0.4),
 }
 #: not looked at before the rules were final
@@ -92,6 +91,8 @@ class DisturbedDevice:
 
     def __init__(self, times_ms: Mapping[int, float], by: Disturbance, seed: int) -> None:
         self.times_ms = times_ms
+        #: whose turn it is
+        self.process = 0
         self._by = by
         self._chance = random.Random(f"{seed}/{by}")
         self._lasting = self._chance.gauss(0, by.lasting)
@@ -102,11 +103,11 @@ class DisturbedDevice:
         self._noise = {cell: by.noise * math.exp(self._chance.uniform(0, uneven)) for cell in times_ms}
         self.visits = 0
 
-    def measure(self, cell: int, number: int) -> Timing:
-        """Return the time of a cell in a round."""
+    def measure(self, cell: int) -> Timing:
+        """Return the time of a cell in the process whose turn it is."""
         by, chance = self._by, self._chance
         self.visits += 1
-        process = (number - 1) // by.process_rounds
+        process = self.process
         if (cell, process) not in self._sticky:
             self._sticky[cell, process] = chance.gauss(0, by.sticky)
         self._lasting = 0.8 * self._lasting + 0.6 * chance.gauss(0, by.lasting)
@@ -144,11 +145,14 @@ class DisturbedDevice:
 def play(
     times_ms: Mapping[int, float], by: Disturbance, options: RoundOptions, seed: int
 ) -> tuple[Contest[int], DisturbedDevice]:
-    """Run rounds on a disturbed device until they end."""
-    device = DisturbedDevice(times_ms, by, seed)
+    """Run rounds on a disturbed device until they end; processes take turns as they do in a run."""
+    device, shares = DisturbedDevice(times_ms, by, seed), options.shares
     contest = Contest(list(times_ms), replace(options, seed=seed))
     for visit in contest.visits():
-        contest.record(visit, device.measure(visit.cell, visit.round))
+        if shares is not None:
+            # rounds are numbered from 1, those that are repeated count
+            device.process = shares.turn(visit.round - 1)
+        contest.record(visit, device.measure(visit.cell))
     return contest, device
 
 
@@ -169,10 +173,14 @@ def spread(count: int, seed: int, slowest: float) -> dict[int, float]:
     return {number: math.exp(chance.uniform(0, math.log(slowest))) for number in range(count)}
 
 
-#: kernels and rounds of a run, and of a sweep
+#: kernels and rounds of a run and of a sweep, as they are by default and in one process
 FIELDS: Final = {
     "run": (round_options(RunOptions()), lambda seed: spread(25, seed, 5)),
     "sweep": (RoundOptions(), lambda seed: spread(40, seed, 12)),
+}
+ONE_PROCESS: Final = {
+    f"{name}, one process": (replace(options, sessions=1), times_of)
+    for name, (options, times_of) in FIELDS.items()
 }
 
 
@@ -225,16 +233,16 @@ def tally(
 
 def main(trials: int) -> None:
     """Print what rounds find on every machine."""
-    for name, (options, times_of) in FIELDS.items():
-        print(f"{name:28} first % alone %  ties  dropped  visits  rounds  decided %, wrongly")
-        for case, by in {**CASES, **ONE_PROCESS, **HELD_BACK}.items():
+    for name, (options, times_of) in {**FIELDS, **ONE_PROCESS}.items():
+        print(f"{name:28} first % alone %  wrong  ties  dropped  visits  rounds  decided %, wrongly")
+        for case, by in {**CASES, **STICKY, **HELD_BACK}.items():
             found = tally(times_of, by, options, range(trials))
             shares = [100 * count / trials for count in (found.first, found.alone)]
             means = [value / trials for value in (found.ties, found.visits, found.rounds)]
             ends = [100 * count / trials for count in (found.decided, found.wrongly_decided)]
             print(
-                f"{case:28} {shares[0]:6.1f} {shares[1]:7.1f} {means[0]:6.2f} {found.dropped:7} "
-                f"{means[1]:8.2f} {means[2]:7.2f} {ends[0]:8.1f} {ends[1]:8.1f}",
+                f"{case:28} {shares[0]:6.1f} {shares[1]:7.1f} {found.wrong:6} {means[0]:6.2f} "
+                f"{found.dropped:7} {means[1]:8.2f} {means[2]:7.2f} {ends[0]:8.1f} {ends[1]:8.1f}",
                 flush=True,
             )
 

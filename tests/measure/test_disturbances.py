@@ -12,6 +12,7 @@ from .disturbances import (
     CASES,
     FIELDS,
     ONE_PROCESS,
+    STICKY,
     Disturbance,
     field_of,
     first_places,
@@ -24,14 +25,14 @@ from .disturbances import (
 TRIALS = range(25)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", {**CASES, **STICKY})
 @pytest.mark.parametrize("kind", FIELDS)
 def test_the_true_best_shares_the_first_place(kind: str, case: str) -> None:
     options, times_of = FIELDS[kind]
-    found = tally(times_of, CASES[case], options, TRIALS)
+    found = tally(times_of, {**CASES, **STICKY}[case], options, TRIALS)
     assert found.first >= 0.9 * len(TRIALS)
     assert found.dropped == 0
-    assert found.wrongly_decided <= 0.05 * len(TRIALS)
+    assert max(found.wrong, found.wrongly_decided) <= 0.05 * len(TRIALS)
 
 
 @pytest.mark.parametrize(("noise", "lead"), [(0.003, 0.04), (0.01, 0.07)])
@@ -45,11 +46,13 @@ def test_a_leader_is_named_alone_on_a_quiet_machine(noise: float, lead: float) -
     assert found.alone >= 0.9 * len(TRIALS) and found.wrong == 0
 
 
-@pytest.mark.parametrize("case", ONE_PROCESS)
-def test_no_best_is_dropped_by_what_one_process_gives_kernels(case: str) -> None:
-    """That the true best is missed is another matter: one process cannot tell."""
-    options, times_of = FIELDS["sweep"]
-    assert tally(times_of, ONE_PROCESS[case], options, range(60)).dropped == 0
+@pytest.mark.parametrize("case", STICKY)
+@pytest.mark.parametrize("kind", ONE_PROCESS)
+def test_one_process_decides_nothing_that_it_cannot_see(kind: str, case: str) -> None:
+    options, times_of = ONE_PROCESS[kind]
+    found = tally(times_of, STICKY[case], options, range(60))
+    assert found.first >= 0.95 * 60 and found.dropped == 0
+    assert max(found.wrong, found.wrongly_decided) <= 0.05 * 60
 
 
 @pytest.mark.parametrize("case", ["40 % of visits disturbed", "bursts, 40 % of the time", "AR(0.8) of 10 %"])
@@ -70,11 +73,11 @@ def test_ties_widen_with_what_disturbs() -> None:
     assert quiet < some < much < 10 * len(TRIALS)
 
 
-@pytest.mark.parametrize("case", ["quiet, 1 %", "20 % of visits disturbed", "15 % per process of 2 rounds"])
+@pytest.mark.parametrize("case", ["quiet, 1 %", "20 % of visits disturbed", "5 % per process"])
 def test_rounds_end_when_reports_call_the_best_decided(case: str) -> None:
     options, times_of = FIELDS["sweep"]
     for seed in range(10):
-        contest, _ = play(times_of(seed), CASES[case], options, seed)
+        contest, _ = play(times_of(seed), {**CASES, **STICKY}[case], options, seed)
         _, field = field_of(contest)
         assert field.standing() == contest.standing
         assert (contest.ending is Ending.SETTLED) <= field.standing().decided

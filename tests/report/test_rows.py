@@ -32,9 +32,9 @@ def test_ties_and_noise_are_noted(results):
     outcomes = (
         timed("k0", 1.0, 0.02),
         timed("k1", 1.03, 0.02),
-        timed("k2", 1.08, 0.02),
-        timed("k3", 1.2, 0.2),
-        timed("k4", 1.5, 0.2),
+        timed("k2", 1.7, 0.02),
+        timed("k3", 1.6, 0.3),
+        timed("k4", 2.5, 0.3),
         timed("k5", 0.9, 0.2, verified=False),
     )
     rows = rows_of_problem(replace(results, outcomes=outcomes), 0)

@@ -59,7 +59,9 @@ class SimulatedBench:
         self.reading = reading or Reading(load=0.5, cores=4)
         self.visits = []
         self.opened = []
+        #: worker processes that there were, and the one whose turn it is
         self.processes = 1
+        self.number = 0
 
     def true_ms(self, instance, split_k, problem):
         return math.exp(random.Random(f"{instance} {split_k} {problem.input}").uniform(0, 2.5))
@@ -70,12 +72,14 @@ class SimulatedBench:
     def observe(self):
         return self.reading
 
-    def new_process(self):
-        self.processes += 1
+    def turn(self, number):
+        self.processes = max(self.processes, number + 1)
+        another, self.number = number != self.number, number
+        return another
 
     @property
     def process(self):
-        return f"worker {self.processes}"
+        return f"worker {self.number}"
 
     def measure(self, planned, visit):
         self.visits.append((planned.problem, visit))

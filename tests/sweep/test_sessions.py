@@ -34,20 +34,17 @@ from .test_sweep import sweep
 )
 def test_rounds_are_dealt_evenly(processes, rounds, taken):
     shares = ProcessShares(processes=processes, rounds=rounds)
-    found = [0]
-    for index in range(rounds):
-        if shares.begins(index):
-            found.append(0)
-        found[-1] += 1
-    assert found == taken
-    assert shares.begins(rounds), "what goes on goes on in further processes"
+    turns = [shares.turn(index) for index in range(rounds)]
+    assert [turns.count(number) for number in sorted(set(turns))] == taken
+    assert [shares.turn(rounds + index) for index in range(rounds)] == turns, "and so it goes on"
 
 
 def test_the_leaders_get_as_many_rounds_as_there_are_processes():
     assert RoundOptions(sessions=5).least_rounds == 5
     assert RoundOptions(sessions=2).least_rounds == 3
     assert RoundOptions(sessions=2, exhaustive=True).least_rounds == 10
-    assert RoundOptions().shares is None
+    assert (RoundOptions().processes, RoundOptions(min_rounds=2, max_rounds=2).processes) == (3, 2)
+    assert RoundOptions(sessions=1).shares is None
     with pytest.raises(UsageError, match=r"sessions is 5, expected 1 to the 4 of max_rounds"):
         RoundOptions(sessions=5, max_rounds=4)
 
@@ -70,10 +67,9 @@ def test_every_problem_is_measured_in_so_many_processes(tmp_path):
     _, summary = sweep(path, bench, make_kernels(5), make_problems(2), rounds=rounds)
     for taken in rounds_of_processes(path).values():
         assert [len(rounds) for rounds in taken.values()] == [3, 3, 3, 3]
-    assert summary.replaced == 6 and bench.processes == 7
+    assert summary.turns == 7 and bench.processes == 4
     with Store(path) as store:
-        numbers = [one.conditions.extra[PROCESS] for one in store]
-    assert numbers == sorted(numbers) and set(numbers) == set(range(7))
+        assert {one.conditions.extra[PROCESS] for one in store} == set(range(4))
 
 
 def test_leaders_have_enough_processes_however_soon_their_order_is_known(tmp_path):
@@ -98,7 +94,7 @@ def processes_of_leaders(path):
 @pytest.mark.parametrize("rounds", [{}, {"max_rounds": 3}, {"max_rounds": 4, "exhaustive": True}])
 def test_what_one_process_measured_is_measured_in_others(tmp_path, rounds):
     path, kernels, problems = tmp_path / "results.db", make_kernels(6), make_problems(2)
-    sweep(path, SimulatedBench(), kernels, problems, rounds=RoundOptions(**rounds))
+    sweep(path, SimulatedBench(), kernels, problems, rounds=RoundOptions(**rounds, sessions=1))
     assert all(len(taken) == 1 for taken in rounds_of_processes(path).values())
     spread = RoundOptions(**rounds, sessions=3)
     _, summary = sweep(path, SimulatedBench(), kernels, problems, session=1, rounds=spread)

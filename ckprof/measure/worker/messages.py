@@ -249,8 +249,16 @@ class MeasureRoof(Message, frozen=True, tag="measure_roof"):
     seconds: float
 
 
+class Release(Message, frozen=True, tag="release"):
+    """Give the memory of the loaded problem back: it is another process's turn."""
+
+
 class Quit(Message, frozen=True, tag="quit"):
     """End the process. The only request without a reply."""
+
+
+class Released(Message, frozen=True, tag="released"):
+    """No problem is loaded any more."""
 
 
 class Opened(Message, frozen=True, tag="opened"):
@@ -460,6 +468,7 @@ Request = (
     | Check
     | ReadInstanceString
     | MeasureRoof
+    | Release
     | Quit
 )  # fmt: skip
 Reply = (
@@ -475,6 +484,7 @@ Reply = (
     | Checked
     | InstanceText
     | RoofMeasured
+    | Released
     | Failed
 )  # fmt: skip
 

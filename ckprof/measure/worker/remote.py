@@ -170,6 +170,10 @@ class RemoteLibrary:
         """Return what the device reaches per second; 0 where its target does not measure it."""
         return _expect(messages.RoofMeasured, self._line.ask(request, limit_s)).rate
 
+    def release(self, limit_s: float) -> None:
+        """Give the memory of the loaded problem back."""
+        _expect(messages.Released, self._line.ask(messages.Release(), limit_s))
+
     def check_silence(self) -> None:
         """Make sure that nothing has arrived since the last reply."""
         self._line.check_silence()

@@ -100,6 +100,9 @@ class KernelSession:
                 return self._describe()
             case messages.MeasureRoof():
                 return self._roof(request)
+            case messages.Release():
+                self._release()
+                return messages.Released()
             case _:
                 raise ValueError("it cannot be served now")
 
@@ -146,6 +149,7 @@ class KernelSession:
             if held is not None:
                 held.release()
         self._sign_bytes = self._references = self._tensors = None
+        self._kept = []
         for values in self._files.values():
             values.close()
         self._files.clear()

@@ -210,7 +210,7 @@ class UnitRunner:
                 replace(
                     contest,
                     contest=Contest(contest.contest.cells, rounds, rounds_before=unit.rounds_before),
-                    shares=None,
+                    shares=rounds.shares,
                 )
                 for contest in contests
             ]
@@ -265,9 +265,9 @@ class UnitRunner:
         self._anchor_ms = min(here_ms, expected_ms)
         return {ANCHOR: anchor.instance, ANCHOR_MS: here_ms, SCALE: unit.anchor_ms / here_ms}
 
-    def new_process(self) -> None:
-        """Have what follows measured in a new process."""
-        self.bench.new_process()
+    def turn(self, number: int) -> bool:
+        """Have what follows measured by a process; say whether that is another one."""
+        return self.bench.turn(number)
 
     @property
     def process(self) -> str:

@@ -20,7 +20,9 @@ from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.page import render_html
 from tests.measured import Made, attempts, later
 
-MADE = Made(problems=4, instances=6, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None)
+MADE = Made(
+    problems=4, instances=6, processes=3, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None
+)
 OPTIONS = ReportOptions(roofs=(Roof.parse("measured=100,50"),))
 VOID = {"meta", "link", "input", "br", "wbr"}
 

@@ -124,7 +124,7 @@ def visit(kernel, time_ms, round, *, marks="part", status="ok", **values):
     given = {
         **{"instance": f"k{kernel}", "object_digest": "", "split_k": 1, "round": round, "status": status},
         **{"median_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.001, "wrong_elements": 0, "marks": marks},
-        **{"wall_s": 0.01, "session": "s", "card": "c"},
+        **{"wall_s": 0.01, "session": "s", "card": "c", "process": round % 3},
     }
     return PastVisit(**{**given, **values})
 
@@ -209,7 +209,7 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
         assert not own.is_complete
         own.finish(part.number, "d" if part is parts[2] else "c", measured(part, card="d"))
     assert own.is_complete and own.next_parts() == []
-    assert [cell.instance for cell in own.finalists] == [f"k{number}" for number in range(9)]
+    assert [cell.instance for cell in own.finalists] == [f"k{number}" for number in range(8)]
     # a slow card's share is measured again, with the same anchor
     own.forget(["d"])
     assert not own.is_complete
@@ -288,7 +288,8 @@ class Machine:
                     here_ms = anchor_time(partial(self.ms, card, anchor.cell), expected_ms)
                     scale, expected_ms = anchor.time_ms / here_ms, min(here_ms, expected_ms)
             time_ms = self.ms(card, step.cell)
-            contest.record(step, Timing(median_ms=time_ms, min_ms=time_ms * 0.99, spread=0.004))
+            process = str(number % 3)
+            contest.record(step, Timing(time_ms, min_ms=time_ms * 0.99, spread=0.004, process=process))
             kernel = int(step.cell.instance[1:])
             values = {"scale": scale, "card": str(card), "session": str(card), "marks": "part"}
             visits.append(visit(kernel, time_ms, number, **values))
@@ -325,7 +326,7 @@ def test_the_fastest_kernel_is_never_left_out(case):
         lost += min(machine.true, key=machine.true.get) not in finalists
     assert lost == 0
     # of 150, of which 7 are within 7 % of the best
-    assert sum(ends) / len(ends) < 50
+    assert sum(ends) / len(ends) < 55
 
 
 # --- sweeps ---------------------------------------------------------------------------------------------
