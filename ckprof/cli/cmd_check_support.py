@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +17,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.requests import SupportRequest
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.report.document import Document
+from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -136,8 +138,12 @@ def _answers(table: SupportTable, given: int) -> Table[int]:
         Column("problem", lambda index: index),
         Column("kernels", lambda index: f"{table.supporters(index)} of {len(table.candidates)}"),
         Column("split_k", lambda index: table.queries[index].split_k),
-        Column("", lambda index: table.queries[index].problem.describe()),
-        Column("most frequent reason of the others", lambda index: _most_frequent_reason(table, index)),
+        replace(sizes_column(lambda index: table.queries[index].problem), name=""),
+        Column(
+            "most frequent reason of the others",
+            lambda index: _most_frequent_reason(table, index),
+            whole_below=True,
+        ),
     ]
     return Table(columns, range(given))
 

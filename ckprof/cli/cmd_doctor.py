@@ -40,10 +40,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("target", lambda row: row[0]),
         Column("topic", lambda row: row[1]),
         Column("state", lambda row: row[2].value),
-        Column("found", lambda row: row[3]),
-        Column("what to do", lambda row: row[4]),
+        Column("found", lambda row: row[3], whole_below=True),
+        Column("what to do", lambda row: row[4], whole_below=True),
     ]
-    session.console.table(Table(columns, rows), arguments.format)
+    table = Table(columns, rows, label=lambda row: f"{row[0]} {row[1]}".strip())
+    session.console.table(table, arguments.format)
     bad = {FindingState.MISSING, FindingState.BROKEN}
     embedded = {target.id for target in session.registry.targets if target.embedded}
     if any(state in bad and target in embedded for target, _, state, *_ in rows):

@@ -100,7 +100,11 @@ def _argument_table(line: ExplainedLine) -> Table[ExplainedField]:
         Column("column", lambda field: field.column),
         Column("argument", lambda field: field.name),
         Column("text", lambda field: field.text),
-        Column("becomes", lambda field: field.error or ", ".join(field.becomes) or _unused(field.read)),
+        Column(
+            "becomes",
+            lambda field: field.error or ", ".join(field.becomes) or _unused(field.read),
+            whole_below=True,
+        ),
     ]
     return Table(columns, line.fields)
 
@@ -113,6 +117,6 @@ def _key_table(line: ExplainedLine) -> Table[ExplainedKey]:
     columns: list[Column[ExplainedKey]] = [
         Column("key", lambda key: key.name),
         Column("value", lambda key: json.dumps(key.value)),
-        Column("from", lambda key: key.origin),
+        Column("from", lambda key: key.origin, whole_below=True),
     ]
     return Table(columns, line.record)

@@ -106,7 +106,7 @@ def _entries(entries: RegistryEntries[Any], *columns: Column[Any]) -> Table[Any]
         [
             Column("id", lambda entry: entry.id),
             *columns,
-            Column("what", lambda entry: entry.label),
+            Column("what", lambda entry: entry.label, whole_below=True),
             Column("plugin", lambda entry: entries.provider(entry.id), priority=1),
         ],
         [*entries],
@@ -168,9 +168,13 @@ def _archs(session: Session) -> Table[Architecture]:
         Column("name", lambda arch: arch.name),
         Column("lanes", lambda arch: arch.lanes_per_wave),
         Column("LDS", lambda arch: arch.lds_bytes // 1024, unit="KiB"),
-        Column("wave grids", lambda arch: " ".join("x".join(map(str, grid)) for grid in arch.wave_grids)),
-        Column("types", lambda arch: ", ".join(arch.mma_tiles)),
-        Column("what", lambda arch: arch.label),
+        Column(
+            "wave grids",
+            lambda arch: " ".join("x".join(map(str, grid)) for grid in arch.wave_grids),
+            whole_below=True,
+        ),
+        Column("types", lambda arch: ", ".join(arch.mma_tiles), whole_below=True),
+        Column("what", lambda arch: arch.label, whole_below=True),
     ]
     return Table(columns, [*architectures().values()])
 

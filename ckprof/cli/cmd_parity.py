@@ -119,5 +119,11 @@ def print_report(arguments: argparse.Namespace, session: Session, report: Parity
 
     :raises UsageError: there is no such format.
     """
-    session.console.exact(session.registry.parity_formats.find(arguments.format).render(report))
+    chosen_format = session.registry.parity_formats.find(arguments.format)
+    if chosen_format.id == "table":
+        from ckprof.report.parity_text import parity_document
+
+        session.console.result(parity_document(report))
+    else:
+        session.console.exact(chosen_format.render(report))
     return ExitCode.OK if report.passed else ExitCode.FAILED

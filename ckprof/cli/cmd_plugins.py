@@ -53,16 +53,16 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def plugin_table(session: Session) -> Table[LoadedPlugin]:
     """Return the table of all plugins that were found."""
     columns: list[Column[LoadedPlugin]] = [
-        Column("name", lambda plugin: plugin.name),
+        Column("name", lambda plugin: plugin.name, whole_below=True),
         Column("origin", lambda plugin: plugin.origin.value),
-        Column("distribution", lambda plugin: plugin.distribution),
+        Column("distribution", lambda plugin: plugin.distribution, priority=3),
         Column("version", lambda plugin: plugin.version, priority=2),
         Column(
             "hooks",
             lambda plugin: " ".join(hook.removeprefix("ckprof_") for hook in plugin.hooks),
             priority=1,
         ),
-        Column("state", lambda plugin: plugin.error or "active"),
+        Column("state", lambda plugin: plugin.error or "active", whole_below=True),
     ]
     return Table(columns, session.manager.plugins, elsewhere="--format json has every column")
 
@@ -75,7 +75,7 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("object", lambda check: check.what),
         Column("check", lambda check: check.check),
         Column("result", lambda check: check.verdict.value),
-        Column("detail", lambda check: check.detail),
+        Column("detail", lambda check: check.detail, whole_below=True),
     ]
     session.console.table(Table(columns, checks), arguments.format)
     failed = any(check.verdict is Verdict.FAILED for check in checks)

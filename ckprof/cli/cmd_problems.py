@@ -11,6 +11,7 @@ from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.plugin.protocols import ProblemSampler, SyntheticProblems
 from ckprof.report.document import Document
+from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("layers", lambda listed: sum(layer.count for layer in listed.layers), align="right"),
         Column("shapes", lambda listed: len(listed.layers), align="right"),
         Column("GFLOP per image", _gflop_per_image, align="decimal"),
-        Column("what", lambda listed: listed.label),
+        Column("what", lambda listed: listed.label, whole_below=True),
     ]
     session.console.table(Table(columns, [find_set(name) for name in set_names()]), arguments.format)
     return ExitCode.OK
@@ -104,7 +105,7 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
     columns: list[Column[tuple[Layer, ProblemCase]]] = [
         Column("layer", lambda row: row[0].name + (" (transposed)" if row[0].transposed else "")),
         Column("count", lambda row: row[1].count, align="right"),
-        Column("problem", lambda row: row[1].problem.describe()),
+        sizes_column(lambda row: row[1].problem),
         Column("GFLOP", lambda row: round(row[1].problem.flop / 1e9, 3), align="decimal"),
     ]
     table = Table(columns, [*zip(shown.layers, problems, strict=True)])

@@ -13,6 +13,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.report.document import Document
+from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import Unserved, main_reason, with_unserved
 from ckprof.store.query import StoreQuery
@@ -190,9 +191,9 @@ def _best_columns() -> list[Column[Any]]:
 
 
 _BEST_COLUMNS: Final[list[Column[MeasurementSummary]]] = [
-    Column("problem", lambda summary: summary.key.problem.describe()),
+    sizes_column(lambda summary: summary.key.problem),
     Column("type", lambda summary: summary.kernel.dtype and summary.kernel.dtype.value),
-    Column("best kernel", _best_kernel),
+    Column("best kernel", _best_kernel, names=_best_kernel),
     Column("median ms", lambda summary: summary.median_ms, align="decimal", form=".4g"),
     Column(
         "GFLOP/s",

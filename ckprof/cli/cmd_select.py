@@ -115,7 +115,7 @@ def _document(choice: KernelChoice) -> Document:
     measured = any(chosen.status for chosen in choice.kernels)
     columns: list[Column[tuple[int, ChosenKernel]]] = [
         Column("", lambda row: row[0]),
-        Column("kernel", lambda row: row[1].kernel.name),
+        Column("kernel", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
         Column("splits", lambda row: row[1].prediction.splits),
         Column("predicted us", lambda row: row[1].prediction.time_us, form=".2f"),
         Column("95 % between", _interval),

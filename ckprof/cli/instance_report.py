@@ -36,8 +36,8 @@ def render_instances(chosen: Selection, format_: str) -> str | Table[Candidate]:
         return _csv([_flat_record(candidate) for candidate in chosen.candidates])
     columns: list[Column[Candidate]] = [
         Column("instance", lambda candidate: candidate.index),
-        Column("pipeline", lambda candidate: candidate.pipeline.id),
-        Column("name", lambda candidate: candidate.name),
+        Column("pipeline", lambda candidate: candidate.pipeline.id, priority=3),
+        Column("name", lambda candidate: candidate.name, names=lambda candidate: candidate.name),
         Column("instance string", lambda candidate: candidate.instance_string, priority=2),
         Column("source", lambda candidate: candidate.source, priority=1),
     ]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.outcome import Status
 from ckprof.model.results import Verdict
 from ckprof.report.document import Document
+from ckprof.report.layout import Align
 from ckprof.report.rows import RequirementCount, reason_of, requirement_counts, rows_of_problem
 from ckprof.report.run_data import as_json
 from ckprof.report.run_table import status_counts, why_table
-from ckprof.report.table import ESSENTIAL, Align, Column, Table, csv_text
+from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ class Document:
     def text(self, terminal: Terminal | None = None) -> str:
         """Return the document as text, with a line feed at its end.
 
-        :param terminal: what tables are fitted to; ``None`` for whole tables without colours.
+        :param terminal: what tables are fitted to, and other texts than blocks are wrapped at, between words;
+            ``None`` for whole tables without colours.
         """
         return "\n\n".join(_text(part, terminal) for part in self.parts) + "\n"
 
@@ -51,9 +53,24 @@ class Document:
 def _text(part: str | Heading | Block | Table[Any], terminal: Terminal | None) -> str:
     if isinstance(part, Table):
         return part.text(terminal)
-    if isinstance(part, Heading):
-        return plain(part.title)
-    return plain("\n".join(part.lines) if isinstance(part, Block) else part)
+    if isinstance(part, Block):
+        return plain("\n".join(part.lines))
+    text = plain(part.title if isinstance(part, Heading) else part)
+    return text if terminal is None else "\n".join(_wrapped(line, terminal) for line in text.split("\n"))
+
+
+def _wrapped(line: str, terminal: Terminal) -> str:
+    """Return a line broken between words; what is in it stays whole, such as a name to be copied."""
+    if len(line) <= terminal.width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line,
+        terminal.width,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _markdown(part: str | Heading | Block | Table[Any]) -> str:

@@ -28,12 +28,21 @@ def problem_column(problem: Callable[[RowT], Problem]) -> Column[RowT]:
     )
 
 
-def name_column(heading: str, name: Callable[[RowT], str], start: str) -> Column[RowT]:
+def sizes_column(problem: Callable[[RowT], Problem]) -> Column[RowT]:
+    """Return a column with all sizes of problems; without room for them, with those that have an effect."""
+    return Column("problem", lambda row: problem(row).describe(), short=lambda row: brief(problem(row)))
+
+
+def name_column(heading: str, name: Callable[[RowT], str], start: str = "") -> Column[RowT]:
     """Return a column of kernels.
 
-    :param start: what all names begin with, which is left out.
+    :param start: what all names begin with, which is left out; terminals leave it out where there is no room.
     """
-    return Column(heading, name, text=lambda row: name(row).removeprefix(start), hint=name, css_class="name")
+
+    def text(row: RowT) -> str:
+        return name(row).removeprefix(start)
+
+    return Column(heading, name, text=text, names=text, hint=name, css_class="name")
 
 
 def number_column(

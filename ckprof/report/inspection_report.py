@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import UsageError
 from ckprof.report.document import Document
-from ckprof.report.table import ESSENTIAL, Align, Column, Table, csv_text
+from ckprof.report.layout import Align
+from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -224,7 +225,7 @@ def comparison_document(comparison: Comparison) -> Document:
         Column("figure", lambda change: change.field),
         Column("before", lambda change: change.before),
         Column("after", lambda change: change.after),
-        Column("kernel", lambda change: change.name),
+        Column("kernel", lambda change: change.name, names=lambda change: change.name),
     ]
     ordered = sorted(comparison.changes, key=lambda change: (not change.worse, change.name, change.field))
     lines = [f"only before: {name}" for name in comparison.only_before]

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import ParityFinding
+from ckprof.report.document import Block, Document
 from ckprof.report.junit import JUnit, add
-from ckprof.report.table import Column, Table
+from ckprof.report.table import ESSENTIAL, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,13 +27,18 @@ _MOST_ALIKE: Final = 8
 
 def render_parity_table(report: ParityReport) -> str:
     """Render a summary of all comparisons, then every finding."""
-    parts = [_summary(report).text(), ""]
+    return parity_document(report).text()
+
+
+def parity_document(report: ParityReport) -> Document:
+    """Return a summary of all comparisons, then every finding."""
+    document = Document([_summary(report)])
     for comparison in report.comparisons:
         lines = list(_findings(comparison))
         if lines:
-            parts += [comparison.title, *(f"  {line}" for line in lines), ""]
-    parts.append(verdict(report))
-    return "\n".join(parts) + "\n"
+            document.add(Block((comparison.title, *(f"  {line}" for line in lines))))
+    document.add(verdict(report))
+    return document
 
 
 def render_parity_markdown(report: ParityReport) -> str:
@@ -69,17 +75,25 @@ def _summary(report: ParityReport) -> Table[Comparison]:
         first, second = "first", "second"
     columns: list[Column[Comparison]] = [
         Column("", lambda comparison: _word(comparison, report)),
-        Column("what", lambda comparison: comparison.title),
-        Column(first, lambda comparison: comparison.first_count, align="right"),
-        Column(second, lambda comparison: comparison.second_count, align="right"),
+        Column("what", lambda comparison: comparison.title, whole_below=True),
+        Column(first, lambda comparison: comparison.first_count, align="right", priority=2),
+        Column(second, lambda comparison: comparison.second_count, align="right", priority=2),
         Column("matched", lambda comparison: comparison.matched, align="right"),
         *map(_count_column, ParityFinding),
     ]
-    return Table(columns, report.comparisons)
+    return Table(
+        columns,
+        report.comparisons,
+        elsewhere="--format json has every figure",
+        label=lambda comparison: _word(comparison, report),
+    )
 
 
 def _count_column(finding: ParityFinding) -> Column[Comparison]:
-    return Column(finding.value, lambda comparison: comparison.counts[finding], align="right")
+    priority = ESSENTIAL if finding in (ParityFinding.MISSING, ParityFinding.EXTRA) else 1
+    return Column(
+        finding.value, lambda comparison: comparison.counts[finding], align="right", priority=priority
+    )
 
 
 def _word(comparison: Comparison, report: ParityReport) -> str:

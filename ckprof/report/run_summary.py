@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
 from ckprof.report.document import Document
+from ckprof.report.figures import sizes_column
+from ckprof.report.layout import shortened
 from ckprof.report.rows import reason_of, rows_of_problem, rows_with_baselines
 from ckprof.report.run_data import data_columns
 from ckprof.report.run_table import add_closing, problem_heading, row_style, run_columns
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from ckprof.report.rows import Row
     from ckprof.report.table import Terminal
 
-#: shortest beginning of names that is worth a line of its own
-_WORTH_CUTTING: Final = 8
 #: characters of a reason after which the rest is cut
 _REASON: Final = 60
+#: priority of a status that is fine in all rows
+_ALL_FINE: Final = 4
 #: formats that :func:`render_best` knows
 BEST_FORMATS: Final = ("table", "md", "csv")
 #: columns that say the same of all rows of :func:`best_table`
@@ -62,45 +63,28 @@ def _is_counted(row: Row) -> bool:
 
 
 def _short_table(results: RunResults, rows: Sequence[Row]) -> Table[Row]:
-    prefix = common_prefix([row.instance.name for row in rows if not row.baseline])
-    columns = [_shortened(column, prefix) for column in run_columns(results)]
+    fine = all(row.outcome.status is Status.OK and row.verification is not None for row in rows)
+    columns = [_shortened(column, all_fine=fine) for column in run_columns(results)]
     return Table(
         columns,
         rows,
         style=row_style,
         elsewhere="--format csv has every figure",
-        notes=partial(_notes, rows, prefix),
+        notes=partial(_notes, rows),
     )
 
 
-def _shortened(column: Column[Row], prefix: str) -> Column[Row]:
-    if column.name == "instance":
-        return replace(column, text=lambda row: row.title.replace(prefix, "", 1))
+def _shortened(column: Column[Row], *, all_fine: bool) -> Column[Row]:
     if column.name == "reason":
-        return replace(column, text=lambda row: _cut(column.shown(row)))
-    return column
+        return replace(column, text=lambda row: shortened(column.shown(row), _REASON))
+    # where all are fine, the line of counts says so
+    return replace(column, priority=_ALL_FINE) if column.name == "status" and all_fine else column
 
 
-def _cut(reason: str) -> str:
-    return f"{reason[:_REASON]}..." if len(reason) > _REASON else reason
-
-
-def common_prefix(names: Sequence[str]) -> str:
-    """Return the beginning that all names have, up to an underscore; empty where cutting it gains little."""
-    if len(names) < 2:
-        return ""
-    # what the first and the last of the sorted names share, all between them share
-    pairs = zip(min(names), max(names), strict=False)
-    common = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    prefix = common[: common.rfind("_") + 1]
-    return prefix if len(prefix) >= _WORTH_CUTTING else ""
-
-
-def _notes(rows: Sequence[Row], prefix: str, left_out: Sequence[str]) -> list[str]:
-    """Return what the table leaves out: the common beginning of names, whole reasons, ties."""
-    lines = [f"(names without their common beginning {prefix})"] if prefix else []
+def _notes(rows: Sequence[Row], left_out: Sequence[str]) -> list[str]:
+    """Return what the table leaves out: whole reasons, ties."""
     reasons = [(row, reason_of(row.outcome, why=False)) for row in rows if row.outcome.status.is_failure]
-    lines += [
+    lines = [
         f"{_number(row)} {row.outcome.status.value}: {reason}"
         for row, reason in reasons
         if reason and ("reason" in left_out or len(reason) > _REASON)
@@ -165,7 +149,7 @@ def best_table(results: RunResults, top: int) -> Table[Row | Unserved]:
     """Return the ``top`` fastest kernels of each problem, one row each; one for what no kernel serves."""
     columns: list[Column[Row]] = [
         Column("", lambda row: row.outcome.problem_index, align="right"),
-        Column("problem", lambda row: results.problems[row.outcome.problem_index].describe()),
+        sizes_column(lambda row: results.problems[row.outcome.problem_index]),
         *(column for column in run_columns(results) if column.name not in _NOT_OF_BEST),
         Column("note", lambda row: row.note, priority=1),
     ]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ckprof.report.rows import RequirementCount, Row
 
 
+#: priority of where a kernel comes from, where it was asked for: it outweighs long names
+_LINE_ASKED: Final = 7
+
 #: the last line of a table that lacks outcomes
 PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
@@ -85,14 +88,17 @@ def run_columns(results: RunResults) -> list[Column[Row]]:
     ]
     return [
         Column("rank", lambda row: row.rank, align="right"),
-        Column("instance", lambda row: row.title),
+        Column(
+            "instance", lambda row: row.title, names=lambda row: "" if row.baseline else row.instance.name
+        ),
         *(split if any(_names_split(outcome) for outcome in results.outcomes) else []),
         Column("status", _status),
         Column("time", _time, unit="ms", align="right"),
         *(_ratio_column(id_) for id_ in results.baseline_ids),
-        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
+        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=4),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
         Column("max error", _max_error, align="right", form=".2e", priority=1),
+        Column("line", lambda row: row.instance.source, priority=_LINE_ASKED if results.why else 3),
         Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=4),
     ]
 

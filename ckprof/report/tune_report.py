@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import served_text
@@ -130,7 +131,12 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
         Column("problem", lambda row: row[0], align="right"),
         Column("count", lambda row: row[1].count, align="right"),
         Column("us", lambda row: row[1].time_us, align="decimal", text=lambda row: _us(row[1].time_us)),
-        Column("kernel", lambda row: row[1].kernel or f"none: {row[1].missing}"),
+        Column(
+            "kernel",
+            lambda row: row[1].kernel or f"none: {row[1].missing}",
+            names=lambda row: row[1].kernel,
+            whole_below=True,
+        ),
         Column("splits", lambda row: row[1].splits or None, align="right", priority=2),
         Column("better exists", _better_exists, priority=3),
         Column(
@@ -234,6 +240,8 @@ class _Times(NamedTuple):
     """Of a problem, or sums over problems; microseconds."""
 
     what: str
+    #: the same for narrow terminals
+    short: str
     occurrences: int
     best: float | None
     library: float | None
@@ -246,6 +254,7 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[_T
     rows = [
         _Times(
             problem.problem.describe(),
+            brief(problem.problem),
             problem.count,
             problem.best_us,
             problem.library_us,
@@ -257,7 +266,11 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[_T
     total = comparison.sum_against(baseline)
     if total.problems:
         part = f" of the {total.problems} that all have a time for" if total.problems < len(rows) else ""
-        rows.append(_Times(f"sum{part}", total.count, total.best_us, total.library_us, total.baseline_us))
+        rows.append(
+            _Times(
+                f"sum{part}", f"sum{part}", total.count, total.best_us, total.library_us, total.baseline_us
+            )
+        )
     columns: list[Column[_Times]] = [
         Column("count", lambda row: row.occurrences, align="right"),
         Column("best us", lambda row: _us(row.best), align="right"),
@@ -269,7 +282,7 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[_T
         ),
         Column("best", lambda row: _ratio(row.baseline, row.best), align="right", form=".2f"),
         Column("library", lambda row: _ratio(row.baseline, row.library), align="right", form=".2f"),
-        Column("problem", lambda row: row.what),
+        Column("problem", lambda row: row.what, short=lambda row: row.short),
     ]
     note = f"'best', 'library': how many times as fast as {baseline}; sums count occurrences"
     return Table(columns, rows, notes=lambda left_out: [note])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.outcome import Status
+from ckprof.model.problem import brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -115,4 +116,19 @@ def _wrapped(column: Column[Any], show: Callable[[Unserved], object] | None) -> 
     def quiet(render: Callable[[Any], str] | None) -> Callable[[Any], str] | None:
         return render and (lambda row: "" if isinstance(row, Unserved) else render(row))
 
-    return replace(column, value=value, text=text, style=quiet(column.style), hint=quiet(column.hint))
+    def short(row: Any) -> str:
+        if isinstance(row, Unserved):
+            return brief(row.problem) if column.name == "problem" else text(row)
+        return column.short(row) if column.short is not None else column.shown(row)
+
+    return replace(
+        column,
+        value=value,
+        text=text,
+        short=short if column.short is not None else None,
+        names=quiet(column.names),
+        # the reason, which stands in place of a name
+        whole_below=column.names is not None,
+        style=quiet(column.style),
+        hint=quiet(column.hint),
+    )

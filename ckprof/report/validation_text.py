@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.tuning.time_model.validation import Efficiency
@@ -146,9 +147,13 @@ def _name(choice: Choice) -> str:
 
 _LOSSES: Final[list[Column[JudgedShape]]] = [
     Column("", lambda shape: f"{shape.efficiency:.3f}", align="right"),
-    Column("chosen", lambda shape: _name(shape.chosen)),
+    Column("chosen", lambda shape: _name(shape.chosen), names=lambda shape: shape.chosen[0]),
     Column("us", lambda shape: shape.chosen_us, align="right", form=".2f"),
-    Column("best", lambda shape: _name(shape.best)),
+    Column("best", lambda shape: _name(shape.best), names=lambda shape: shape.best[0]),
     Column("us", lambda shape: shape.best_us, align="right", form=".2f"),
-    Column("largest losses", lambda shape: shape.problem.describe()),
+    Column(
+        "largest losses",
+        lambda shape: shape.problem.describe(),
+        short=lambda shape: brief(shape.problem),
+    ),
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.report.table import display_width
+from ckprof.report.layout import display_width
 from tests.e2e.conftest import Ckprof
 
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -80,7 +80,7 @@ def test_columns_without_room_are_named(shown: Shown, short_list: Path) -> None:
     arguments = ("list", "instances", "--conf", short_list)
     text = shown(*arguments, width=80)
     check_width(text, 80)
-    assert "(no room for source, instance string; --format csv has every column)" in text
+    assert "(no room for source, instance string, pipeline; --format csv has every column)" in text
     assert "no room" not in shown(*arguments, width=500)
 
 

@@ -123,7 +123,7 @@ def test_a_reason_of_a_baseline_is_shown(results):
 def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):
     named = tuple(replace(one, name=f"a_long_common_prefix_{one.index}") for one in results.instances)
     text = render_for_terminal(
-        with_baselines(replace(results, instances=named), baseline()), Terminal(width=200)
+        with_baselines(replace(results, instances=named), baseline()), Terminal(width=120)
     )
     assert "(names without their common beginning a_long_common_prefix_)" in text
     assert "baseline vendor: vendor 1.2" in text

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.report.document import Block, Document, Heading
-from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text, display_width
+from ckprof.report.layout import common_ends, display_width
+from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text
 
 COLOUR = re.compile(r"\x1b\[\d+m")
 
@@ -93,10 +94,77 @@ def test_columns_of_low_priority_leave_first_and_are_named() -> None:
     assert "no room for state, splits;" in narrow.replace("\n", " ")
 
 
-def test_essential_texts_are_folded_and_lose_nothing() -> None:
-    name = "grouped_convolution_forward_" * 4
-    lines = table(Kernel(name, 1.0)).text(Terminal(width=60)).split("\n")
-    assert "".join(line[: line.find("  ") if "  " in line else None] for line in lines[2:-1]) == name
+def test_long_texts_are_cut_and_stand_whole_below_on_request() -> None:
+    reason = "a long reason " * 8
+    for below in (False, True):
+        columns = [COLUMNS[1], Column[Kernel]("why", lambda kernel: kernel.name, whole_below=below)]
+        lines = Table(columns, [Kernel(reason, 1.0)]).text(Terminal(width=60)).split("\n")
+        assert lines[2].startswith("       1.00  a long reason") and lines[2].endswith(
+            "\N{HORIZONTAL ELLIPSIS}"
+        )
+        assert " ".join(lines[3:]) == (f"1.00: {reason.strip()}" if below else "")
+
+
+NAMED = [
+    Column[Kernel](
+        "kernel",
+        lambda kernel: f"<{kernel.name}>" if kernel.ms else f"none: {kernel.state}",
+        names=lambda kernel: kernel.name if kernel.ms else "",
+    ),
+    Column[Kernel]("splits", lambda kernel: kernel.splits, align="right", priority=2),
+]
+
+
+def test_names_lose_what_they_share_where_there_is_no_room() -> None:
+    rows = [Kernel(f"grouped_conv_fwd_{n}x{n}_vector_8_8", 1.0) for n in (16, 32)]
+    assert "grouped_conv_fwd_16x16_vector_8_8>" in Table(NAMED, rows).text(Terminal(width=60))
+    narrow = Table(NAMED, rows).text(Terminal(width=40)).split("\n")
+    assert [line.split()[0] for line in narrow[2:4]] == ["<16x16>", "<32x32>"]
+    assert " ".join(narrow[4:]) == (
+        "(names without their common beginning grouped_conv_fwd_ and end _vector_8_8)"
+    )
+    assert "grouped_conv_fwd_16x16_vector_8_8" in Table(NAMED, rows).text()
+
+
+def test_what_stands_in_place_of_a_name_takes_no_room_from_columns() -> None:
+    rows = [Kernel("short", 1.0), Kernel("", state="a long reason " * 9)]
+    lines = Table(NAMED, rows).text(Terminal(width=50)).split("\n")
+    assert lines[0].split() == ["kernel", "splits"] and len(lines) == 4
+    assert max(map(len, lines)) <= 50
+
+
+def test_names_that_are_cut_keep_both_ends() -> None:
+    row = Kernel("compv3_" + "middle_" * 10 + "pad0", 1.0)
+    line = Table(NAMED, [row]).text(Terminal(width=30)).split("\n")[2]
+    assert line.startswith("<compv3_") and "pad0>" in line and len(line) <= 30
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["grouped_conv_a", "grouped_conv_b"], ("grouped_conv_", "")),
+        (["grouped_conv_ab", "grouped_conv_ac"], ("grouped_conv_", "")),
+        (["a_grouped_conv", "b_grouped_conv"], ("", "_grouped_conv")),
+        (["common_first_1_common_last", "common_first_2_common_last"], ("common_first_", "_common_last")),
+        (["a_long_beginning", "a_long_beginning_2"], ("", "")),
+        (["grouped_conv_x_x", "grouped_conv_x_x_x"], ("grouped_conv_x_", "")),
+        (["grouped_conv_a"], ("", "")),
+        (["grouped_conv_a", "grouped_conv_a"], ("", "")),
+        (["a_b", "a_c"], ("", "")),
+        (["one", "two"], ("", "")),
+        ([], ("", "")),
+    ],
+)
+def test_common_ends(names: list[str], expected: tuple[str, str]) -> None:
+    assert common_ends(names) == expected
+
+
+@given(st.lists(st.text("ab_", min_size=1, max_size=30), max_size=5))
+def test_names_stay_different_without_their_common_ends(names: list[str]) -> None:
+    start, end = common_ends(names)
+    assert all(name.startswith(start) and name.endswith(end) for name in names)
+    inner = {name.removeprefix(start).removesuffix(end) for name in names}
+    assert len(inner) == len({*names}) and (len(inner) < 2 or start == end == "" or "" not in inner)
 
 
 def test_columns_without_a_text_are_not_shown_on_a_terminal() -> None:
@@ -179,6 +247,8 @@ def test_no_line_is_longer_than_the_terminal(data, shape, width, colour) -> None
     ]
     drawn = Table(made, rows, elsewhere="somewhere", notes=lambda left_out: ["a note " * 5])
     text = drawn.text(Terminal(width=width, colour=colour))
+    # the rules below the headings, a line for each row, the note
+    assert COLOUR.sub("", text).split("\n")[2 + len(rows)].startswith("a note")
     assert max(display_width(line) for line in COLOUR.sub("", text).split("\n")) <= width
     if not colour:
         assert "\x1b" not in text

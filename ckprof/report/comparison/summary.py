@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 URGENCY: Final = (Verdict.SLOWER, Verdict.FASTER, Verdict.UNCLEAR)
 
 
-def summary_lines(comparison: Comparison, start: str) -> list[str]:
-    """Return counts, what all rows share, and what limits the verdicts.
-
-    :param start: what all names of kernels begin with, which is left out.
-    """
+def summary_lines(comparison: Comparison) -> list[str]:
+    """Return counts, what all rows share, and what limits the verdicts."""
     lines = [f"{comparison.old_label} (old) against {comparison.new_label} (new)"]
     verdicts = comparison.verdicts
     judged = sum(verdicts.values())
@@ -36,8 +33,6 @@ def summary_lines(comparison: Comparison, start: str) -> list[str]:
             f"best against best over {mean.problems} problems, geometric mean of the times: "
             f"{change_text(mean.ratio)} ({change_text(mean.low)} to {change_text(mean.high)})"
         )
-    if start:
-        lines.append(f"names without what they all begin with: {start}")
     for count, what in (
         (len(comparison.rows) - judged, "rows without a verified time on one side"),
         (len(comparison.only_old), f"rows only in {comparison.old_label}"),

@@ -10,7 +10,6 @@ from ckprof.report.comparison.summary import URGENCY, summary_lines
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import (
     change_text,
-    common_start,
     display_name,
     name_column,
     number_column,
@@ -39,15 +38,14 @@ def render_markdown(comparison: Comparison) -> str:
 
 def comparison_document(comparison: Comparison) -> Document:
     """Return counts, what changed besides the times, and what differs, the most urgent first."""
-    start = common_start(display_name(side) for row in comparison.rows for side in (row.old, row.new))
-    document = Document([*summary_lines(comparison, start)])
+    document = Document([*summary_lines(comparison)])
     if comparison.what_changed:
         document.add(Heading("What changed besides the times"))
         document.add(_table(part_columns(), comparison.what_changed))
     if comparison.status_changes:
         document.add(Heading("Statuses that changed"))
-        document.add(_table(_status_columns(start), comparison.status_changes))
-    columns = [column for column in compared_columns(start) if column.name != "verdict"]
+        document.add(_table(_status_columns(), comparison.status_changes))
+    columns = [column for column in compared_columns() if column.name != "verdict"]
     for verdict in URGENCY:
         rows = comparison.with_verdict(verdict)
         if rows:
@@ -55,7 +53,7 @@ def comparison_document(comparison: Comparison) -> Document:
     changed = [problem for problem in comparison.problems if problem.changed]
     if changed:
         document.add(Heading("Problems whose best instance changed"))
-        document.add(_table(best_change_columns(start), changed))
+        document.add(_table(best_change_columns(), changed))
     return document
 
 
@@ -81,17 +79,17 @@ def _shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
-def _status_columns(start: str) -> list[Column[ComparedRow]]:
+def _status_columns() -> list[Column[ComparedRow]]:
     return [
         problem_column(lambda row: row.key.problem.problem),
-        name_column("instance", lambda row: display_name(row.old), start),
+        name_column("instance", lambda row: display_name(row.old)),
         Column("old", lambda row: row.old.status.value),
         Column("new", lambda row: row.new.status.value),
         Column("reason", lambda row: " ".join(row.new.reason.split())[:120], priority=1),
     ]
 
 
-def compared_columns(start: str) -> list[Column[ComparedRow]]:
+def compared_columns(start: str = "") -> list[Column[ComparedRow]]:
     """Return the columns of compared rows; without a judgement the verdict says how the status changed.
 
     :param start: what all names of kernels begin with, which is left out.
@@ -100,10 +98,16 @@ def compared_columns(start: str) -> list[Column[ComparedRow]]:
         problem_column(lambda row: row.key.problem.problem),
         name_column("instance", lambda row: display_name(row.old), start),
         Column("verdict", _verdict, style=_verdict_style),
-        number_column("old ranking ms", lambda row: row.old.time_ms if row.judgement else None),
-        number_column("new ranking ms", lambda row: row.new.time_ms if row.judgement else None),
+        number_column("old ranking ms", lambda row: row.old.time_ms if row.judgement else None, priority=6),
+        number_column("new ranking ms", lambda row: row.new.time_ms if row.judgement else None, priority=6),
         number_column("change", lambda row: row.change.ratio if row.change else None, change_text),
-        Column("interval", lambda row: row.change.low if row.change else None, align="right", text=_interval),
+        Column(
+            "interval",
+            lambda row: row.change.low if row.change else None,
+            align="right",
+            text=_interval,
+            priority=4,
+        ),
         number_column("processes", lambda row: row.change.processes if row.change else None, priority=3),
         number_column("rounds", lambda row: row.change.rounds if row.change else None, priority=1),
         Column(
@@ -137,7 +141,7 @@ def _needed(row: ComparedRow) -> str:
     return str(row.judgement.processes_needed or f"over {MOST_PROCESSES}")
 
 
-def best_change_columns(start: str) -> list[Column[ComparedProblem]]:
+def best_change_columns(start: str = "") -> list[Column[ComparedProblem]]:
     """Return the columns of problems whose best instance changed.
 
     :param start: what all names of kernels begin with, which is left out.

@@ -1,0 +1,274 @@
+"""Columns of text beside each other: what stays of them where a terminal is too narrow, one line per row."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: ``decimal``: to the right, with the points of all numbers below each other
+Align = Literal["left", "right", "decimal"]
+
+#: stands for what is cut out of a text
+CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
+#: characters that are left of a text that is cut, while a column of some weight could leave instead
+_LEGIBLE: Final = 40
+#: the same, while any other column could leave instead
+_LEAST: Final = 12
+#: columns of at least this priority outweigh the middle of a long text
+_WEIGHTY: Final = 5
+#: shortest beginning and end of names that is worth a line of its own
+_WORTH_CUTTING: Final = 8
+#: between the columns
+_GAP: Final = 2
+#: characters that tabulate adds to a heading
+_HEADING_PADDING: Final = 2
+
+
+class Cell(NamedTuple):
+    """A text and the parameter of the escape sequence of its colour; empty for none."""
+
+    text: str
+    code: str = ""
+
+
+@dataclass(slots=True)
+class ShownColumn:
+    """The texts of a column."""
+
+    heading: str
+    cells: list[str]
+    align: Align
+    #: those of the least leave first
+    priority: int
+    #: never leaves while its texts can be cut
+    stays: bool
+    #: shorter texts for where there is no room, of each cell; ``None`` if there are none
+    short: list[str] | None = None
+    #: the name in each cell, empty where there is none; ``None`` for texts without names
+    names: list[str] | None = None
+    #: of each cell, see :data:`ckprof.report.table.Column.style`
+    styles: list[str] = field(default_factory=list)
+    #: the texts that stand whole below the table if they are cut; ``None`` if none do
+    whole: list[str] | None = None
+    #: characters that the longest text takes, or may take
+    width: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.align == "decimal":
+            self._align_points()
+        self.width = max(self._least, *map(display_width, self.cells), 0)
+
+    @property
+    def is_cut(self) -> bool:
+        """True when a text has more characters than there is room for."""
+        return any(display_width(cell) > self.width for cell in self.cells)
+
+    def shown(self, row: int) -> str:
+        """Return what there is room for of a text."""
+        in_the_middle = self.names is not None and bool(self.names[row])
+        return shortened(self.cells[row], self.width, in_the_middle=in_the_middle)
+
+    def shorten(self, start: str, end: str) -> None:
+        """Take the shorter texts, and leave out what all names begin and end with."""
+        if self.short is not None:
+            self.cells = self.short
+        widths = [*map(display_width, self.cells)]
+        if self.names is not None:
+            inner = [name.removeprefix(start).removesuffix(end) for name in self.names]
+            self.cells = [
+                cell.replace(name, short, 1) if name else cell
+                for cell, name, short in zip(self.cells, self.names, inner, strict=True)
+            ]
+            # what stands in place of a name, such as a reason, takes no more room than is legible
+            widths = [
+                display_width(cell) if name else min(display_width(cell), _LEGIBLE)
+                for cell, name in zip(self.cells, self.names, strict=True)
+            ]
+        self.width = max(self._least, *widths, 0)
+
+    def narrow(self, width: int) -> None:
+        """Allow texts and heading fewer characters."""
+        self.width = width
+        while self.heading and display_width(self.heading) + _HEADING_PADDING > width:
+            self.heading = self.heading[:-1]
+
+    @property
+    def _least(self) -> int:
+        return display_width(self.heading) + _HEADING_PADDING
+
+    def _align_points(self) -> None:
+        decimals = [len(cell.partition(".")[2]) + ("." in cell) for cell in self.cells]
+        most = max(decimals, default=0)
+        self.cells = [
+            cell and cell + " " * (most - count) for cell, count in zip(self.cells, decimals, strict=True)
+        ]
+
+
+@dataclass(slots=True, kw_only=True)
+class Fitted:
+    """What a table lost when it was made to fit."""
+
+    #: headings of columns without room
+    left_out: list[str] = field(default_factory=list)
+    #: what all names begin and end with, where that was left out
+    start: str = ""
+    end: str = ""
+
+
+def fit(columns: list[ShownColumn], width: int) -> Fitted:
+    """Have a table take no more than ``width`` characters: remove, shorten and narrow columns."""
+    if columns and columns[0].cells:
+        columns[:] = [shown for shown in columns if any(shown.cells)] or columns[:1]
+    fitted = Fitted()
+    if _total(columns) <= width:
+        return fitted
+    names = [name for shown in columns for name in shown.names or () if name]
+    fitted.start, fitted.end = common_ends(names)
+    for shown in columns:
+        shown.shorten(fitted.start, fitted.end)
+    while _total(columns) > width:
+        least = min(reversed(columns), key=lambda shown: shown.priority)
+        if least.stays or least.priority >= _WEIGHTY:
+            texts = [shown for shown in columns if shown.align == "left"]
+            room = width - _total(columns) + sum(shown.width for shown in texts)
+            floor = _LEAST if least.stays else _LEGIBLE
+            if texts and room >= sum(min(floor, shown.width) for shown in texts):
+                _share(texts, room)
+                break
+        if len(columns) == 1:
+            columns[0].narrow(width)
+            break
+        columns.remove(least)
+        fitted.left_out.append(least.heading)
+    _widen(columns, width - _total(columns))
+    return fitted
+
+
+def _total(columns: Sequence[ShownColumn]) -> int:
+    return sum(shown.width for shown in columns) + _GAP * (len(columns) - 1)
+
+
+def _share(columns: Sequence[ShownColumn], room: int) -> None:
+    """Narrow the widest columns alike until all have room."""
+    for number, shown in enumerate(sorted(columns, key=lambda shown: shown.width)):
+        shown.narrow(min(shown.width, room // (len(columns) - number)))
+        room -= shown.width
+
+
+def _widen(columns: Sequence[ShownColumn], spare: int) -> None:
+    """Give what is left over to texts that are cut."""
+    for shown in columns:
+        if spare > 0 and shown.is_cut:
+            wanted = max(map(display_width, shown.cells)) - shown.width
+            shown.width += min(spare, wanted)
+            spare -= min(spare, wanted)
+
+
+def common_ends(names: Iterable[str]) -> tuple[str, str]:
+    """Return what all names begin and end with, in whole words joined by underscores.
+
+    Something is left of each name. Both are empty where leaving them out gains little, or there is one name.
+    """
+    distinct = sorted(set(names))
+    if len(distinct) < 2:
+        return "", ""
+    # what the first and the last of sorted names share, all between them share
+    start = _common_start(distinct[0], distinct[-1])
+    start = start[: start.rfind("_") + 1]
+    backwards = sorted(name[len(start) :][::-1] for name in distinct)
+    end = _common_start(backwards[0], backwards[-1])[::-1]
+    # a name that is no more than the end keeps its last word
+    end = "" if any(len(name) == len(end) for name in backwards) else end
+    end = end[end.find("_") :] if "_" in end else ""
+    return tuple(part if len(part) >= _WORTH_CUTTING else "" for part in (start, end))  # type: ignore[return-value]
+
+
+def _common_start(first: str, second: str) -> str:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return "".join(char for char, _ in pairs)
+
+
+def display_width(text: str) -> int:
+    """Return how many characters of a line a text takes: East Asian ones take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def shortened(text: str, width: int, *, in_the_middle: bool = False) -> str:
+    """Return a text that takes at most ``width`` characters.
+
+    :param in_the_middle: keep its end as well, as is best for names.
+    """
+    if display_width(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    room = width - display_width(CUT)
+    kept = room // 2 if in_the_middle else 0
+    return _first(text, room - kept) + CUT + _first(text[::-1], kept)[::-1]
+
+
+def _first(text: str, width: int) -> str:
+    """Return as many characters as there is room for."""
+    end, taken = 0, 0
+    while end < len(text) and taken + _char_width(text[end]) <= width:
+        taken += _char_width(text[end])
+        end += 1
+    return text[:end]
+
+
+def folded(text: str, width: int) -> list[str]:
+    """Return the lines of a text that is too long for one, broken after words where there are some."""
+    lines: list[str] = []
+    while display_width(text) > width:
+        end = _break(text, max(len(_first(text, width)), 1))
+        lines.append(text[:end].rstrip())
+        text = text[end:].lstrip()
+    return [*lines, text]
+
+
+def _break(text: str, end: int) -> int:
+    """Return where a line ends, at most at ``end``: after a word, if that is not too short."""
+    for marks in (" ", "_,;/"):
+        position = max(text.rfind(mark, 0, end) for mark in marks) + 1
+        if 2 * position > end:
+            return position
+    return text.rfind(" ", 0, end) + 1 or end
+
+
+def tabulated(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], style: str) -> str:
+    """Lay a table out.
+
+    Each text is replaced by as many characters as it takes on a terminal until that is done, so that neither
+    colours nor wide characters are miscounted.
+    """
+    from tabulate import tabulate
+
+    headings = [Cell(shown.heading) for shown in columns]
+    laid_out = tabulate(
+        [["#" * display_width(cell.text) for cell in row] for row in rows],
+        headers=["#" * display_width(cell.text) for cell in headings],
+        tablefmt=style,
+        disable_numparse=True,
+        colalign=["left" if shown.align == "left" else "right" for shown in columns] if rows else None,
+    )
+    texts = (painted(*cell) for row in (headings, *rows) for cell in row if display_width(cell.text))
+    return re.sub("#+", lambda _: next(texts), laid_out)
+
+
+def painted(text: str, code: str) -> str:
+    """Return a text in a colour."""
+    return f"\x1b[{code}m{text}\x1b[0m" if code else text
