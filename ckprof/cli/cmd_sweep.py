@@ -116,7 +116,7 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
     summary = result.summary
     if summary is None:
         return ExitCode.OK
-    session.console.clear_bar()
+    session.console.clear_status()
     if not result.plan.open_contests and summary.attempts == 0:
         session.console.result(f"nothing is left to do: {result.path} has all {result.plan.cells} outcomes")
         return _exit_code(result, problems)

@@ -187,7 +187,7 @@ def _named_instances(arguments: argparse.Namespace, session: Session) -> Instanc
 def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -> None:
     from ckprof.report.tune_report import tune_document, tune_values
 
-    session.console.clear_bar()
+    session.console.clear_status()
     if arguments.format == "json":
         session.console.result(json.dumps(tune_values(result), indent=1))
     else:

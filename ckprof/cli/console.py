@@ -6,22 +6,16 @@ import json
 import os
 import shutil
 import sys
-import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
+from ckprof.cli.status_line import StatusLine
 from ckprof.errors import InputError
-from ckprof.plain_text import duration, one_line, plain
+from ckprof.plain_text import plain
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ckprof.report.document import Document
     from ckprof.report.table import Table, Terminal
-
-#: seconds between two progress lines when standard error is no terminal
-_LINE_INTERVAL_S: Final = 5.0
-_BAR_WIDTH: Final = 24
 
 
 class Console:
@@ -34,8 +28,7 @@ class Console:
         self.verbosity = verbosity
         self._out = out or sys.stdout
         self._err = err or sys.stderr
-        self.interactive = self._err.isatty() and _understands_escapes()
-        self._bar_shown = False
+        self._status = StatusLine(self._err, rewritten=self._err.isatty() and _understands_escapes())
 
     @property
     def terminal(self) -> Terminal | None:
@@ -48,7 +41,7 @@ class Console:
 
     def result(self, content: str | Table[Any] | Document) -> None:
         """Print a part of the command's result; tables are fitted to the terminal, if it goes to one."""
-        self.clear_bar()
+        self.clear_status()
         text = plain(content) if isinstance(content, str) else content.text(self.terminal)
         self.exact(text if text.endswith("\n") else f"{text}\n")
 
@@ -89,73 +82,43 @@ class Console:
         """Say why the command failed."""
         self._message(f"ckprof: {text}")
 
-    def progress(self, title: str) -> Progress:
-        """Return a progress display; use it in a ``with`` block."""
-        return Progress(self, title)
+    def begin(self, *, at_once: bool = False) -> None:
+        """Begin something whose progress will be told.
 
-    def show_bar(self, text: str) -> None:
-        """Replace the current line of the terminal."""
-        with suppress(OSError):
-            self._err.write(f"\r\x1b[K{one_line(text)}")
-            self._err.flush()
-        self._bar_shown = True
+        :param at_once: its first line is worth it; otherwise it may be over before.
+        """
+        self._status.begin(at_once=at_once)
 
-    def clear_bar(self) -> None:
-        """Remove the progress bar, if one is shown."""
-        if self._bar_shown:
-            self._bar_shown = False
-            with suppress(OSError):
-                self._err.write("\r\x1b[K")
-                self._err.flush()
+    def status(self, text: str, name: str = "") -> None:
+        """Say how far something is, in one line that is rewritten on terminals, and now and then elsewhere.
+
+        :param name: stands behind the text, shortened where there is no room.
+        """
+        if self.verbosity >= 0:
+            self._status.show(text, name)
+
+    def progress(
+        self, title: str, done: int, total: int, name: str = "", *, eta_s: float | None = None
+    ) -> None:
+        """Say how many steps are over, as :meth:`status` does, on terminals with a bar.
+
+        :param name: the latest step.
+        :param eta_s: seconds that the others take at most, if that is known.
+        """
+        if self.verbosity >= 0:
+            self._status.show_bar(title, done, total, name, eta_s=eta_s)
+
+    def clear_status(self) -> None:
+        """Remove the line of progress from the terminal, if it is shown."""
+        self._status.clear()
 
     def _message(self, text: str) -> None:
         # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
         with suppress(OSError):
-            self.clear_bar()
+            self.clear_status()
             self._err.write(f"{plain(text)}\n")
             self._err.flush()
 
 
-class Progress:
-    """A bar on a terminal, a plain line every few seconds otherwise."""
-
-    def __init__(self, console: Console, title: str) -> None:
-        self._console = console
-        self._title = title
-        self._last_line = time.monotonic()
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._console.clear_bar()
-
-    def update(self, done: int, total: int, name: str = "", *, eta_s: float | None = None) -> None:
-        """Show that ``done`` of ``total`` steps are over.
-
-        :param name: the latest one.
-        :param eta_s: seconds that the others take at most, if that is known.
-        """
-        if self._console.verbosity < 0:
-            return
-        left = f", at most {duration(eta_s)} left" if eta_s is not None and done < total else ""
-        if self._console.interactive:
-            filled = _BAR_WIDTH * done // total if total else _BAR_WIDTH
-            bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-            self._console.show_bar(f"{self._title} [{bar}] {done}/{total}{left} {name}"[: _terminal_width()])
-        elif time.monotonic() - self._last_line >= _LINE_INTERVAL_S and done < total:
-            self._last_line = time.monotonic()
-            self._console.info(f"{self._title}: {done}/{total}{left}")
-
-
 def _understands_escapes() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _terminal_width() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns - 1
-    except (OSError, ValueError):
-        return 79

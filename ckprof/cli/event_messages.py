@@ -29,7 +29,7 @@ from ckprof.report.run_table import status_counts
 from ckprof.tuning.events import TuneProgress
 
 if TYPE_CHECKING:
-    from ckprof.cli.console import Console, Progress
+    from ckprof.cli.console import Console
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
 
@@ -42,7 +42,8 @@ class EventMessages:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._progress: Progress | None = None
+        #: what progress is shown of; empty for nothing
+        self._doing = ""
         self._sweep = SweepMessages(console)
 
     def __call__(self, event: Event) -> None:
@@ -58,9 +59,9 @@ class EventMessages:
         elif isinstance(event, SWEEP_EVENTS):
             self._sweep(event)
         elif isinstance(event, TuneProgress):
-            self._console.info(_tune_progress(event))
+            self._console.status(_tune_progress(event))
         elif isinstance(event, RunStarted):
-            self._progress = self._console.progress("run")
+            self._begin("run")
         elif isinstance(event, RunFinished):
             self._end_progress()
         else:
@@ -70,8 +71,8 @@ class EventMessages:
         if isinstance(event, OutcomeKnown):
             outcome = event.outcome
             self._console.detail(f"{outcome.status.value}: {event.name} {outcome.reason}".rstrip())
-        elif self._progress is not None:
-            self._progress.update(event.done, event.total, event.name)
+        elif self._doing:
+            self._console.progress(self._doing, event.done, event.total, event.name)
 
     def _run(self, event: RunProgress | RunWarning) -> None:
         if isinstance(event, RunWarning):
@@ -80,13 +81,13 @@ class EventMessages:
         measured = event.outcome.measurement
         if measured is not None:
             self._console.detail(f"round {event.round}: {measured.median_ms:.4g} ms {event.name}")
-        if self._progress is not None:
-            self._progress.update(event.done, event.total, event.name, eta_s=event.eta_s)
+        if self._doing:
+            self._console.progress(self._doing, event.done, event.total, event.name, eta_s=event.eta_s)
 
     def _build(self, event: BuildStarted | BuildFinished) -> None:
         if isinstance(event, BuildStarted):
             self._console.detail(f"compiler: {event.compiler}")
-            self._progress = self._console.progress("build")
+            self._begin("build")
             return
         self._end_progress()
         if event.library is not None:
@@ -146,9 +147,13 @@ class EventMessages:
             case WorkerLost():
                 console.detail(f"worker lost: {event.reason}")
 
+    def _begin(self, what: str) -> None:
+        self._doing = what
+        self._console.begin()
+
     def _end_progress(self) -> None:
-        self._progress = None
-        self._console.clear_bar()
+        self._doing = ""
+        self._console.clear_status()
 
 
 def _flush_warning(event: FlushReduced) -> str:

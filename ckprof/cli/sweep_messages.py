@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.problem import brief
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from ckprof.sweep.cluster.tally import ClusterSummary
     from ckprof.sweep.sweep import Summary
 
-#: seconds between two progress lines when standard error is no terminal
-_LINE_INTERVAL_S: Final = 5.0
 #: rankings whose best is not decided that a summary names
 _MOST_OPEN: Final = 5
 
@@ -52,7 +49,6 @@ class SweepMessages:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last_line = -math.inf
 
     def __call__(self, event: SweepEvent) -> None:
         """Print what is worth it."""
@@ -60,12 +56,13 @@ class SweepMessages:
         if isinstance(event, SweepProgress):
             self._progress(event)
         elif isinstance(event, EngineProgress):
-            self._show(engine_text(event))
+            console.status(engine_text(event))
         elif isinstance(event, SweepPlanned):
             from ckprof.sweep.plan import describe
 
             for line in describe(event.plan):
                 console.info(line)
+            console.begin(at_once=True)
         elif isinstance(event, SweepRound):
             self._round(event)
         elif isinstance(event, SweepWarning):
@@ -78,19 +75,7 @@ class SweepMessages:
         last = progress.last
         if last.status.is_failure:
             console.detail(f"{last.status.value}: {last.kernel.name} {last.reason}".rstrip())
-        if console.verbosity >= 0:
-            self._show(progress_text(progress))
-
-    def _show(self, text: str) -> None:
-        """Show how far it is: always on a terminal, now and then elsewhere."""
-        console = self._console
-        if console.verbosity < 0:
-            return
-        if console.interactive:
-            console.show_bar(text)
-        elif time.monotonic() - self._last_line >= _LINE_INTERVAL_S:
-            self._last_line = time.monotonic()
-            console.info(text)
+        console.status(progress_text(progress), progress.best[0] if progress.best is not None else "")
 
     def _round(self, event: SweepRound) -> None:
         report, kernels = event.report, event.planned.kernels
@@ -109,16 +94,16 @@ class SweepMessages:
 
 
 def progress_text(progress: SweepProgress) -> str:
-    """Return one line: done, left, time, best so far, failures."""
+    """Return what stands before the name of the best so far: done, left, time, failures, its time."""
     parts = [
         f"sweep: {progress.contests_done}/{progress.contests} rankings, {progress.attempts} attempts",
         f"at most {progress.left} left"
         + (f", {duration(progress.eta_s)}" if progress.eta_s is not None else ""),
     ]
-    if progress.best is not None:
-        parts.append(f"best {progress.best[1]:.4g} ms {progress.best[0]}")
     if progress.failures:
         parts.append(f"{progress.failures} failed")
+    if progress.best is not None:
+        parts.append(f"best {progress.best[1]:.4g} ms")
     return "; ".join(parts)
 
 

@@ -28,8 +28,8 @@ def test_a_replay_reports_what_it_found(capsys) -> None:
     assert found["progress"][-1]["total_us"] == pytest.approx(
         sum(one["time_us"] for one in found["problems"])
     )
-    # the same search is what a program gets, and progress is told while it goes on
-    assert done.err.count("tune: ") == len(found["progress"])
+    # progress is told while it goes on, in a pipe now and then
+    assert 1 <= done.err.count("tune: ") <= len(found["progress"])
     built = {one["kernel"] for one in found["problems"]}
     never = {one["kernel"] for one in found["never_built"]}
     assert built and not built & never

@@ -1,0 +1,76 @@
+"""How far something is: one line on a terminal, few lines elsewhere."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from ckprof.cli import status_line
+from ckprof.cli.status_line import StatusLine
+
+NAME = "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_256x256x32_filter1x1_stride1_pad0"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def of_width(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[StatusLine, io.StringIO]:
+    monkeypatch.setattr(status_line, "_width", lambda stream: width)
+    stream = io.StringIO()
+    return StatusLine(stream, rewritten=True), stream
+
+
+@pytest.mark.parametrize("width", [20, 80, 120])
+def test_a_terminal_gets_one_line_that_fits(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    line, stream = of_width(monkeypatch, width)
+    for attempt in range(50):
+        line.show(f"sweep: 0/3 rankings, {attempt} attempts; at most 46 left, 2 s; best 0.03 ms", NAME)
+        line.show_bar("build", attempt, 50, NAME + "\n", eta_s=7200)
+    line.clear()
+    drawn = stream.getvalue().split("\r\x1b[K")[1:]
+    assert "\n" not in stream.getvalue() and len(drawn) == 101 and drawn[-1] == ""
+    assert max(map(len, drawn)) < width
+    if width == 120:
+        assert re.search(r" group\S+…\S+_pad0$", drawn[0])
+
+
+def test_it_is_cleared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    line, stream = of_width(monkeypatch, 80)
+    line.clear()
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(60, 13), (3600, 60), (86400, 345)])
+def test_a_pipe_gets_few_lines_with_whole_names(seconds: int, most: int) -> None:
+    clock, stream = Clock(), io.StringIO()
+    line = StatusLine(stream, rewritten=False, clock=clock)
+    line.begin(at_once=True)
+    for attempt in range(seconds):
+        line.show(f"sweep: {attempt} attempts", NAME)
+        clock.now += 1
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == f"sweep: 0 attempts {NAME}"
+    assert most / 2 < len(lines) <= most
+    assert "\x1b" not in stream.getvalue() and "\r" not in stream.getvalue()
+
+
+def test_what_is_over_soon_is_not_worth_a_line() -> None:
+    clock, stream = Clock(), io.StringIO()
+    line = StatusLine(stream, rewritten=False, clock=clock)
+    line.begin(at_once=False)
+    for step in range(10):
+        clock.now += 0.4
+        line.show_bar("build", step, 10, NAME)
+    assert stream.getvalue() == ""
+    clock.now += 2
+    line.show_bar("build", 10, 10, NAME)
+    assert stream.getvalue() == "", "the summary follows"
+    line.show_bar("build", 9, 10, NAME, eta_s=90)
+    assert stream.getvalue() == "build: 9/10, at most 2 min left\n"
