@@ -115,7 +115,7 @@ def duration(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return the share of ``0.25`` or ``25%``.
+    """Return the share of ``0.25``, ``25%`` or ``25 %``.
 
     :raises UsageError: it is neither.
     """
@@ -126,7 +126,7 @@ def share(text: str) -> float:
 
 
 def percent(value: float) -> str:
-    """Return a share as ``25%``."""
+    """Return a share as it is typed, and as help shows it: ``25%``."""
     return f"{value:.0%}"
 
 

@@ -67,11 +67,3 @@ def unknown_name(kind: str, name: str, candidates: Iterable[str], none: str = "n
     """
     names = list(candidates)
     return f"unknown {kind} {name!r}{suggestion(name, names)} (known: {', '.join(names) or none})"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people, e.g. ``2 h 05 min``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -9,6 +9,7 @@ from ckprof.model.outcome import Status
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_data import data_columns
 from ckprof.report.table import Table
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -91,7 +92,7 @@ class Results:
         return len(self.data.outcomes)
 
     def __repr__(self) -> str:
-        return f"<Results: {len(self)} outcomes of {len(self.data.problems)} problems>"
+        return f"<Results: {counted(len(self), 'outcome')} of {counted(len(self.data.problems), 'problem')}>"
 
     @property
     def problems(self) -> Sequence[Problem]:

@@ -36,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     add_fields(parser, CallOptions)
     # the only form; programs that call the dispatcher's helper ask for it
-    parser.add_argument("--json", action="store_true", help="print JSON, as without this option")
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -19,6 +19,7 @@ from ckprof.measure.worker.messages import SupportQuery
 from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -121,7 +122,8 @@ def _document(table: SupportTable, library: BuiltLibrary, given: int) -> Documen
     asked = len(table.candidates) * len(table.queries)
     supported = sum(table.supporters(index) for index in range(len(table.queries)))
     lines.append(
-        f"{asked} answers of {len(table.candidates)} kernels to {len(table.queries)} queries, "
+        f"{counted(asked, 'answer')} of {counted(len(table.candidates), 'kernel')} to "
+        f"{len(table.queries)} queries, "
         f"{supported} of them yes (target {library.recipe.target}, API level {library.recipe.api_level})"
     )
     if table.model is not None:

@@ -13,6 +13,7 @@ from ckprof.cli.report_file import write_report
 from ckprof.compare.options import ChangePolicy, CompareOptions, FailOn, SettleLimits, SettleOptions
 from ckprof.errors import ExitCode, UsageError
 from ckprof.option import members
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -156,9 +157,9 @@ def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePo
     result = session.profiler.self_test(arguments.inputs[0], range(arguments.seeds), policy)
     least, most = result.processes
     session.console.result(
-        f"{result.false_verdicts} of {result.rows} rows are called faster or slower "
+        f"{result.false_verdicts} of {counted(result.rows, 'row')} are called faster or slower "
         f"between halves of {least} to {most} processes\n"
-        f"{result.found} of {result.injected} injected slowdowns of 5% were found"
+        f"{result.found} of {result.injected} injected slowdowns of 5 % were found"
     )
     if 2 * result.found < result.injected:
         session.console.info(

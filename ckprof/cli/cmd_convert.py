@@ -15,6 +15,7 @@ from ckprof.lists.catalog_folders import CatalogState, Output, check_outputs, pl
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import find_folder, find_list, read_list
 from ckprof.model.conversion import ListReading, ListState, TreeList, TreeRequest
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -131,7 +132,8 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
     else:
         for file in report.files:
             session.console.info(
-                f"{file.state.value} {file.output.path}: {len(file.output.catalog.records)} instances"
+                f"{file.state.value} {file.output.path}: "
+                f"{counted(len(file.output.catalog.records), 'instance')}"
             )
     return _verdict(report, arguments, session)
 
@@ -199,7 +201,7 @@ def _write_native(conversion: Conversion, arguments: argparse.Namespace, session
     for (path, catalog), text in zip(targets, texts, strict=True):
         written = write_output(path, text)
         session.console.info(
-            f"{'written' if written else 'unchanged'} {path}: {len(catalog.records)} instances"
+            f"{'written' if written else 'unchanged'} {path}: {counted(len(catalog.records), 'instance')}"
         )
     return ExitCode.OK
 
@@ -207,7 +209,7 @@ def _write_native(conversion: Conversion, arguments: argparse.Namespace, session
 def _only_catalog(conversion: Conversion) -> Catalog:
     if len(conversion.catalogs) != 1:
         raise UsageError(
-            f"the list gives {len(conversion.catalogs)} catalogs ({_names(conversion.catalogs)}): "
+            f"the list gives {counted(len(conversion.catalogs), 'catalog')} ({_names(conversion.catalogs)}): "
             "name a folder with -o, or one type with --dtype"
         )
     return conversion.catalogs[0]
@@ -226,7 +228,7 @@ def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Pat
         return [(path / f"{conversion.path.stem}{suffix}" if folder else path, catalogs[0])]
     if path.is_file():
         raise UsageError(
-            f"the list gives {len(catalogs)} catalogs ({_names(catalogs)}), but {path} is a file"
+            f"the list gives {counted(len(catalogs), 'catalog')} ({_names(catalogs)}), but {path} is a file"
         )
     paths = [path / f"{catalog.layout.name}_{catalog.dtype.value}{suffix}" for catalog in catalogs]
     if len(set(paths)) < len(paths):

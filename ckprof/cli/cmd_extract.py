@@ -13,6 +13,7 @@ from ckprof.cli.report_file import write_report
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from ckprof.cli.session import Session
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="write nothing; compare with the lists of a folder (default: those that ship with ckprof) and "
         "exit with 1 if they differ",
     )
-    parser.add_argument("--force", action="store_true", help="replace files that hold something else")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that hold something else")
     parser.add_argument("--remarks", action="store_true", help="begin lists with comments on their origin")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write everything that was found as JSON")
 
@@ -92,8 +93,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: the library is missing, or a list cannot be derived or written.
     """
-    if arguments.output is None and (arguments.force or arguments.remarks) and not arguments.stdout:
-        option = "--force" if arguments.force else "--remarks"
+    if arguments.output is None and (arguments.overwrite or arguments.remarks) and not arguments.stdout:
+        option = "--overwrite" if arguments.overwrite else "--remarks"
         raise UsageError(f"{option} needs -o, the folder of the lists")
     report = session.profiler.extract(_request(arguments, session))
     for note in report.notes:
@@ -138,11 +139,11 @@ def _show(
         return ExitCode.OK if all(item.is_same for item in comparisons) else ExitCode.FAILED
     if arguments.output is not None:
         written = session.profiler.write_lists(
-            report, arguments.output, force=arguments.force, with_remarks=arguments.remarks
+            report, arguments.output, force=arguments.overwrite, with_remarks=arguments.remarks
         )
         changed = sum(item.written for item in written)
         session.console.info(
-            f"{arguments.output}: {changed} files written, {len(written) - changed} unchanged"
+            f"{arguments.output}: {counted(changed, 'file')} written, {len(written) - changed} unchanged"
         )
     session.console.result(summary(report))
     return ExitCode.OK
@@ -154,7 +155,7 @@ def _print_list(report: ExtractionReport, arguments: argparse.Namespace, session
     meant = len(report.lists) + len(report.absent) + len(report.failures)
     if meant > 1 or len(arguments.set or ()) > 1:
         raise UsageError(
-            f"--stdout prints one list of one set, but {meant} lists are meant; "
+            f"--stdout prints one list of one set, but {counted(meant, 'list')} are meant; "
             "narrow them with --direction, --layout, --dtype and --set"
         )
     if not report.files:

@@ -11,6 +11,7 @@ from ckprof.cli.instance_report import export_json
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 from ckprof.kernels.requests import BuildOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -65,8 +66,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         export_json(selection, arguments.export_json)
     left_out = len(rejected) + len(selection.invalid)
     session.console.info(
-        f"generated {len(tree.kernels)} kernels, left out {left_out}; "
-        f"{len(tree.written)} files written, {len(tree.removed)} removed"
+        f"generated {counted(len(tree.kernels), 'kernel')}, left out {left_out}; "
+        f"{counted(len(tree.written), 'file')} written, {len(tree.removed)} removed"
     )
     session.console.result(str(tree.root))
     return ExitCode.FAILED if rejected else ExitCode.OK

@@ -12,6 +12,7 @@ from ckprof.model.conversion import ListReading
 from ckprof.parity.check import check_parity
 from ckprof.parity.lockfile import DEFAULT_PATH, write_lock
 from ckprof.parity.request import ParityRequest
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +25,7 @@ examples:
   ckprof parity fwd --conf legacy.conf                        # computed on both sides, builds nothing
   ckprof parity fwd --conf legacy.conf --against profiler.log # what the tile profiler printed
   ckprof parity fwd --conf legacy.conf --builder CK_ROOT      # what the Builder of a source tree prints
-  ckprof parity fwd --conf legacy.conf --from both            # ask the built kernels as well
+  ckprof parity fwd --conf legacy.conf --generated both       # ask the built kernels as well
   ckprof parity --all                                         # every list that ships with ckprof
   ckprof parity fwd --conf legacy.conf --write parity.lock    # write a lock file
   ckprof parity --locked                                      # compare with parity.lock: for CI
@@ -90,7 +91,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             return code
         written = write_lock(request.write, lock)
         count = sum(len(item.strings) for item in lock.expected)
-        session.console.info(f"{'wrote' if written else 'unchanged'} {request.write}: {count} strings")
+        session.console.info(
+            f"{'wrote' if written else 'unchanged'} {request.write}: {counted(count, 'string')}"
+        )
     return code
 
 

@@ -13,6 +13,7 @@ from ckprof.plugin.protocols import ProblemSampler, SyntheticProblems
 from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -153,7 +154,7 @@ def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     for operation in adding:
         add_fields(group, operation.sample_options)
     parser.set_defaults(shape_options=[action.dest for action in group._group_actions])
-    group.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
     add_output_options(parser, session)
 
 
@@ -232,14 +233,15 @@ def _from_log(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _log_summary(path: Path, log: LogProblems) -> str:
     parts = [
-        f"{path}: {log.commands} commands, {sum(case.count for case in log.problems)} problems, "
+        f"{path}: {counted(log.commands, 'command')}, "
+        f"{counted(sum(case.count for case in log.problems), 'problem')}, "
         f"{len(log.problems)} distinct ones"
     ]
     if log.other_commands:
         others = ", ".join(f"{count} {name}" for name, count in log.other_commands.items())
         parts.append(f"of no known operation: {others}")
     if log.errors:
-        parts.append(f"{len(log.errors)} commands could not be read")
+        parts.append(f"{counted(len(log.errors), 'command')} could not be read")
     return "; ".join(parts)
 
 

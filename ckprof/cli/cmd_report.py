@@ -9,6 +9,7 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.report_file import check_report, write_report
 from ckprof.errors import ExitCode, UsageError
 from ckprof.report.store.options import ReportOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -83,7 +84,10 @@ def _write(report: str | bytes, path: Path | None, content: ReportContent, sessi
         write_report(report, path)
         size = len(report.encode() if isinstance(report, str) else report) / 1e6
         seen = content.overview
-        session.console.info(f"{path}: {seen.problems} problems, {seen.instances} instances, {size:.2f} MB")
+        session.console.info(
+            f"{path}: {counted(seen.problems, 'problem')}, {counted(seen.instances, 'instance')}, "
+            f"{size:.2f} MB"
+        )
     elif isinstance(report, str):
         session.console.exact(report)
     else:

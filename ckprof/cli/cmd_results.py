@@ -17,6 +17,7 @@ from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import Unserved, main_reason, with_unserved
 from ckprof.store.query import StoreQuery
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -136,11 +137,11 @@ def _overview(store: Store, query: StoreQuery) -> Document:
     counts = Counter(summary.status.value for summary in summaries)
     attempts = sum(summary.attempts for summary in summaries)
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    held = f"{len(summaries)} measurements ({statuses}), {attempts} attempts"
+    held = f"{counted(len(summaries), 'measurement')} ({statuses}), {counted(attempts, 'attempt')}"
     lines = [f"{store.name}: {held if summaries else 'nothing that fits'}"]
     sessions = store.sessions()
     if len(sessions) > _SESSIONS:
-        lines.append(f"{len(sessions)} sessions, the last {_SESSIONS}:")
+        lines.append(f"{counted(len(sessions), 'session')}, the last {_SESSIONS}:")
     for recorded in sessions[-_SESSIONS:]:
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(recorded.started))
         tags = f" [{', '.join(recorded.tags)}]" if recorded.tags else ""
@@ -217,7 +218,7 @@ def _export(arguments: argparse.Namespace, session: Session) -> ExitCode:
     chosen = format_to_write(formats, arguments.output, arguments.format or "")
     with Store(_single(arguments)) as store:
         result = write_file(formats, chosen, store, query_of(arguments), arguments.output)
-    session.console.info(f"{arguments.output}: {result.rows} rows")
+    session.console.info(f"{arguments.output}: {counted(result.rows, 'row')}")
     for why, count in result.left_out.most_common():
         session.console.warning(f"{count} left out: {why}")
     return ExitCode.OK
@@ -245,7 +246,7 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
         for path, attempts in read:
             added = writer.append_many(attempts)
             session.console.info(
-                f"{path}: {added} outcomes added, {len(attempts) - added} were there already"
+                f"{path}: {counted(added, 'outcome')} added, {len(attempts) - added} were there already"
             )
     return ExitCode.OK
 
@@ -258,7 +259,8 @@ def _merge(arguments: argparse.Namespace, session: Session) -> ExitCode:
     with StoreWriter(_target_store(arguments), wait_s=wait_s, on_wait=session.console.info) as writer:
         result = merge(writer, arguments.paths)
     session.console.result(
-        f"{result.files} shards: {result.added} outcomes added, {result.known} were there already"
+        f"{counted(result.files, 'shard')}: {counted(result.added, 'outcome')} added, "
+        f"{result.known} were there already"
     )
     for bad in result.bad:
         session.console.warning(f"{bad.path}:{bad.line}: {bad.reason}")
@@ -303,7 +305,7 @@ def _recover(arguments: argparse.Namespace, session: Session) -> ExitCode:
     least = "at least " if result.uncertain else ""
     samples = f", the raw samples of {least}{result.samples_lost}" if result.samples_lost else ""
     session.console.result(
-        f"{arguments.output}: {result.saved} outcomes saved, {least}{result.lost} lost{samples}"
+        f"{arguments.output}: {counted(result.saved, 'outcome')} saved, {least}{result.lost} lost{samples}"
     )
     for reason in (*([result.uncertain] if result.uncertain else []), *result.reasons):
         session.console.info(reason)
@@ -318,10 +320,10 @@ def _prune(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("results prune: say which outcomes, e.g. with --tag, --before or --status")
     dry = not arguments.yes
     result = prune(_single(arguments), query, samples_only=arguments.samples_only, dry_run=dry)
-    what = f"{result.attempts} outcomes and {result.samples_bytes} bytes of raw samples"
+    what = f"{counted(result.attempts, 'outcome')} and {counted(result.samples_bytes, 'byte')} of raw samples"
     if dry:
         session.console.result(f"would remove {what}; add --yes to do it")
     else:
         freed = result.bytes_before - result.bytes_after
-        session.console.result(f"removed {what}; the file is {freed} bytes smaller")
+        session.console.result(f"removed {what}; the file is {counted(freed, 'byte')} smaller")
     return ExitCode.OK

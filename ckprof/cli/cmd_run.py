@@ -115,7 +115,7 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         "reason; files and pipes get all rows and columns",
     )
     group.add_argument(
-        "--all", action="store_true", help="on a terminal as well, a row for each unsupported instance"
+        "--all-rows", action="store_true", help="on a terminal as well, a row for each unsupported instance"
     )
     best = group.add_mutually_exclusive_group()
     best.add_argument(
@@ -154,15 +154,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         return run_batch(arguments, session)
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
-    if arguments.direction is None and not arguments.conf:
-        ids = ", ".join(session.registry.operations.ids)
-        raise UsageError(f"no DIRECTION given ({ids}); only --conf and --tree go without")
     return _run_lists(arguments, session)
 
 
 def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     profiler = session.profiler
-    directions = [arguments.direction] if arguments.direction else []
+    directions = shared_options.chosen_directions(arguments, session)
     if arguments.list_instances:
         query = shared_options.chosen_query(arguments, session, directions)
         print_instances(profiler.instances(query).require(), session.console)
@@ -226,7 +223,7 @@ def _rendered(
             return best_table(results, arguments.top)
         return render_best(results, arguments.format, arguments.top)
     if arguments.format == "table" and session.console.terminal is not None:
-        return terminal_document(results, all_rows=arguments.all)
+        return terminal_document(results, all_rows=arguments.all_rows)
     return session.registry.formats.find(arguments.format).render(results)
 
 

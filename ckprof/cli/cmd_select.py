@@ -12,6 +12,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.tuning.selection_requests import SelectOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -124,7 +125,7 @@ def _document(choice: KernelChoice) -> Document:
     ]
     table = Table(columns, [*enumerate(choice.kernels, 1)], elsewhere="--format json has every column")
     unsupported = f"{len(choice.unsupported)} better ones do not support the problem"
-    return Document([table, f"{choice.candidates} kernels, {unsupported}"])
+    return Document([table, f"{counted(choice.candidates, 'kernel')}, {unsupported}"])
 
 
 def _interval(row: tuple[int, ChosenKernel]) -> str:

@@ -17,6 +17,7 @@ from ckprof.cli.sweep_messages import card_lines, summary_lines
 from ckprof.errors import ExitCode
 from ckprof.measure.rounds import RoundOptions
 from ckprof.sweep.requests import RoundRunOptions, SweepOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _EPILOG = """\
 examples:
   ckprof sweep fwd --conf legacy.conf --problem-set resnet50 --batch 4 --store results.db
-  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --max-time 2h
+  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --budget 2h
   ckprof sweep fwd --conf legacy.conf --problem-set vgg16 --store results.db --dry-run
   ckprof sweep fwd --rule-set tiny --problems layers.txt --store results.db --tag nightly
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --sessions 4     # processes
@@ -53,7 +54,7 @@ stopped by SIGHUP, Ctrl-C or SIGTERM.
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof sweep``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser)
+    shared_options.add_direction(parser, optional=True)
     shared_options.add_instance_options(parser)
     add_problem_options(parser)
     group = parser.add_argument_group("sweep")
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option, the store or the toolchain is wrong.
     """
-    request = planned_run(arguments, session, [arguments.direction], chosen_plan(arguments, _usual(session)))
+    directions = shared_options.chosen_directions(arguments, session)
+    request = planned_run(arguments, session, directions, chosen_plan(arguments, _usual(session)))
     rounds = chosen_rounds(arguments)
     options = chosen(arguments, SweepOptions, rounds=rounds, should_stop=lambda: _stops(session))
     if arguments.dry_run:
@@ -118,7 +120,9 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
         return ExitCode.OK
     session.console.clear_status()
     if not result.plan.open_contests and summary.attempts == 0:
-        session.console.result(f"nothing is left to do: {result.path} has all {result.plan.cells} outcomes")
+        session.console.result(
+            f"nothing is left to do: {result.path} has all {counted(result.plan.cells, 'outcome')}"
+        )
         return _exit_code(result, problems)
     for line in summary_lines(summary, problems, str(result.path)):
         session.console.result(line)

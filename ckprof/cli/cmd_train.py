@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.errors import ExitCode
 from ckprof.files import write_output
-from ckprof.report.validation_text import percent
 from ckprof.tuning.selection_requests import TrainOptions
+from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
     import argparse
@@ -80,14 +80,15 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
 def _text(trained: TrainedModel, path: Path) -> str:
     model = trained.model
     lines = [
-        f"{len(trained.table.times)} times of {len(model.kernels)} kernels on {len(trained.table.problems)} "
-        f"problems; {model.device or 'unknown device'}, {model.units} compute units"
+        f"{counted(len(trained.table.times), 'time')} of {counted(len(model.kernels), 'kernel')} "
+        f"on {len(trained.table.problems)} "
+        f"problems; {model.device or 'unknown device'}, {counted(model.units, 'compute unit')}"
     ]
     if trained.quality is not None:
         quality = trained.quality
         lines.append(
-            f"cross-validation: mean {percent(quality.mean)}, median {percent(quality.median)}, "
-            f"P10 {percent(quality.p10)}, worst {percent(quality.worst)}"
+            f"cross-validation: mean {percent(quality.mean, 2)}, median {percent(quality.median, 2)}, "
+            f"P10 {percent(quality.p10, 2)}, worst {percent(quality.worst, 2)}"
         )
     else:
         lines.append("no cross-validation: too few problems, or none that two kernels were measured on")

@@ -25,6 +25,7 @@ from ckprof.measure.rounds import RoundOptions
 from ckprof.model.types import DataType, spellings
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof.tuning.tune_requests import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +68,7 @@ when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof tune``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser)
+    shared_options.add_direction(parser, optional=True)
     shared_options.add_instance_options(parser)
     add_problem_options(parser)
     add_fields(parser.add_argument_group("search"), SearchOptions)
@@ -108,7 +109,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.tuning.tuning import tune
 
     plan = chosen_plan(arguments, _usual(session), counted=True)
-    request = planned_run(arguments, session, [arguments.direction], plan)
+    request = planned_run(arguments, session, shared_options.chosen_directions(arguments, session), plan)
     result = tune(session.profiler, request, _options(arguments, session))
     _show(result, arguments, session)
     if arguments.emit is not None:
@@ -148,6 +149,8 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("--replay measures nothing: --store contradicts it")
     if arguments.baseline:
         raise UsageError("--replay measures nothing: --baseline contradicts it")
+    if arguments.direction is None:
+        raise UsageError(f"--replay requires DIRECTION: {', '.join(session.registry.operations.ids)}")
     if arguments.dtype is None:
         raise UsageError(f"--replay requires --dtype: {spellings(DataType)}")
     query = _named_instances(arguments, session)
@@ -205,7 +208,7 @@ def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespac
         raise InputError("nothing was measured: there is no kernel to write", arguments.emit)
     for path, content in emitted.files(arguments.emit).items():
         state = "written" if write_output(path, content) else "unchanged"
-        what = f"{emitted.kernels} kernels"
+        what = f"{counted(emitted.kernels, 'kernel')}"
         if emitted.unsaid and path.suffix == ".json":
             count = sum(len(unsaid.records) for unsaid in emitted.unsaid)
             what = f"{count} of {what}, as a catalog: a list has no spelling for them"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.wording import agreeing, counted
+
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
     from ckprof.model.conversion import Conversion
@@ -17,12 +19,12 @@ def report_conversion(conversion: Conversion, console: Console) -> None:
     count = sum(len(catalog.records) for catalog in conversion.catalogs)
     dropped = ", ".join(f"{n} {rule}" for rule, n in sorted(conversion.dropped_by_rule.items()))
     console.info(
-        f"read {conversion.path}: {conversion.lines} lines, {count} instances"
+        f"read {conversion.path}: {counted(conversion.lines, 'line')}, {counted(count, 'instance')}"
         + (f"; dropped lines: {dropped}" if dropped else "")
     )
     if conversion.lossy:
         first = conversion.lossy[0]
-        lines = f"{len(conversion.lossy)} line{'s' if len(conversion.lossy) != 1 else ''}"
+        lines = counted(len(conversion.lossy), "line")
         console.warning(
             f"{conversion.path}: lossy: kernels of {lines} do without what the list says, "
             f"first in line {first.line}: {first.what}"
@@ -38,15 +40,17 @@ def report_dropped_lines(conversion: Conversion, console: Console) -> None:
     """Warn of wrong lines that were left out, the first ones one by one; ``-v`` shows every dropped line."""
     wrong = 0
     for line in conversion.dropped:
-        text = f"{conversion.path}:{line.line}: {line.rule}: {line.reason}"
+        where = f"{conversion.path}:{line.line}"
         if line.rule == "error" and wrong < _WARNINGS:
             wrong += 1
-            console.warning(text)
+            console.warning(f"{where}: left out: {line.reason}")
         else:
-            console.detail(text)
+            console.detail(f"{where}: {line.rule}: {line.reason}")
     count = conversion.dropped_by_rule["error"]
     if count > wrong:
-        console.warning(f"{conversion.path}: {count - wrong} more wrong lines were left out")
+        more = count - wrong
+        lines = counted(more, "more wrong line", "more wrong lines")
+        console.warning(f"{conversion.path}: {lines} {agreeing(more, 'was', 'were')} left out")
     unlisted = sum(conversion.unlisted.values())
     if unlisted:
         console.detail(f"{conversion.path}: {unlisted} more dropped lines, counted above")

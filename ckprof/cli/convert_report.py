@@ -12,6 +12,7 @@ from ckprof.lists.catalog_folders import CatalogState
 from ckprof.model.conversion import ListState
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,7 @@ class ConvertReport:
         for file in self.files:
             path = file.output.path
             if file.state is CatalogState.MISSING:
-                yield f"{path}: is missing, expected {len(file.output.catalog.records)} instances"
+                yield f"{path}: is missing, expected {counted(len(file.output.catalog.records), 'instance')}"
             for difference in file.differences[:_SHOWN]:
                 yield f"{path}: {difference}"
             if len(file.differences) > _SHOWN:
@@ -85,8 +86,8 @@ class ConvertReport:
                 dropped += item.conversion.dropped_by_rule
         instances = sum(len(file.output.catalog.records) for file in self.files)
         parts = [
-            f"{len(self.lists)} lists: {_counts(lists)}",
-            f"{len(self.files)} catalogs with {instances} instances: {_counts(files)}"
+            f"{counted(len(self.lists), 'list')}: {_counts(lists)}",
+            f"{counted(len(self.files), 'catalog')} with {counted(instances, 'instance')}: {_counts(files)}"
             if self.files
             else "no catalogs",
         ]

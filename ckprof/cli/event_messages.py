@@ -27,6 +27,7 @@ from ckprof.parity.events import AskingBuilder, ConversionNotes, NotFrozen
 from ckprof.problems.events import DefaultProblemUsed, ProblemNote
 from ckprof.report.run_table import status_counts
 from ckprof.tuning.events import TuneProgress
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
@@ -112,7 +113,8 @@ class EventMessages:
             case InvalidLeftOut():
                 rules = Counter(instance.unmet_requirements[0].rule for instance in event.invalid)
                 console.info(
-                    f"{event.source} for {event.arch}: {event.kept} instances; left out {len(event.invalid)} "
+                    f"{event.source} for {event.arch}: {counted(event.kept, 'instance')}; left "
+                    f"out {len(event.invalid)} "
                     f"that are not valid ({', '.join(f'{n} {rule}' for rule, n in rules.most_common())})"
                 )
             case DefaultProblemUsed():
@@ -167,10 +169,11 @@ def _build_summary(library: BuiltLibrary) -> str:
     summary = library.summary
     invalid = sum(not rejection.status.is_failure for rejection in library.rejected)
     return (
-        f"built {len(library.built)} of {len(library.candidates)} kernels: {summary.compiled} compiled, "
+        f"built {len(library.built)} of {counted(len(library.candidates), 'kernel')}: "
+        f"{summary.compiled} compiled, "
         f"{summary.from_cache} from the cache, {summary.failed} failed"
         + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
-        + f"; {summary.wall_s:.1f} s on {summary.jobs} job{'s' if summary.jobs != 1 else ''}"
+        + f"; {summary.wall_s:.1f} s on {counted(summary.jobs, 'job')}"
     )
 
 
@@ -178,7 +181,8 @@ def _tune_progress(event: TuneProgress) -> str:
     """Return one line: time, what is built and measured, and the best so far."""
     now, space = event.progress, event.space
     return (
-        f"tune: {now.seconds:.4g} s, {now.built} of {len(space.kernels)} kernels built, "
-        f"{now.measured} measurements, {now.problems} of {len(space.problems)} problems, "
+        f"tune: {now.seconds:.4g} s, {now.built} of {counted(len(space.kernels), 'kernel')} built, "
+        f"{counted(now.measured, 'measurement')}, {now.problems} of "
+        f"{counted(len(space.problems), 'problem')}, "
         f"best so far {now.total_us:.4g} us in sum"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ def summary(report: ExtractionReport) -> Document:
         *(_count_column(name) for name in dict.fromkeys(name for row in rows for name in row.counts)),
         Column("skipped functions", lambda row: _counts(row.skipped), priority=1),
     ]
-    lines = [f"{_origin(report)}: {len(report.lists)} lists in {report.seconds:.1f} s"]
+    lines = [f"{_origin(report)}: {counted(len(report.lists), 'list')} in {report.seconds:.1f} s"]
     lines += [f"not in this library: {name}" for name in report.absent]
     lines += [f"not derived: {name}" for name in report.failures]
     return Document([Table(columns, [*rows, _Row("total", total, skipped)]), "\n".join(lines)])
@@ -77,6 +78,6 @@ def comparison_lines(comparisons: Sequence[ListComparison]) -> Iterator[str]:
     added = sum(item.added_count for item in comparisons if not item.missing)
     removed_count = sum(len(item.removed) for item in comparisons)
     yield (
-        f"{len(comparisons)} lists: {len(comparisons) - different} same, {different} different; "
-        f"{added} lines added, {removed_count} removed"
+        f"{counted(len(comparisons), 'list')}: {len(comparisons) - different} same, {different} different; "
+        f"{counted(added, 'line')} added, {removed_count} removed"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -17,7 +19,7 @@ def print_instances(selection: Selection, console: Console) -> None:
     """Print the instances with their numbers."""
     for candidate in selection.candidates:
         console.result(f"[{candidate.index}] {candidate.instance_string}")
-    console.result(f"Total: {len(selection.candidates)} instances")
+    console.result(f"Total: {counted(len(selection.candidates), 'instance')}")
 
 
 def print_plan(plan: RunRequest, target: str, console: Console) -> None:
@@ -26,10 +28,12 @@ def print_plan(plan: RunRequest, target: str, console: Console) -> None:
     :param target: id of the target.
     """
     candidates, problems = plan.selection.candidates, plan.problems
-    console.result(f"would build {len(candidates)} {plan.selection.direction} kernels for target {target}:")
+    console.result(
+        f"would build {counted(len(candidates), f'{plan.selection.direction} kernel')} for target {target}:"
+    )
     for candidate in candidates:
         console.result(f"  [{candidate.index}] {candidate.name}")
-    console.result(f"and run them on {len(problems)} problem{'s' if len(problems) != 1 else ''}:")
+    console.result(f"and run them on {counted(len(problems), 'problem')}:")
     for problem in problems:
         console.result(f"  {problem.problem.describe()}")
     if plan.baselines:
@@ -37,6 +41,7 @@ def print_plan(plan: RunRequest, target: str, console: Console) -> None:
 
 
 def report_rejections(rejected: Iterable[Rejection], console: Console) -> None:
-    """Warn of the instances that have no kernel, and say why."""
+    """Name the instances that have no kernel, and say why: a kernel that does not compile is no warning."""
     for rejection in rejected:
-        console.warning(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")
+        say = console.error if rejection.status.is_failure else console.warning
+        say(f"{rejection.status.value}: {rejection.candidate.name}: {rejection.reason}")

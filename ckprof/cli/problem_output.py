@@ -10,6 +10,7 @@ from ckprof.errors import ExitCode, InputError
 from ckprof.files import write_output
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
 from ckprof.problems.list_file import line_forms, render_problems
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -72,7 +73,9 @@ def write_problems(
         except OSError as exc:
             raise InputError(f"cannot write: {exc.strerror}", path) from None
         written = len(some) - len(rendered.inexpressible)
-        session.console.info(f"{path}: {written} problems" + (f" of {direction}" if direction else ""))
+        session.console.info(
+            f"{path}: {counted(written, 'problem')}" + (f" of {direction}" if direction else "")
+        )
     return code
 
 
@@ -92,9 +95,11 @@ def _completed(
         if direction is None or case.direction in (None, direction)
     ]
     if not completed:
-        raise InputError(f"all {len(problems)} problems are of other directions than {direction}")
+        raise InputError(f"all {counted(len(problems), 'problem')} are of other directions than {direction}")
     if len(completed) < len(problems):
-        session.console.info(f"{len(problems) - len(completed)} problems of other directions are left out")
+        session.console.info(
+            f"{counted(len(problems) - len(completed), 'problem')} of other directions are left out"
+        )
     return completed
 
 

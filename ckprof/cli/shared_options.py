@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: commands that do without a DIRECTION where lists say it
+_DEDUCING: Final = ("run", "sweep", "tune")
+
 #: fields of :class:`BuildOptions` that all commands have which build
 _BUILD: Final = (
     "target",
@@ -44,6 +47,19 @@ def add_direction(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         nargs="?" if optional else None,
         help="what is computed: see 'ckprof list directions'",
     )
+
+
+def chosen_directions(arguments: argparse.Namespace, session: Session) -> list[str]:
+    """Return the DIRECTION, or nothing where the lists of ``--conf`` say it.
+
+    :raises UsageError: nothing says it.
+    """
+    if arguments.direction is not None:
+        return [arguments.direction]
+    if arguments.conf:
+        return []
+    ids = ", ".join(session.registry.operations.ids)
+    raise UsageError(f"no DIRECTION given ({ids}); only lists, named with --conf, say it themselves")
 
 
 def add_instance_options(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +157,7 @@ def _check_directions(arguments: argparse.Namespace, directions: Sequence[str]) 
     """Say what to type where a list stands in the direction's place."""
     for word in directions:
         if looks_like_list(word):
-            direction = "" if arguments.command == "run" else "DIRECTION "
+            direction = "" if arguments.command in _DEDUCING else "DIRECTION "
             call = f"ckprof {arguments.command} {direction}--conf {word}"
             raise UsageError(f"{word!r} is no direction; a list is named with --conf: type '{call}'")
 

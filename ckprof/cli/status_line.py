@@ -7,7 +7,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
-from ckprof.plain_text import duration, one_line
+from ckprof.plain_text import one_line
+from ckprof.wording import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

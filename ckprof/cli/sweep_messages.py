@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.problem import brief
-from ckprof.plain_text import duration
 from ckprof.sweep.events import (
     EngineProgress,
     SweepMessage,
@@ -15,6 +14,7 @@ from ckprof.sweep.events import (
     SweepRound,
     SweepWarning,
 )
+from ckprof.wording import agreeing, change, counted, duration, factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,13 +81,13 @@ class SweepMessages:
         report, kernels = event.report, event.planned.kernels
         where = f"problem {event.planned.problem_index}, round {report.round}"
         if report.drifted and report.drift is not None:
-            percent = 100 * math.expm1(report.drift)
             self._console.info(
-                f"{where}: the reference kernel moved by {percent:+.1f} %; the round is repeated"
+                f"{where}: the reference kernel moved by {change(math.exp(report.drift))}; the "
+                "round is repeated"
             )
         for cell, ratio in report.dropped.items():
             name = kernels[cell.instance].name
-            self._console.detail(f"{where}: {name} leaves, {ratio:.2f} times as slow as the best")
+            self._console.detail(f"{where}: {name} leaves, {factor(ratio)} the time of the best")
         if report.ending is not None:
             best = kernels[report.best.instance].name if report.best is not None else "none"
             self._console.detail(f"{where}: {report.ending.value}, best: {best}")
@@ -96,7 +96,8 @@ class SweepMessages:
 def progress_text(progress: SweepProgress) -> str:
     """Return what stands before the name of the best so far: done, left, time, failures, its time."""
     parts = [
-        f"sweep: {progress.contests_done}/{progress.contests} rankings, {progress.attempts} attempts",
+        f"sweep: {progress.contests_done}/{counted(progress.contests, 'ranking')}, "
+        f"{counted(progress.attempts, 'attempt')}",
         f"at most {progress.left} left"
         + (f", {duration(progress.eta_s)}" if progress.eta_s is not None else ""),
     ]
@@ -109,11 +110,12 @@ def progress_text(progress: SweepProgress) -> str:
 
 def engine_text(progress: EngineProgress) -> str:
     """Return one line for all workers: done, cards, time, cost of an outcome, failures."""
-    cards = f"{progress.cards} card{'s' if progress.cards != 1 else ''}"
+    cards = counted(progress.cards, "card")
     if progress.quarantined:
         cards += f", {progress.quarantined} quarantined"
     parts = [
-        f"sweep: {progress.units_done}/{progress.units} rankings, {progress.attempts} outcomes",
+        f"sweep: {progress.units_done}/{counted(progress.units, 'ranking')}, "
+        f"{counted(progress.attempts, 'outcome')}",
         f"{progress.running} running on {cards}",
     ]
     if progress.eta_s is not None:
@@ -129,14 +131,17 @@ def card_lines(summary: ClusterSummary) -> list[str]:
     """Return the cards beside each other, and what was lost on the way."""
     lines = []
     for card in summary.cards:
-        parts = [f"card {card.id}: {card.units} rankings, {card.attempts} outcomes"]
+        parts = [f"card {card.id}: {counted(card.units, 'ranking')}, {counted(card.attempts, 'outcome')}"]
         if card.reference_ms is not None:
             parts.append(f"reference kernel {card.reference_ms:.4g} ms")
         if card.quarantine:
             parts.append(f"quarantined: {card.quarantine}")
         lines.append("; ".join(parts))
     if summary.lost:
-        lines.append(f"{summary.lost} tasks were handed out again because their workers were lost")
+        lines.append(
+            f"{counted(summary.lost, 'task')} {agreeing(summary.lost, 'was', 'were')} handed out "
+            "again because their workers were lost"
+        )
     lines += [f"given up: {reason}" for reason in summary.given_up.values()]
     return lines
 
@@ -148,7 +153,10 @@ def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence
     if not standings:
         return []
     unsure = [(index, standing) for index, standing in standings if not standing.decided]
-    lines = [f"the best is decided in {len(standings) - len(unsure)} of {len(standings)} finished rankings"]
+    lines = [
+        f"the best is decided in {len(standings) - len(unsure)} of "
+        f"{counted(len(standings), 'finished ranking')}"
+    ]
     lines += [
         f"open: {_name(problems[index])}: {standing_text(standing)}"
         for index, standing in unsure[:_MOST_OPEN]
@@ -176,15 +184,18 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
     }
     statuses = ", ".join(f"{count} {status.value}" for status, count in summary.statuses.most_common())
     lines = [
-        f"{ends[summary.stop]}: {summary.contests_done} of {summary.contests} rankings are finished",
-        f"{summary.attempts} attempts in {duration(summary.wall_s)}" + (f": {statuses}" if statuses else ""),
-        f"{summary.rounds} rounds, {summary.drifted_rounds} of them repeated for drift; "
-        f"{summary.dropped} kernels left early",
+        f"{ends[summary.stop]}: {summary.contests_done} of {counted(summary.contests, 'ranking')} "
+        f"{agreeing(summary.contests_done, 'is', 'are')} finished",
+        f"{counted(summary.attempts, 'attempt')} in {duration(summary.wall_s)}"
+        + (f": {statuses}" if statuses else ""),
+        f"{counted(summary.rounds, 'round')}, {summary.drifted_rounds} of them repeated for drift; "
+        f"{counted(summary.dropped, 'kernel')} left early",
         *standing_lines(summary.standings, problems),
         f"stored in {store}",
     ]
     if summary.turns:
-        took = f"{summary.turning_s:.2g} s in all"
-        lines.insert(-1, f"worker processes took turns {summary.turns} times, {took}")
-    lines += [f"warned of: {kind} ({count} times)" for kind, count in summary.warnings.items()]
+        lines.insert(
+            -1, f"worker processes took turns {counted(summary.turns, 'time')}, {summary.turning_s:.2g} s in all"
+        )
+    lines += [f"{counted(count, 'warning')} of {kind}" for kind, count in summary.warnings.items()]
     return lines

@@ -17,6 +17,7 @@ from ckprof.model.reading import Reading
 from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.opened_library import open_library, sweep_run_options
 from ckprof.sweep.requests import RoundRunOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from ckprof.compare.model import Comparison
@@ -55,7 +56,7 @@ def settle_unclear(
     )
     listed = {candidate.instance.key for candidate in selection.candidates}
     keys = [row.key for row in unclear if row.key.instance in listed]
-    session.tell(SweepMessage(text=f"settling {len(keys)} of {len(unclear)} unclear rows"))
+    session.tell(SweepMessage(text=f"settling {len(keys)} of {counted(len(unclear), 'unclear row')}"))
     run = options.run or RoundRunOptions(timeout_s=session.settings.timeout)
     with ExitStack() as stack:
         libraries: list[OpenedLibrary] = []

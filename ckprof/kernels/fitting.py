@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.problems.events import DefaultProblemUsed, ProblemNote
+from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -121,14 +122,17 @@ class Fitting:
             lines_with_ignored += bool(case.ignored)
             ignored.update(case.ignored)
         notes = [
-            f"{_lines(count)} say{'s' if count == 1 else ''} {said}, all instances have {used}: "
+            f"{_lines(count)} {agreeing(count, 'says', 'say')} {said}, all instances have {used}: "
             "the sizes are used"
             for (said, used), count in other_layouts.items()
         ]
-        notes += [text if count == 1 else f"{text} ({count} problem lines)" for text, count in said.items()]
+        notes += [
+            text if count == 1 else f"{text} ({counted(count, 'problem line')})"
+            for text, count in said.items()
+        ]
         have = ", ".join(sorted(dtype.value for dtype in self._dtypes))
         notes += [
-            f"{_lines(count)} name{'s' if count == 1 else ''} no type, which means {dtype} to MIOpen: "
+            f"{_lines(count)} {agreeing(count, 'names', 'name')} no type, which means {dtype} to MIOpen: "
             f"all instances ({have}) are run"
             for dtype, count in untyped.items()
         ]
@@ -137,7 +141,7 @@ class Fitting:
         elif ignored:
             names = Counter(text.split()[0] for text in ignored.elements())
             shown = ", ".join(f"{name} ({count})" for name, count in names.most_common())
-            notes.append(f"not used of {lines_with_ignored} problem lines: {shown}")
+            notes.append(f"not used of {counted(lines_with_ignored, 'problem line')}: {shown}")
         return notes
 
     def _replaced_layout(self, parsed: ProblemCase) -> str:
@@ -161,4 +165,4 @@ def default_problems(direction: Operation, candidates: Sequence[Candidate]) -> l
 
 
 def _lines(count: int) -> str:
-    return f"{count} problem line{'s' if count != 1 else ''}"
+    return counted(count, "problem line")

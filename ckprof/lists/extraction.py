@@ -99,7 +99,7 @@ def write_lists(
     if not force:
         for path, text in contents.items():
             if path.exists() and not (path.is_file() and path.read_bytes() == text.encode()):
-                raise UsageError(f"{path} exists and holds something else; use --force to replace it")
+                raise UsageError(f"{path} exists and holds something else; --overwrite replaces it")
     return tuple(WrittenList(path=path, written=write_output(path, text)) for path, text in contents.items())
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.measure.worker.messages import MOST_BUSY
+from ckprof.wording import percent
 
 if TYPE_CHECKING:
     from ckprof.measure.worker.messages import Audit
@@ -24,7 +25,8 @@ def dishonest(audit: Audit) -> str:
     """Return why the times of a kernel's launches cannot be believed, or an empty text."""
     if audit.busy > MOST_BUSY:
         return (
-            f"threads that no launch waits for took {audit.busy:.0%} of a processor between launches: "
+            f"threads that no launch waits for took {percent(audit.busy, 0)} of a processor "
+            "between launches: "
             "what they compute is not in the time"
         )
     if audit.unreported_ms > _UNREPORTED_MS + _UNREPORTED_SHARE * audit.launch_ms:

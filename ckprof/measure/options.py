@@ -66,7 +66,7 @@ class RunOptions:
             "and operation can"
         ),
     )
-    seed: int = field(default=0, metadata=option("seed of the operands"))
+    seed: int = field(default=0, metadata=option("seed of the operands", metavar="N"))
     init: InitKind = field(default=InitKind.DECIMAL, metadata=option("what the operands hold"))
     cache: CacheMode = field(
         default=CacheMode.COLD, metadata=option("state of the caches before each sample")

@@ -72,7 +72,7 @@ class ParityRequest:
         metadata=option(
             "where the generated instances come from (default: catalog, or both with --library); with both, "
             "library and catalog must agree first",
-            flag="--from",
+            flag="--generated",
             parse=str,
             choices=("library", "catalog", "both"),
         ),
@@ -134,7 +134,7 @@ class ParityRequest:
         if not self.conf and (self.against or self.library or self.builder) and self.locked is None:
             raise UsageError("--against, --builder and --library belong to lists that --conf names")
         if self.library is not None and self.source == "catalog":
-            raise UsageError("--library and --from catalog contradict each other")
+            raise UsageError("--library and --generated catalog contradict each other")
         default: Source = "both" if self.library is not None else "catalog"
         return replace(self, source=self.source or default)
 

@@ -15,6 +15,7 @@ from ckprof.report.rows import RequirementCount, reason_of, requirement_counts, 
 from ckprof.report.run_data import as_json
 from ckprof.report.run_table import status_counts, why_table
 from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,10 +209,10 @@ def _closing_line(batch: BatchResults) -> str:
     verdicts = ", ".join(
         f"{batch.verdicts[verdict]} {verdict.value}" for verdict in Verdict if batch.verdicts.get(verdict)
     )
-    lists = f"{len(batch.lists)} list{'s' if len(batch.lists) != 1 else ''}"
+    lists = counted(len(batch.lists), "list")
     if not batch.finished:
-        lists = f"interrupted: {len(batch.lists)} of {batch.found} lists"
+        lists = f"interrupted: {len(batch.lists)} of {counted(batch.found, 'list')}"
     outcomes = status_counts(batch.counts)
     return f"{lists}: {verdicts}" + (
-        f"; {sum(batch.counts.values())} outcomes: {outcomes}" if outcomes else ""
+        f"; {counted(sum(batch.counts.values()), 'outcome')}: {outcomes}" if outcomes else ""
     )

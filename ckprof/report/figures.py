@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.table import ESSENTIAL, Column, RowT
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,31 +70,17 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def percent(value: float) -> str:
-    """Return a share in percent."""
-    return f"{100 * value:.1f}%"
-
-
-def change_text(ratio: float) -> str:
-    """Return a ratio of times as percent, or as a factor where percent are hard to read."""
-    if ratio >= 2:
-        return f"x{ratio:.3g}"
-    if ratio <= 0.5:
-        return f"/{1 / ratio:.3g}"
-    return f"{100 * (ratio - 1):+.1f}%"
-
-
 def standing_text(standing: Standing) -> str:
     """Return how sure it is which kernel is the fastest, and what it would take to know."""
     if standing.order is Order.ALONE:
         return "no other kernel has a time"
     if standing.order is Order.CLEAR:
         return "surely the fastest"
-    shared = f"{standing.first} kernels may be the fastest"
+    shared = f"{counted(standing.first, 'kernel')} may be the fastest"
     if standing.order is Order.TIE:
         return f"{shared}; the first of them is as good as any"
     if standing.rounds is not None:
-        return f"{shared}; about {standing.rounds} rounds would tell"
+        return f"{shared}; about {counted(standing.rounds, 'round')} would tell"
     return f"{shared}; more worker processes would tell (--sessions)"
 
 

@@ -10,6 +10,7 @@ from ckprof.errors import UsageError
 from ckprof.report.document import Document
 from ckprof.report.layout import Align
 from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
+from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -179,7 +180,7 @@ def inspection_document(inspection: Inspection, rows: Sequence[Mapping[str, obje
     about = f"{inspection.arch}, {inspection.compiler}, CK Tile API level {inspection.api_level}"
     if inspection.problem:
         about += f"\nproblem: {inspection.problem}"
-    notes = [f"{len(rows)} rows; of kernels with several device functions the most demanding one"]
+    notes = [f"{counted(len(rows), 'row')}; of kernels with several device functions the most demanding one"]
     if estimated:
         notes.append("bounds are estimates from instruction counts and peak rates: nothing was run")
     for kernel in inspection.kernels:
@@ -232,5 +233,6 @@ def comparison_document(comparison: Comparison) -> Document:
     lines += [f"only after: {name}" for name in comparison.only_after]
     changed = len({change.name for change in comparison.changes})
     worse = len({change.name for change in comparison.worse})
-    lines.append(f"{changed} kernels differ, {worse} of them with new spills or lost occupancy")
+    differ = f"{counted(changed, 'kernel')} {agreeing(changed, 'differs', 'differ')}"
+    lines.append(f"{differ}, {worse} of them with new spills or lost occupancy")
     return Document([about, *([Table(columns, ordered)] if ordered else []), "\n".join(lines)])

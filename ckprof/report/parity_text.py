@@ -11,6 +11,7 @@ from ckprof.model.parity import ParityFinding
 from ckprof.report.document import Block, Document
 from ckprof.report.junit import JUnit, add
 from ckprof.report.table import ESSENTIAL, Column, Table
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,10 +63,9 @@ def verdict(report: ParityReport) -> str:
         for finding in ParityFinding
     }
     listed = ", ".join(f"{count} {finding.value}" for finding, count in counts.items())
-    plural = "" if len(report.comparisons) == 1 else "s"
     return (
         f"{'parity holds' if report.passed else 'PARITY FAILS'}: {matched} matched, {listed} "
-        f"in {len(report.comparisons)} comparison{plural}, CK revision {report.revision}"
+        f"in {counted(len(report.comparisons), 'comparison')}, CK revision {report.revision}"
     )
 
 
@@ -108,7 +108,7 @@ def _findings(comparison: Comparison) -> Iterator[str]:
     yield from _unmatched("missing", f"only in {comparison.first}", comparison.missing)
     yield from _unmatched("extra", f"only in {comparison.second}", comparison.extra)
     for copy in comparison.duplicates:
-        yield f"duplicate: {len(copy.sources)} times in {copy.side}: {copy.text}"
+        yield f"duplicate: {counted(len(copy.sources), 'time')} in {copy.side}: {copy.text}"
         yield f"    at {', '.join(copy.sources)}"
     yield from _lossy(comparison.lossy)
     for skip in comparison.skipped:
@@ -126,7 +126,7 @@ def _lossy(items: Sequence[Lossy]) -> Iterator[str]:
         if many and key in said:
             continue
         said.add(key)
-        first = f" ({alike[key]} instances, the first at {loss.sources[0]})" if many else ""
+        first = f" ({counted(alike[key], 'instance')}, the first at {loss.sources[0]})" if many else ""
         yield f"lossy: {loss.rule}: {loss.reason}{first}"
         if loss.differences:
             yield f"    {differences(loss.differences)}"
@@ -196,7 +196,7 @@ def _cases(comparison: Comparison) -> Iterator[tuple[ParityFinding | None, str, 
     for item in comparison.extra:
         yield ParityFinding.EXTRA, item.text, item.source, _about(item, comparison.second)
     for copy in comparison.duplicates:
-        about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
+        about = f"{counted(len(copy.sources), 'time')} in {copy.side}: {', '.join(copy.sources)}"
         yield ParityFinding.DUPLICATE, copy.text, copy.sources[0], about
     for loss in comparison.lossy:
         changed = differences(loss.differences)

@@ -10,6 +10,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.ranking import is_noisy
 from ckprof.model.rates import rates_of
 from ckprof.model.types import TypeSet
+from ckprof.wording import counted, factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ class Row:
     ratio: float | None = None
     #: what readers of the time should know, e.g. ``tied with the best, noisy``; empty if nothing
     note: str = ""
+    #: as fast as the best, as far as anybody can tell, but not the one that is called it
+    tied: bool = False
     #: id of the baseline that this is the row of; empty for an instance
     baseline: str = ""
     #: baseline -> how many times as fast as it; only those that were timed with the same type and layout
@@ -56,6 +59,11 @@ class Row:
     def verification(self) -> Verification | None:
         """The comparison with the reference; ``None`` for what was not verified."""
         return self.outcome.verification
+
+    @property
+    def noisy(self) -> bool | None:
+        """Whether the times vary much; ``None`` for what was not timed."""
+        return None if self.measurement is None else is_noisy(self.measurement)
 
     @property
     def gflops(self) -> float | None:
@@ -81,6 +89,7 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
             rates=rates(problem, instances[ranked.outcome.key], ranked.outcome),
             ratio=ranked.ratio,
             note=_note(ranked),
+            tied=ranked.tied,
             ratios=_ratios(instances[ranked.outcome.key], ranked.outcome, compared),
         )
         for ranked in results.ranking(problem_index)
@@ -170,13 +179,9 @@ def _note(ranked: Ranked) -> str:
         return ""
     notes = ["tied with the best"] if ranked.tied else []
     if outcome.left_early:
-        ratio = f"{ranked.ratio:.2f} x the best, " if ranked.ratio is not None else ""
-        notes.append(f"{ratio}left after {_rounds(len(outcome.rounds))}")
+        ratio = f"{factor(ranked.ratio)} the best, " if ranked.ratio is not None else ""
+        notes.append(f"{ratio}left after {counted(len(outcome.rounds), 'round')}")
     return ", ".join([*notes, *filter(None, [_noise(outcome.measurement)])])
-
-
-def _rounds(count: int) -> str:
-    return f"{count} round{'s' if count != 1 else ''}"
 
 
 def rates(problem: Problem, instance: SelectedKernel, outcome: Outcome) -> Rates | None:

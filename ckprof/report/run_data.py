@@ -52,6 +52,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "problems": [
             {
                 "index": index,
+                "text": problem.describe(),
                 **problem.as_dict(),
                 "best": best.key if (best := results.best(index)) else None,
                 "substitutions": [
@@ -94,6 +95,8 @@ def _row(row: Row) -> dict[str, Any]:
         "instance": row.instance.index,
         "key": outcome.key,
         **_attempt(row),
+        "source": row.instance.source,
+        "tied_with_best": row.tied,
         "split_k": outcome.split_k,
         "split_k_deduced": outcome.split_k_deduced,
         "ratios": dict(row.ratios),
@@ -121,6 +124,7 @@ def _attempt(row: Row) -> dict[str, Any]:
             {"condition": rejection.rule, "message": rejection.message}
             for rejection in outcome.unmet_requirements
         ],
+        "noisy": row.noisy,
         "gflops": row.gflops,
         "gbytes_per_s": row.gbytes,
         "measurement": asdict(outcome.measurement) if outcome.measurement else None,
@@ -155,10 +159,12 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
     """Return the columns of CSV: every figure of an outcome, of runs with baselines a ratio to each."""
     columns: list[Column[Row]] = [
         Column("problem", lambda row: row.outcome.problem_index),
+        Column("problem_text", lambda row: results.problems[row.outcome.problem_index].describe()),
         Column("rank", lambda row: row.rank),
         Column("instance", lambda row: None if row.baseline else row.instance.index),
         Column("name", lambda row: row.instance.name),
         Column("instance_string", lambda row: row.instance.instance_string),
+        Column("source", lambda row: row.instance.source),
         Column("pipeline", lambda row: row.instance.pipeline),
         Column("dtype", lambda row: row.instance.dtype.value),
         Column("split_k", lambda row: row.outcome.split_k),
@@ -169,6 +175,8 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
         Column("min_ms", lambda row: row.measurement and row.measurement.min_ms),
         Column("samples", lambda row: row.measurement and row.measurement.samples),
         Column("stopped_by", lambda row: row.measurement and row.measurement.stopped_by),
+        Column("tied_with_best", lambda row: row.tied if row.measurement else None),
+        Column("noisy", lambda row: row.noisy),
         Column("gflops", lambda row: row.gflops),
         Column("gbytes_per_s", lambda row: row.gbytes),
         Column("max_error", lambda row: row.verification and row.verification.max_error),

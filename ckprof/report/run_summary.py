@@ -113,7 +113,7 @@ def _counts_by_reason(rows: Sequence[Row]) -> str:
         condition = unmet[0].rule if unmet else reason
         counts[condition] += 1
         examples.setdefault(condition, f"{reason} (instance {row.instance.index})")
-    lines = [f"{len(rows)} unsupported, by the first condition that is not met (--all shows each):"]
+    lines = [f"{len(rows)} unsupported, by the first condition that is not met (--all-rows shows each):"]
     for condition, number in counts.most_common():
         example = examples[condition]
         lines.append(
@@ -134,14 +134,13 @@ def render_best(results: RunResults, form: str, top: int) -> str:
     """
     table = best_table(results, top)
     if form == "csv":
-        problem = Column("problem_text", table.columns[1].value)
-        first, *others = data_columns(results)
         shown = {
             "problem": lambda row: row.number,
+            "problem_text": lambda row: row.problem.describe(),
             "name": lambda row: "none",
             "reason": lambda row: row.reason,
         }
-        return Table(with_unserved([first, problem, *others], shown, own=(problem.name,)), table.rows).csv()
+        return Table(with_unserved(data_columns(results), shown), table.rows).csv()
     return (table.markdown() if form == "md" else table.text()) + "\n"
 
 

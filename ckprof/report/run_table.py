@@ -17,6 +17,7 @@ from ckprof.report.rows import (
     rows_with_baselines,
 )
 from ckprof.report.table import Column, Table
+from ckprof.wording import agreeing, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -144,7 +145,7 @@ def counts_line(results: RunResults, problem_index: int) -> str:
     """Return e.g. ``53 instances: 40 ok, 13 unsupported``, or ``106 runs of 53 instances: ...``."""
     outcomes = [o for o in results.outcomes if o.problem_index == problem_index]
     instances = len({outcome.key for outcome in outcomes})
-    total = f"{instances} instance{'s' if instances != 1 else ''}"
+    total = counted(instances, "instance")
     if len(outcomes) > instances:
         total = f"{len(outcomes)} runs of {total}"
     return f"{total}: {status_counts(Counter(o.status for o in outcomes))}"
@@ -163,7 +164,8 @@ def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
     )
     if launches:
         lines.append(
-            f"the results of {checked} of {launches} launches were checked ({checked / launches:.0%}), "
+            f"the results of {checked} of {launches} launches were checked "
+            f"({percent(checked / launches, 0)}), "
             "with operands and at moments that kernels cannot foresee"
         )
     return lines
@@ -179,18 +181,20 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     lines = _order_lines(results.standing(problem_index), len(timed)) if timed else []
     if left:
         lines.append(
-            f"{left} of {len(timed)} kernels left the rounds early because they are surely slower; "
+            f"{left} of {counted(len(timed), 'kernel')} left the rounds early because they are "
+            "surely slower; "
             "--rounds 1 measures all alike"
         )
     if cut:
         lines.append(
-            f"{cut} of {len(timed)} times were cut off by the time limit before the criterion was met; "
+            f"{cut} of {counted(len(timed), 'time')} {agreeing(cut, 'was', 'were')} cut off by "
+            "the time limit before the criterion was met; "
             "--max-time and --timeout raise it"
         )
     if noisy:
         lines.append(
-            f"{noisy} of {len(timed)} times are noisy: "
-            f"their spread is more than {NOISY_SHARE:.0%} of the median"
+            f"{noisy} of {counted(len(timed), 'time')} {agreeing(noisy, 'is', 'are')} noisy: "
+            f"their spread is more than {percent(NOISY_SHARE, None)} of the median"
         )
     # each problem's table is read alone
     return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
@@ -203,12 +207,15 @@ def _order_lines(standing: Standing, timed: int) -> list[str]:
     """
     if standing.order is Order.CLEAR:
         lines = [
-            f"the best is faster than all others by more than {TIE:.0%}, as 95 of 100 such runs would find"
+            f"the best is faster than all others by more than {percent(TIE, None)}, as 95 of 100 "
+            "such runs would find"
         ]
     elif standing.order is Order.ALONE:
         return []
     else:
-        lines = [f"{standing.first - 1} of {timed} times are tied with the best: {_known(standing)}"]
+        lines = [
+            f"{standing.first - 1} of {counted(timed, 'time')} are tied with the best: {_known(standing)}"
+        ]
     if standing.processes == 1:
         lines.append(
             "one worker process measured, which may make a kernel faster or slower for as long as it lives: "
@@ -219,7 +226,9 @@ def _order_lines(standing: Standing, timed: int) -> list[str]:
 
 def _known(standing: Standing) -> str:
     if standing.order is Order.TIE:
-        return f"any of them may be the fastest, the first is slower than that by at most {TIE:.0%}"
+        return (
+            f"any of them may be the fastest, the first is slower than that by at most {percent(TIE, None)}"
+        )
     if standing.rounds is None:
         return "which one is the fastest is not known; more --rounds in several --sessions may tell"
     return f"which one is the fastest is not known; about {standing.rounds} --rounds would tell"
@@ -288,7 +297,7 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
         if not outcomes:
             return "\nNothing was measured on this problem."
         if all(o.status is Status.UNSUPPORTED for o in outcomes):
-            return f"0 of {instances} instances support this problem; see the reason of each."
+            return f"0 of {counted(instances, 'instance')} support this problem; see the reason of each."
         if any(o.status is Status.OK for o in outcomes):
             return "No best configuration: results were not verified, so nothing is ranked."
         return "No best configuration: no instance gave a verified result."
@@ -307,5 +316,5 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
 
 def _time_of_what(best: Outcome) -> str:
     if len(best.rounds) > 1:
-        return f"first quartile of {len(best.rounds)} rounds"
+        return f"first quartile of {counted(len(best.rounds), 'round')}"
     return f"median of {best.measurement.samples if best.measurement else 0}"

@@ -9,6 +9,7 @@ from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import served_text
+from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
     from ckprof.tuning.search.comparison import BaselineComparison
@@ -99,16 +100,17 @@ def _summary(result: TuneResult) -> str:
     lines = [
         f"{_ENDS[result.stop.value]} ({result.strategy}, {result.seconds:.4g} s, "
         f"planning {result.planning_s:.2g} s)",
-        f"{measured} of {measured + sum(choice.unmeasured for choice in result.best)} measurements, "
-        f"{built} of {len(result.kernels)} kernels built",
+        f"{measured} of "
+        f"{counted(measured + sum(choice.unmeasured for choice in result.best), 'measurement')}, "
+        f"{built} of {counted(len(result.kernels), 'kernel')} built",
     ]
     open_ = [choice for choice in result.best if choice.kernel and choice.unmeasured]
     if open_:
         worst = max(open_, key=lambda choice: choice.certainty.better)
         mean = sum(choice.certainty.better for choice in open_) / len(open_)
         lines.append(
-            f"probability that an unmeasured kernel is better by more than {result.tie:.3g} of the time: "
-            f"{mean:.1%} on average, at most {worst.certainty.better:.1%}"
+            f"probability that an unmeasured kernel is better by more than {percent(result.tie, None)}: "
+            f"{percent(mean)} on average, at most {percent(worst.certainty.better)}"
         )
     return "\n".join(lines)
 
@@ -148,7 +150,7 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
 
 def _better_exists(row: tuple[int, BestChoice]) -> str:
     _, best = row
-    return f"{best.certainty.better:.1%}" if best.kernel else ""
+    return percent(best.certainty.better) if best.kernel else ""
 
 
 def _us(time_us: float | None) -> str:
@@ -159,10 +161,10 @@ def _libraries(result: TuneResult) -> Table[KernelLibrary]:
     first = result.libraries[0]
     columns: list[Column[KernelLibrary]] = [
         Column("library of", lambda library: len(library.kernels)),
-        Column("slower than all", lambda library: f"{library.slowdown - 1:.2%}"),
+        Column("slower than all", lambda library: percent(library.slowdown - 1, 2)),
         Column(
             "the best of that size",
-            lambda library: "exact" if library.exact else f"at least {library.bound - 1:.2%}",
+            lambda library: "exact" if library.exact else f"at least {percent(library.bound - 1, 2)}",
         ),
         Column("unserved", lambda library: library.unserved or None),
         Column("kernel", lambda library: result.kernels[library.kernels[-1]] if library is first else None),
@@ -183,7 +185,7 @@ def _served(result: TuneResult) -> list[str]:
 def _unbuilt(result: TuneResult) -> str:
     if not result.unbuilt:
         return ""
-    lines = [f"never built: {len(result.unbuilt)} kernels"]
+    lines = [f"never built: {counted(len(result.unbuilt), 'kernel')}"]
     lines += [f"  {kernel.name}: {kernel.reason}" for kernel in result.unbuilt[:_UNBUILT]]
     if len(result.unbuilt) > _UNBUILT:
         lines.append(f"  ... and {len(result.unbuilt) - _UNBUILT} more; --format json has all of them")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -78,15 +79,15 @@ def main_reason(ends: Iterable[tuple[Status, Sequence[str], str]]) -> str:
         text = examples[kind]
     else:
         text = f"{status.value}: {examples[kind]}"
-    return text if number == total else f"{text} ({number} of {total} kernels)"
+    return text if number == total else f"{text} ({number} of {counted(total, 'kernel')})"
 
 
 def served_text(kernels: int, served: int, problems: int) -> str:
     """Return how many problems some kernels serve, in words."""
     noun, verb = ("kernel", "serves") if kernels == 1 else ("kernels", "serve")
     if served == problems:
-        return f"{kernels} {noun} {verb} all {problems} problems"
-    return f"{kernels} {noun} {verb} {served} of {problems} problems"
+        return f"{kernels} {noun} {verb} all {counted(problems, 'problem')}"
+    return f"{kernels} {noun} {verb} {served} of {counted(problems, 'problem')}"
 
 
 def with_unserved(

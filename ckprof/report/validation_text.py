@@ -9,6 +9,7 @@ from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.tuning.time_model.validation import Efficiency
+from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
     from ckprof.tuning.time_model.measurements import Choice
@@ -85,13 +86,13 @@ def validation_document(validation: Validation) -> Document:
     rows = [(label, efficiency) for label, efficiency in figures if efficiency is not None]
     columns: list[Column[tuple[str, Efficiency]]] = [
         Column("best time / time of the choice", lambda row: row[0]),
-        Column("mean", lambda row: percent(row[1].mean)),
-        Column("median", lambda row: percent(row[1].median)),
-        Column("P10", lambda row: percent(row[1].p10)),
-        Column("worst", lambda row: percent(row[1].worst)),
+        Column("mean", lambda row: percent(row[1].mean, 2)),
+        Column("median", lambda row: percent(row[1].median, 2)),
+        Column("P10", lambda row: percent(row[1].p10, 2)),
+        Column("worst", lambda row: percent(row[1].worst, 2)),
     ]
     counts = (
-        f"{len(validation.shapes)} problems, {len(validation.kernels)} kernels, "
+        f"{counted(len(validation.shapes), 'problem')}, {counted(len(validation.kernels), 'kernel')}, "
         f"{len(validation.derived)} of which the model does not know"
     )
     alone = sum(shape.choices == 1 for shape in validation.shapes)
@@ -113,7 +114,10 @@ def _unserved_lines(validation: Validation) -> str:
     if not unserved:
         return ""
     total = len(validation.shapes) + len(unserved)
-    lines = [f"served by no kernel, so that there is nothing to choose: {len(unserved)} of {total} problems"]
+    lines = [
+        f"served by no kernel, so that there is nothing to choose: {len(unserved)} of "
+        f"{counted(total, 'problem')}"
+    ]
     lines += [f"  {problem.describe()}" for problem in unserved[:_SHOWN]]
     left = len(unserved) - _SHOWN
     return "\n".join([*lines, *([f"  and {left} more"] if left > 0 else [])])
@@ -123,7 +127,7 @@ def _coverage_lines(validation: Validation) -> str:
     """Return how many times lie in their intervals."""
     outside = sum(bool(shape.warnings) for shape in validation.shapes)
     parts = [
-        f"{percent(coverage.share)} of {coverage.times} {what}"
+        f"{percent(coverage.share, 2)} of {coverage.times} {what}"
         for coverage, what in (
             (validation.coverage, "times"),
             (validation.chosen_coverage, "chosen kernels"),
@@ -132,12 +136,10 @@ def _coverage_lines(validation: Validation) -> str:
         if coverage.share is not None
     ]
     unlike = "are unlike what the model was trained on"
-    return f"in intervals of 95 %: {', '.join(parts)}\n{outside} problems, or their chosen kernels, {unlike}"
-
-
-def percent(value: float) -> str:
-    """Return a share as text."""
-    return f"{100 * value:.2f} %"
+    return (
+        f"in intervals of 95 %: {', '.join(parts)}\n{counted(outside, 'problem')}, or their chosen "
+        f"kernels, {unlike}"
+    )
 
 
 def _name(choice: Choice) -> str:

@@ -50,7 +50,10 @@ class StoreQuery:
     problem: Problem | None = None
     #: content key of an instance, or its first digits
     instance: str | None = field(
-        default=None, metadata=option("only of this instance: the beginning of its key", metavar="KEY")
+        default=None,
+        metadata=option(
+            "only of this instance: the beginning of its key", flag="--instance-key", metavar="KEY"
+        ),
     )
     statuses: frozenset[Status] = field(
         default=frozenset(),

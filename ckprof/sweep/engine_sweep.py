@@ -45,6 +45,7 @@ from ckprof.sweep.opened_library import sweep_run_options
 from ckprof.sweep.pool_build import BUILD_HANDLER, PoolBuild
 from ckprof.sweep.recording import is_shard_folder, open_sink
 from ckprof.sweep.sweep_worker import HANDLER
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +150,9 @@ def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) 
         merger = Merger(writer, folder.shards, folder.merged, _merge_pool(session, writer, chosen, stack))
         left = merger.merge()
         if left.new:
-            session.tell(SweepMessage(text=f"merged {left.new} outcomes of workers of an earlier call"))
+            session.tell(
+                SweepMessage(text=f"merged {counted(left.new, 'outcome')} of workers of an earlier call")
+            )
         if pools.get(Pool.BUILD, 0):
             _build_in_pool(session, request, options, chosen)
         library = build_checked_library(session, request.selection, request.build)

@@ -16,9 +16,9 @@ from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.ranking import Standing
 from ckprof.model.types import TypeSet
-from ckprof.plain_text import duration
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.sweep.resuming import MeasuredBefore, resumed
+from ckprof.wording import counted, duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,10 +237,11 @@ def describe(plan: Plan) -> list[str]:
     problems = len({contest.problem_index for contest in plan.contests})
     kernels = {instance for contest in plan.contests for instance in contest.kernels}
     lines = [
-        f"{len(kernels)} kernels x {problems} problems: {plan.cells} outcomes with all splits",
+        f"{counted(len(kernels), 'kernel')} x {counted(problems, 'problem')}: "
+        f"{counted(plan.cells, 'outcome')} with all splits",
         f"in the store: {plan.known}, {plan.failed} of them failed or not supported",
-        f"left: {len(plan.open_contests)} of {len(plan.contests)} rankings, "
-        f"{plan.least_visits} to {plan.most_visits} attempts",
+        f"left: {len(plan.open_contests)} of {counted(len(plan.contests), 'ranking')}, "
+        f"{plan.least_visits} to {counted(plan.most_visits, 'attempt')}",
     ]
     seconds = plan.estimated_s()
     if plan.open_contests:
@@ -252,5 +253,5 @@ def describe(plan: Plan) -> list[str]:
     endings = [contest.contest.ending for contest in plan.contests if contest.contest.ending is not None]
     for ending in Ending:
         if ending in endings:
-            lines.append(f"finished ({ending.value}): {endings.count(ending)} rankings")
+            lines.append(f"finished ({ending.value}): {counted(endings.count(ending), 'ranking')}")
     return lines

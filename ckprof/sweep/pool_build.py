@@ -44,6 +44,7 @@ from ckprof.sweep.cluster.messages import (
 )
 from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.version import __version__
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,7 +123,10 @@ class PoolBuild:
         """
         slots = max(1, engine.slots(Pool.BUILD))
         waiting = deque((task, 1) for task in combined(tasks, slots))
-        self._say(f"{len(tasks)} kernels are compiled by {slots} workers in {len(waiting)} tasks")
+        self._say(
+            f"{counted(len(tasks), 'kernel')} are compiled by {counted(slots, 'worker')} in "
+            f"{counted(len(waiting), 'task')}"
+        )
         flying: dict[Future[bytes], tuple[BuildTask, int]] = {}
         done = 0
         while waiting or flying:
@@ -145,7 +149,9 @@ class PoolBuild:
                 else:
                     why = reply if isinstance(reply, str) else reply.message
                     self._session.tell(
-                        SweepWarning(text=f"{len(task.kernels)} kernels are left to this machine: {why}")
+                        SweepWarning(
+                            text=f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}"
+                        )
                     )
 
     def _keep(self, reply: BuildReply) -> None:

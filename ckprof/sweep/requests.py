@@ -37,7 +37,7 @@ class SweepOptions:
     max_time_s: float | None = field(
         default=None,
         metadata=option(
-            "end after this time, e.g. 90s, 30m or 2h", flag="--max-time", metavar="TIME", parse=duration
+            "end after this time, e.g. 90s, 30m or 2h", flag="--budget", metavar="TIME", parse=duration
         ),
     )
     wait: bool = field(default=False, metadata=option("wait while another process writes the store"))

@@ -13,6 +13,7 @@ from ckprof.plugin.timing import TimedPipeline
 from ckprof.tuning.model_training import Use, gemm_sizes_of, load_model, require_use
 from ckprof.tuning.time_model.selector import Selector
 from ckprof.tuning.timed_kernels import model_candidate, runs_elsewhere
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +87,7 @@ def select_kernels(session: Session, options: SelectOptions) -> KernelChoice:
     )
     if not ranking.predictions:
         raise NothingLeftError(
-            f"none of the {len(candidates)} kernels supports the problem{support.usual_reason}; "
+            f"none of the {counted(len(candidates), 'kernel')} supports the problem{support.usual_reason}; "
             "'ckprof check-support' shows why"
         )
     chosen = [

@@ -38,7 +38,7 @@ class SearchOptions:
     budget_s: float | None = field(
         default=None,
         metadata=option(
-            "end after this time, builds included, e.g. 90s, 30m or 2h (default: when little can be gained)",
+            "end after this time, e.g. 90s, 30m or 2h; builds count (default: when little can be gained)",
             flag="--budget",
             metavar="TIME",
             parse=duration,

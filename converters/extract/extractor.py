@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OPTIONS: Final = (
     model.ExtractorOption(
-        name="engine",
+        name="instructions",
         choices=tuple(known_lists().engines),
         default="xdl",
         help="kind of matrix instructions that the instances use",
@@ -86,7 +86,7 @@ class LibraryExtractor:
         location = locate(request.source, os.environ)
         opened = open_library(location, with_archive=not values["no-archive"])
         options = ExtractOptions(
-            engine=str(values["engine"]),
+            engine=str(values["instructions"]),
             selection=Selection(values["selection"]),
             order=Order(values["order"]),
             computed_stages=values["stages"] == "computed",

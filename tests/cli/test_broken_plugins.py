@@ -237,7 +237,7 @@ def ckprof_after_conversion(conversion):
 """
     assert plugin(source, "run", "--tree", str(tmp_path / "tree"), "--dry-run") == ExitCode.PLUGIN
     shown = capsys.readouterr()
-    assert shown.out.count("would build 1 fwd kernels") == 2
+    assert shown.out.count("would build 1 fwd kernel") == 2
     assert "hostile.py: ckprof_after_conversion called sys.exit(0)" in shown.err
 
 

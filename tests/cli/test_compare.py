@@ -126,13 +126,13 @@ def test_the_self_test(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "processes.db", "--seeds", "2")
     assert called.code == 0
     assert "0 of 24 rows are called faster or slower between halves of 2 to 2 processes" in called.out
-    assert "2 of 2 injected slowdowns of 5% were found" in called.out
+    assert "2 of 2 injected slowdowns of 5 % were found" in called.out
 
 
 def test_a_self_test_that_finds_nothing_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "noisy.db", "--seeds", "2")
     assert called.code == 1
-    assert "0 of 2 injected slowdowns of 5% were found" in called.out
+    assert "0 of 2 injected slowdowns of 5 % were found" in called.out
     assert "measure in more processes, with --sessions" in called.err
 
 

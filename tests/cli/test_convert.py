@@ -166,8 +166,8 @@ def test_output_of_ckprofiler_is_a_list_everywhere(ckprof, tmp_path):
     timed = f"Perf: 0.0451 ms, 42.6 TFlops, 88.2 GB/s, {FORWARD}, SplitK 2\n"
     (tmp_path / "run.log").write_text(f"ckProfiler found 1 instances\n{timed}{timed}")
     called = ckprof("run", "fwd", "--conf", "run.log", "--list-instances")
-    assert (called.code, "Total: 1 instances" in called.out) == (0, True), called.err
-    assert "3 lines, 1 instances; dropped lines: 1 duplicate, 1 log-text" in called.err
+    assert (called.code, "Total: 1 instance" in called.out) == (0, True), called.err
+    assert "3 lines, 1 instance; dropped lines: 1 duplicate, 1 log-text" in called.err
 
 
 def test_the_older_table_of_mma_tiles(ckprof):

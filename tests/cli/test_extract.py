@@ -53,7 +53,7 @@ def test_a_folder_of_lists(ckprof, prefix, tmp_path):
     assert "lists: 4 files written, 0 unchanged" in called.err
     rows = called.out.splitlines()
     assert rows[2].split() == ["fwd", "nhwgc_fp16", "2", "6", "10", "0", "0", "2", "0", "0", "0"]
-    assert rows[-1].startswith(f"Composable Kernel 1.2.0 abc ({prefix}): 1 lists in ")
+    assert rows[-1].startswith(f"Composable Kernel 1.2.0 abc ({prefix}): 1 list in ")
     root = tmp_path / "lists"
     assert (root / PLACE).read_text() == text(LINES)
     assert (root / "forward/tests/nhwgc_fp16.conf").read_text() == text(LINES[4::5])
@@ -86,9 +86,9 @@ def test_other_files_are_replaced_with_force_alone(ckprof, prefix, tmp_path):
     path.write_text("mine\n")
     called = ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists")
     assert called.code == ExitCode.USAGE
-    assert f"{Path('lists') / PLACE} exists and holds something else; use --force to replace it" in called.err
+    assert f"{Path('lists') / PLACE} exists and holds something else; --overwrite replaces it" in called.err
     assert [item.name for item in (tmp_path / "lists").rglob("*.*")] == ["nhwgc_fp16.conf"]
-    assert ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists", "--force").code == 0
+    assert ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists", "--overwrite").code == 0
     assert path.read_text() == text(LINES)
 
 
@@ -169,10 +169,10 @@ def test_a_factory_that_is_missing_concerns_its_direction_alone(ckprof, prefix):
         (("--dtype", "fp8"), "unknown data type 'fp8'"),
         (("--set", "all"), "unknown set 'all'"),
         (("--every", "0"), "every: expected a number of at least 1"),
-        (("--engine", "mfma"), "unknown value 'mfma'"),
+        (("--instructions", "mfma"), "unknown value 'mfma'"),
         (("--stdout",), "--stdout prints one list of one set"),
         (("--stdout", "-o", "x"), "not allowed with"),
-        (("--force",), "--force needs -o"),
+        (("--overwrite",), "--overwrite needs -o"),
         (("--remarks",), "--remarks needs -o"),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_log_of_several_directions_is_a_file_each(ckprof, tmp_path):
     called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
     assert called.code == 0
     assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.bwd_data.txt", "out.fwd.txt"]
-    assert "out.bwd_data.txt: 1 problems of bwd_data" in called.err
+    assert "out.bwd_data.txt: 1 problem of bwd_data" in called.err
     assert ckprof("problems", "from-log", "app.log", "--direction", "fwd", "-o", "one.txt").code == 0
     assert "-F 1" in (tmp_path / "one.txt").read_text()
 

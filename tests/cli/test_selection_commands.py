@@ -120,7 +120,7 @@ def test_select_takes_only_what_supports_the_problem_and_measures_it(model, caps
     assert only["measured_us"] > 0
     assert set(found["unsupported"]) <= {name for name in found["unsupported"] if "filter1x1" in name}
     assert main([*select, "--instance", "13"]) == 1
-    assert "none of the 1 kernels supports the problem" in capsys.readouterr().err
+    assert "none of the 1 kernel supports the problem" in capsys.readouterr().err
 
 
 def test_choosing_imports_no_numpy(model):

@@ -108,7 +108,7 @@ def test_junit_survives_control_characters() -> None:
 
 def test_a_shift_that_all_rows_share_is_said() -> None:
     shifted = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06))
-    assert re.search(r"all rows share a change of \+[56]\.\d%, .* it is taken out", render_table(shifted))
+    assert re.search(r"all rows share a change of \+[56]\.\d %, .* it is taken out", render_table(shifted))
     assert shifted.failures([FailOn.SLOWER]) == []
     assert shifted.failures([FailOn.SHIFT]) == ["12 slower together"]
     doubled = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 2.0))
@@ -119,7 +119,7 @@ def test_a_shift_that_all_rows_share_is_said() -> None:
 def test_a_machine_that_others_used_is_said() -> None:
     busy = [replace(one, marks=(Mark.BUSY_HOST,)) for one in attempts(NEW)]
     text = render_table(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy)))
-    assert "warning: new side: 100% of its measurements are marked busy_host" in text
+    assert "warning: new side: 100 % of its measurements are marked busy_host" in text
 
 
 def test_another_device_is_a_warning() -> None:

@@ -131,7 +131,7 @@ def test_line_ends_marks_and_blanks_do_not_matter(ckprof: Ckprof, tmp_path: Path
     path.write_bytes(b"\xef\xbb\xbf# comment\r\n\r\n  " + GOOD.encode() + b"  # trailing comment\r\n")
     called = ckprof("run", "fwd", "--conf", path, "--list-instances")
     assert called.code == 0, called.err
-    assert "Total: 1 instances" in called.out
+    assert "Total: 1 instance" in called.out
 
 
 def test_file_name_and_lines_contradict(ckprof: Ckprof, tmp_path: Path) -> None:

@@ -83,5 +83,5 @@ def test_other_code_is_not_taken_for_what_was_measured(ckprof: Ckprof, swept: Pa
 def test_a_report_of_a_sweep(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
     done = ckprof("report", "old.db", "-o", "report.html")
     assert done.code == ExitCode.OK, done.err
-    assert "report.html: 1 problems, 4 instances" in done.err
+    assert "report.html: 1 problem, 4 instances" in done.err
     assert "Best per problem" in (tmp_path / "report.html").read_text()

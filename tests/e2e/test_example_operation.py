@@ -106,7 +106,7 @@ def test_generate_and_parity(call, tmp_path):
     generated = call("generate", "row_softmax", "--conf", LIST, "--build-dir", "tree")
     assert (generated.code, "left out" in generated.err) == (1, True), "the instance that breaks a rule"
     assert len(list((tmp_path / "tree").rglob("row_softmax_*.hpp"))) == 3
-    assert call("parity", "row_softmax", "--conf", LIST, "--from", "both").code == 0
+    assert call("parity", "row_softmax", "--conf", LIST, "--generated", "both").code == 0
 
 
 def test_a_program_computes_with_its_library(call, tmp_path):

@@ -78,7 +78,7 @@ def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path:
         in "".join(json.loads(chosen.out)["warnings"]) + "outside the trained range"
     )
     judged = fine(ckprof("validate", "m.json", "s.db"))
-    assert "9 problems, 1 kernels" in judged.out
+    assert "9 problems, 1 kernel" in judged.out
 
     tuned = fine(ckprof("tune", "gemm", "--conf", listed, "--problem", "64x64x96", "--store", "t.db",
                         "--budget", "60", "--model", "m.json", *QUICK))  # fmt: skip
@@ -120,7 +120,7 @@ def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path:
 
 def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     """It agrees with its list, says what its kernel is, and computes."""
-    agreed = fine(ckprof("parity", "gemm", "--conf", listed, "--from", "both"))
+    agreed = fine(ckprof("parity", "gemm", "--conf", listed, "--generated", "both"))
     assert "parity holds: 2 matched, 0 missing, 0 extra" in agreed.out
     fine(ckprof("build", "gemm", "--conf", listed, "--build-dir", "lib"))
     path = tmp_path / "lib" / "libckprof_gemm.so"
@@ -141,7 +141,7 @@ def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
         "preshuffle": False,
         "transpose_c": False,
     }
-    called = fine(ckprof("call", "gemm", path, "--problem", "48x40x64", "--json"))
+    called = fine(ckprof("call", "gemm", path, "--problem", "48x40x64"))
     answer = json.loads(called.out)
     assert (answer["success"], answer["kernel"]["name"], answer["flop"]) == (True, NAME, 2 * 48 * 40 * 64)
     assert (answer["sizes"]["m"], answer["elements"], answer["wrong_elements"]) == (48, 48 * 40, 0)
@@ -153,7 +153,7 @@ def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     split, whole = json.loads(again.out), json.loads(once.out)
     assert (split["split_k"], split["verified"]) == (4, True)
     assert split["result"] == whole["result"]
-    failed = ckprof("call", "gemm", path, "--problem", "48 40 64 32 -1 -1", "--json")
+    failed = ckprof("call", "gemm", path, "--problem", "48 40 64 32 -1 -1")
     assert failed.code == ExitCode.FAILED and not json.loads(failed.out)["success"]
 
 

@@ -134,7 +134,7 @@ def test_selection_by_number_and_expression(ckprof: Ckprof, short_list: Path) ->
     planned = ckprof(
         "run", "fwd", "--conf", short_list, "--filter", "compv1", "--exclude", "_gm", "--dry-run"
     )
-    assert "would build 1 fwd kernels" in planned.out and "[1] grouped_conv_fwd_fp16" in planned.out
+    assert "would build 1 fwd kernel" in planned.out and "[1] grouped_conv_fwd_fp16" in planned.out
 
 
 def test_without_verification_nothing_is_ranked(ckprof: Ckprof, short_list: Path) -> None:

@@ -169,7 +169,7 @@ def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
         for line in shard.read_bytes().splitlines(keepends=True)[1:]:
             if line.startswith(b'{"attempt"') and line.endswith(b"\n"):
                 lines[line] = lines.get(line, 0) + 1
-    last = sweeps.start("--max-time", "1s")
+    last = sweeps.start("--budget", "1s")
     assert last.wait(_LIMIT_S) == 0, (folder / "err.txt").read_text()
     with Store(sweeps.store) as store:
         attempts = list(store)

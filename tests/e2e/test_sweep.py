@@ -52,7 +52,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
 
     first = sweep("--tag", "one", problems=(PROBLEM,))
     assert first.code == ExitCode.OK, first.err
-    assert "done: 1 of 1 rankings are finished" in first.out
+    assert "done: 1 of 1 ranking is finished" in first.out
     planned = sweep("--dry-run")
     assert "in the store: 4, " in planned.out
     assert "left: 1 of 2 rankings" in planned.out
@@ -178,7 +178,7 @@ def test_bad_stores_are_reported(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
     ckprof("results", "show", "absent.db").fails_with(ExitCode.INPUT, "no such store")
     ckprof("results", "export", newer, "-o", "x.txt").fails_with(ExitCode.USAGE, "--format")
     ckprof("results", "prune", newer).fails_with(ExitCode.USAGE, "say which outcomes")
-    sweep("--max-time", "soon").fails_with(ExitCode.USAGE, "90s, 30m or 2h")
+    sweep("--budget", "soon").fails_with(ExitCode.USAGE, "90s, 30m or 2h")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, nu
 
 
 def test_max_time_ends_a_sweep(sweep, tmp_path: Path) -> None:
-    called = sweep("--max-time", "0s")
+    called = sweep("--budget", "0s")
     assert called.code == ExitCode.OK
     assert "the time is over; the same command goes on" in called.out
     with Store(tmp_path / "results.db") as store:

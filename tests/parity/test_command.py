@@ -151,7 +151,10 @@ def test_bad_strings_are_rejected_by_line(ckprof, tmp_path, content, parts):
         (("fwd", "--conf", LIST, "--fail-on", ","), "--fail-on: expected missing"),
         (("fwd", "--conf", LIST, "--format", "xml"), "unknown parity format 'xml'"),
         (("fwd", "--conf", LIST, "--revision", "2020"), "unknown CK revision '2020'"),
-        (("fwd", "--conf", LIST, "--library", "x.so", "--from", "catalog"), "contradict each other"),
+        (
+            ("fwd", "--conf", LIST, "--library", "x.so", "--generated", "catalog"),
+            "contradict each other",
+        ),
         (("--all", "--against", "x"), "--against, --builder and --library belong to lists"),
         (("--locked", "--all"), "--locked and --all contradict"),
         (("forwards", "--all"), "unknown direction 'forwards'"),

@@ -51,7 +51,7 @@ def test_library_catalog_and_builder_agree(ckprof, truthful):
 
 
 def test_only_the_library(ckprof, truthful):
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", truthful, "--from", "library")
+    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", truthful, "--generated", "library")
     assert done.code == ExitCode.OK
     assert "in 1 comparison" in done.out
 
@@ -78,7 +78,7 @@ def test_a_kernel_that_says_something_else_than_its_instance_is_found_first(ckpr
     assert done.code == ExitCode.FAILED
     assert "in 1 comparison" in done.out
     assert "2 missing, 2 extra" in done.out
-    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--from", "library")
+    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--generated", "library")
     assert alone.code == ExitCode.OK
 
 
@@ -95,7 +95,7 @@ def test_a_changed_kernel_a_missing_one_and_one_too_many(ckprof, told, tmp_path)
     assert "double_smem_buffer (0 -> 1)" in done.out
     assert "the library has no kernel for it" in done.out
     assert "no instance of the lists has this kernel's key" in done.out
-    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--from", "library")
+    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--generated", "library")
     assert alone.code == ExitCode.FAILED
     assert "pipeline_name (BASIC_V1 -> WAVELET)" in alone.out
 
@@ -149,7 +149,7 @@ def test_all_stream_k_lists_come_back(ckprof, tmp_path, name):
 
 
 def _check_lines_come_back(ckprof, path):
-    done = ckprof("parity", "bwd_weight", "--conf", path, "--from", "both", "--format", "json")
+    done = ckprof("parity", "bwd_weight", "--conf", path, "--generated", "both", "--format", "json")
     assert done.code == ExitCode.OK, done.out + done.err
     agreement, parity = json.loads(done.out)["comparisons"]
     assert agreement["counts"]["matched"] == parity["counts"]["matched"]
@@ -166,7 +166,7 @@ def test_every_built_kernel_of_the_test_lists_says_what_builder_has(ckprof, regi
     found = registry.operation(direction)
     folder = next(alias for alias in found.aliases if (conf_root() / alias).is_dir())
     for path in sorted((conf_root() / folder / "tests").glob("*.conf")):
-        done = ckprof("parity", direction, "--conf", path, "--from", "both")
+        done = ckprof("parity", direction, "--conf", path, "--generated", "both")
         assert done.code == ExitCode.OK, done.out + done.err
 
 
@@ -215,7 +215,18 @@ def test_a_kernel_that_is_written_wrong_is_found_when_built(ckprof, tmp_path, mo
     monkeypatch.setattr(ImplicitGemmPipeline, "render_named", wrong)
     # A folder of its own: the wrong source must not stay where a right one is expected.
     done = ckprof(
-        *("parity", "fwd", "--conf", "one.conf", "--from", "both", "--build-dir", "build", "--format", "json")
+        *(
+            "parity",
+            "fwd",
+            "--conf",
+            "one.conf",
+            "--generated",
+            "both",
+            "--build-dir",
+            "build",
+            "--format",
+            "json",
+        )
     )
     assert done.code == ExitCode.FAILED, done.out + done.err
     (agreement,) = json.loads(done.out)["comparisons"]

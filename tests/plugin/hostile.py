@@ -274,7 +274,7 @@ CASES: dict[str, Case] = {
         protocol=Spelling,
         within=string_kind,
         member="recognises",
-        command=("parity", "fwd", "--conf", LIST, "--from", "catalog"),
+        command=("parity", "fwd", "--conf", LIST, "--generated", "catalog"),
     ),
     "format": Case(
         hook="ckprof_register_report_formats",
@@ -287,7 +287,7 @@ CASES: dict[str, Case] = {
         hook="ckprof_register_parity_formats",
         make=simple_format(ParityFormat),
         member="render",
-        command=("parity", "fwd", "--conf", LIST, "--from", "catalog", "--format", "mine"),
+        command=("parity", "fwd", "--conf", LIST, "--generated", "catalog", "--format", "mine"),
     ),
     "comparison format": Case(
         hook="ckprof_register_comparison_formats",

@@ -50,7 +50,7 @@ def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResul
 def test_an_empty_result_says_so(results: RunResults) -> None:
     outcomes = [o for o in results.outcomes if o.status is Status.UNSUPPORTED]
     text = render_table(dataclasses.replace(results, outcomes=tuple(outcomes)))
-    assert "0 of 1 instances support this problem" in text
+    assert "0 of 1 instance support this problem" in text
 
 
 def test_without_verification_nothing_is_ranked(results: RunResults) -> None:

@@ -172,7 +172,7 @@ def test_a_comparison_names_what_is_worse_first():
     assert lines[5].split() == ["worse", "vgpr_spills", "0", "2", "one"]
     assert "only before: two" in lines
     assert "only after: new" in lines
-    assert lines[-1] == "1 kernels differ, 1 of them with new spills or lost occupancy"
+    assert lines[-1] == "1 kernel differs, 1 of them with new spills or lost occupancy"
 
 
 def test_warnings_of_the_compiler_are_shown():

@@ -169,7 +169,7 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
     run = dataclasses.replace(results, outcomes=tuple(changed))
     for text in (render_table(run), render_for_terminal(run, WIDE)):
         assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
-        assert "2 of 4 times are noisy: their spread is more than 5% of the median" in text
+        assert "2 of 4 times are noisy: their spread is more than 5 % of the median" in text
     assert "noisy" not in render_table(results) and "cut off" not in render_table(results)
 
 

@@ -93,7 +93,7 @@ def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
     assert [names.count(f"kernel_{number}") for number in range(4)] == [2, 1, 1, 3]
     assert [event.done for event in events if isinstance(event, BuildProgress)] == [1, 2, 3]
     (warning,) = [event.text for event in events if isinstance(event, SweepWarning)]
-    assert warning == "1 kernels are left to this machine: node7: another compiler"
+    assert warning == "1 kernel left to this machine: node7: another compiler"
 
 
 def test_objects_come_through_the_shared_folder(tmp_path, monkeypatch):

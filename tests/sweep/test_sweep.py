@@ -20,7 +20,6 @@ from ckprof.measure.rounds import RoundOptions
 from ckprof.model.outcome import Status
 from ckprof.model.reading import Reading
 from ckprof.model.types import DataType
-from ckprof.plain_text import duration
 from ckprof.store.attempt import Mark, Session
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, merge
@@ -30,6 +29,7 @@ from ckprof.sweep.events import SweepProgress, SweepWarning
 from ckprof.sweep.plan import describe
 from ckprof.sweep.recording import Recorder, is_bimodal
 from ckprof.sweep.sweep import Stop, Sweep, Watch
+from ckprof.wording import duration
 from tests.store.samples import make_problem, make_session
 
 from .bench import SHARED, SimulatedBench, make_kernels, make_problems, noting, plan_for

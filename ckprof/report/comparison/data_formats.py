@@ -14,6 +14,7 @@ from ckprof.report.comparison.summary import settling_text
 from ckprof.report.figures import display_name
 from ckprof.report.junit import JUnit, add
 from ckprof.report.table import Column, Table
+from ckprof.wording import change
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree
@@ -155,7 +156,7 @@ def _case(suite: ElementTree.Element, problem: str, row: ComparedRow) -> None:
         text = f"{row.old.status.value} -> {row.new.status.value}: {row.new.reason}"
         add(case, "failure", type="status", message=text)
     elif verdict is Verdict.SLOWER and row.judgement:
-        text = f"{row.judgement.change.ratio - 1:+.1%}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
+        text = f"{change(row.judgement.change.ratio)}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
         add(case, "failure", type="slower", message=text)
     elif verdict is Verdict.UNCLEAR and row.judgement:
         add(case, "skipped", message=f"unclear: {settling_text(row.judgement)} would settle it")

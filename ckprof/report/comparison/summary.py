@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.verdict import MOST_PROCESSES, ROUNDS_EACH, Verdict
-from ckprof.report.figures import change_text
+from ckprof.model.outcome import Status
+from ckprof.wording import agreeing, change, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,23 +26,25 @@ def summary_lines(comparison: Comparison) -> list[str]:
     verdicts = comparison.verdicts
     judged = sum(verdicts.values())
     counts = ", ".join(f"{verdicts[verdict]} {verdict.value.upper()}" for verdict in (*URGENCY, Verdict.SAME))
-    lines.append(f"{judged} rows with times on both sides: {counts}")
+    lines.append(f"{counted(judged, 'row')} with times on both sides: {counts}")
     lines += shift_lines(comparison)
     mean = comparison.geometric_mean
     if mean:
         lines.append(
-            f"best against best over {mean.problems} problems, geometric mean of the times: "
-            f"{change_text(mean.ratio)} ({change_text(mean.low)} to {change_text(mean.high)})"
+            f"best against best over {counted(mean.problems, 'problem')}, geometric mean of the times: "
+            f"{change(mean.ratio)} ({change(mean.low)} to {change(mean.high)})"
         )
     for count, what in (
-        (len(comparison.rows) - judged, "rows without a verified time on one side"),
-        (len(comparison.only_old), f"rows only in {comparison.old_label}"),
-        (len(comparison.only_new), f"rows only in {comparison.new_label}"),
-        (comparison.settled, "unclear rows measured again in pairs of new processes, in the order ABBA"),
-        (comparison.superseded, "older measurements with another device, toolchain or method, not compared"),
+        *_untimed(comparison),
+        (len(comparison.only_old), f"only in {comparison.old_label}"),
+        (len(comparison.only_new), f"only in {comparison.new_label}"),
+        (comparison.settled, "measured again because unclear, in pairs of new processes, in the order ABBA"),
     ):
         if count:
-            lines.append(f"{count} {what}")
+            lines.append(f"{counted(count, 'row')} {what}")
+    if comparison.superseded:
+        older = counted(comparison.superseded, "older measurement")
+        lines.append(f"{older} with another device, toolchain or method, not compared")
     lines += _condition_lines(comparison)
     for part in comparison.what_changed:
         if part.incomparable:
@@ -50,12 +53,22 @@ def summary_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
+def _untimed(comparison: Comparison) -> Iterator[tuple[int, str]]:
+    """Yield how many rows have no verified time on one side or both."""
+    untimed = [row for row in comparison.rows if row.judgement is None]
+    unsupported = [row for row in untimed if row.old.status is row.new.status is Status.UNSUPPORTED]
+    neither = [row for row in untimed if not row.old.ranked and not row.new.ranked]
+    yield len(unsupported), "unsupported on both sides"
+    yield len(neither) - len(unsupported), "without a verified time on either side"
+    yield len(untimed) - len(neither), "with a verified time on one side alone"
+
+
 def shift_lines(comparison: Comparison) -> Iterator[str]:
     """Say what all rows share; nothing where there is no such shift."""
     shift = comparison.shift
     if shift is None or not shift.shared:
         return
-    size = change_text(shift.ratio)
+    size = change(shift.ratio)
     if shift.removed:
         yield f"all rows share a change of {size}, as of clock or load: it is taken out of the verdicts"
     else:
@@ -82,7 +95,8 @@ def _condition_lines(comparison: Comparison) -> Iterator[str]:
 
 def _contended_text(state: MachineState) -> str:
     return ", ".join(
-        f"{share:.0%} of its measurements are marked {mark.value}" for mark, share in state.contended.items()
+        f"{percent(share, 0)} of its measurements are marked {mark.value}"
+        for mark, share in state.contended.items()
     )
 
 
@@ -93,19 +107,24 @@ def _evidence_lines(comparison: Comparison) -> Iterator[str]:
     if single and comparison.process_noise is not None:
         whence = "as the rows show" if comparison.shift is not None else "by --process-noise"
         yield (
-            f"{single} rows have one process on a side: processes are taken to differ by "
-            f"{math.expm1(comparison.process_noise):.1%}, {whence}; --sessions of sweep and run measures it"
+            f"{counted(single, 'row')} {agreeing(single, 'has', 'have')} one process on a side: "
+            "processes are taken to differ by "
+            f"{percent(math.expm1(comparison.process_noise))}, {whence}; --sessions of sweep and "
+            "run measures it"
         )
     unclear = [row.judgement for row in comparison.with_verdict(Verdict.UNCLEAR) if row.judgement]
     needed = sorted(judgement.processes_needed or MOST_PROCESSES + 1 for judgement in unclear)
     if needed:
         middle = needed[len(needed) // 2]
         text = f"over {MOST_PROCESSES}" if middle > MOST_PROCESSES else str(middle)
-        yield f"half of the unclear rows would be settled by {text} processes of {ROUNDS_EACH} rounds a side"
+        yield (
+            f"half of the unclear rows would be settled by {text} processes of "
+            f"{counted(ROUNDS_EACH, 'round')} a side"
+        )
 
 
 def settling_text(judgement: Judgement) -> str:
     """Say what would settle an unclear row."""
     needed = judgement.processes_needed
     count = f"about {needed}" if needed else f"more than {MOST_PROCESSES}"
-    return f"{count} processes of {ROUNDS_EACH} rounds on each side"
+    return f"{count} processes of {counted(ROUNDS_EACH, 'round')} on each side"

@@ -9,13 +9,13 @@ from ckprof.compare.verdict import MOST_PROCESSES, Verdict
 from ckprof.report.comparison.summary import URGENCY, summary_lines
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import (
-    change_text,
     display_name,
     name_column,
     number_column,
     problem_column,
 )
 from ckprof.report.table import Column, RowT, Table
+from ckprof.wording import change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ def compared_columns(start: str = "") -> list[Column[ComparedRow]]:
         Column("verdict", _verdict, style=_verdict_style),
         number_column("old ranking ms", lambda row: row.old.time_ms if row.judgement else None, priority=6),
         number_column("new ranking ms", lambda row: row.new.time_ms if row.judgement else None, priority=6),
-        number_column("change", lambda row: row.change.ratio if row.change else None, change_text),
+        number_column("change", lambda row: row.change.ratio if row.change else None, change),
         Column(
             "interval",
             lambda row: row.change.low if row.change else None,
@@ -131,8 +131,8 @@ def _verdict_style(row: ComparedRow) -> str:
 
 
 def _interval(row: ComparedRow) -> str:
-    change = row.change
-    return f"{change_text(math.exp(change.low))} to {change_text(math.exp(change.high))}" if change else ""
+    found = row.change
+    return f"{change(math.exp(found.low))} to {change(math.exp(found.high))}" if found else ""
 
 
 def _needed(row: ComparedRow) -> str:
@@ -150,13 +150,11 @@ def best_change_columns(start: str = "") -> list[Column[ComparedProblem]]:
         problem_column(lambda problem: problem.key.problem),
         name_column("old best", lambda problem: display_name(problem.old), start),
         name_column("new best", lambda problem: display_name(problem.new), start),
-        number_column("best time", lambda problem: problem.ratio, change_text),
+        number_column("best time", lambda problem: problem.ratio, change),
         Column(
             "old best now, against new best",
             lambda problem: problem.old_best_now,
             align="right",
-            text=lambda problem: (
-                change_text(problem.old_best_now) if problem.old_best_now else "not measured"
-            ),
+            text=lambda problem: change(problem.old_best_now) if problem.old_best_now else "not measured",
         ),
     ]

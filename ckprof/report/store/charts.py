@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.outcome import Status
 from ckprof.report.figures import display_name
 from ckprof.report.store.svg import ChartText, Frame, Scale, axes, chart, polyline, short, tag
+from ckprof.wording import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,10 +117,10 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
         for count, share in enumerate(shares[1:], start=1):
             corners += [(x(count), corners[-1][1]), (x(count), y(share))]
         parts.append(polyline([*corners, (x(x.domain[1]), corners[-1][1])], f"series s{number}"))
-        label = f"within {curve.tolerance:.0%}: {len(curve.steps)}"
+        label = f"within {percent(curve.tolerance, None)}: {len(curve.steps)}"
         at = frame.top + 14 + 18 * number
         parts.append(tag("text", label, x=frame.width - 112, y=at, class_=f"series-label s{number}"))
-        texts.append(f"{curve.text} within {curve.tolerance:.0%} of the best.")
+        texts.append(f"{curve.text} within {percent(curve.tolerance, None)} of the best.")
     return chart(frame, parts, ChartText(id="coverage", name="Coverage", description=" ".join(texts)))
 
 

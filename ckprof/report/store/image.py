@@ -15,6 +15,7 @@ from ckprof.report.figures import common_start, display_name
 from ckprof.report.store.charts import coverage_chart, heat_chart, roofline_chart
 from ckprof.report.store.svg import tag
 from ckprof.report.store.tables import best_columns, cell_text
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +126,7 @@ def _table(sheet: _Sheet, content: ReportContent) -> None:
         texts = [cell_text(columns[column.name], row) for column in _COLUMNS]
         _table_line(sheet, texts, "cell")
     if len(rows) > _MOST_ROWS:
-        sheet.line(f"and {len(rows) - _MOST_ROWS} more problems", "note")
+        sheet.line(f"and {counted(len(rows) - _MOST_ROWS, 'more problem')}", "note")
 
 
 def _table_line(sheet: _Sheet, texts: Sequence[str], css_class: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ckprof.errors import UsageError
 from ckprof.model.roof import Roof
-from ckprof.option import in_percent, option, percentage
+from ckprof.option import option, percent, share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,7 @@ class ReportOptions:
     #: a share of the best
     tie: float = field(
         default=0.02,
-        metadata=option(
-            "runner-ups this close are ties", metavar="PERCENT", parse=percentage, show=in_percent
-        ),
+        metadata=option("runner-ups this close are ties", metavar="SHARE", parse=share, show=percent),
     )
     #: shares of the best's time that the coverage counts as good enough
     tolerances: tuple[float, ...] = (0.02, 0.05, 0.10)

@@ -12,6 +12,7 @@ from ckprof.compare.side import device_name
 from ckprof.model.outcome import Status
 from ckprof.report.figures import display_name
 from ckprof.store.attempt import SOURCES
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,7 +57,8 @@ class Overview:
         statuses = ", ".join(f"{count} {status.value}" for status, count in self.statuses.items())
         none = f" ({self.unserved} of them served by no kernel)" if self.unserved else ""
         counts = (
-            f"{self.problems} problems{none}, {self.instances} instances, {self.rows} kernels on problems"
+            f"{counted(self.problems, 'problem')}{none}, {counted(self.instances, 'instance')}, "
+            f"{counted(self.rows, 'kernel')} on problems"
         )
         return f"{counts}: {statuses}"
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
-from ckprof.report.figures import common_start, display_name, percent
+from ckprof.report.figures import common_start, display_name
 from ckprof.report.store.charts import BANDS, coverage_chart, heat_chart, roofline_chart, status_class
 from ckprof.report.store.heat import statuses_of
 from ckprof.report.store.page_comparison import comparison_section
@@ -24,6 +24,7 @@ from ckprof.report.store.tables import (
     spaced,
     trace_table,
 )
+from ckprof.wording import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

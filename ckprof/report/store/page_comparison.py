@@ -10,8 +10,8 @@ from ckprof.report.comparison.text_formats import (
     compared_columns,
     part_columns,
 )
-from ckprof.report.figures import change_text, percent
 from ckprof.report.store.tables import PageTable, spaced
+from ckprof.wording import change, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _intro(comparison: Comparison) -> str:
     if mean:
         parts.append(
             f"Best against best over {mean.problems} problems, the geometric mean of the times changed by "
-            f"{change_text(mean.ratio)} ({change_text(mean.low)} to {change_text(mean.high)})."
+            f"{change(mean.ratio)} ({change(mean.low)} to {change(mean.high)})."
         )
     parts += [f"{line[0].upper()}{line[1:]}." for line in shift_lines(comparison)]
     parts.append(f"A change counts from {percent(comparison.policy.min_change)}.")

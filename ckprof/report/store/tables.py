@@ -13,16 +13,15 @@ from ckprof.model.problem import brief
 from ckprof.report.comparison.text_formats import comparison_document
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import (
-    change_text,
     display_name,
     name_column,
     number_column,
-    percent,
     problem_column,
     standing_text,
 )
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import with_unserved
+from ckprof.wording import change, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,8 +114,8 @@ def cell_text(column: Column[Any], row: object) -> str:
 
 
 def spaced(text: str) -> str:
-    """Return a text with a blank before each percent sign, where no line breaks."""
-    return text.replace("%", "\N{NO-BREAK SPACE}%")
+    """Return a text whose lines do not break before percent signs."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
@@ -138,9 +137,7 @@ def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
         number_column("of roof", lambda row: row.of_roof, percent),
-        number_column(
-            "runner-up", lambda row: row.lead_ratio if row.change else None, change_text, _lead_hint
-        ),
+        number_column("runner-up", lambda row: row.lead_ratio if row.change else None, change, _lead_hint),
         Column(
             "order",
             lambda row: row.standing.order.value,
@@ -162,7 +159,7 @@ def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
 def _lead_hint(row: BestRow) -> str:
     if row.change is None or row.runner_up is None:
         return ""
-    low, high = change_text(math.exp(row.change.low)), change_text(math.exp(row.change.high))
+    low, high = change(math.exp(row.change.low)), change(math.exp(row.change.high))
     return f"{display_name(row.runner_up)}, interval {spaced(f'{low} to {high}')}"
 
 
@@ -291,7 +288,8 @@ def _coverage(content: ReportContent) -> str:
         counts = ", ".join(str(step.covered) for step in curve.steps[:10])
         more = ", ..." if len(curve.steps) > 10 else ""
         lines.append(
-            f"* within {curve.tolerance:.0%} of the best: {curve.text}; with 1, 2, ... kernels {counts}{more}"
+            f"* within {percent(curve.tolerance, None)} of the best: {curve.text}; with 1, 2, ... "
+            f"kernels {counts}{more}"
         )
     lines += [f"* P{problem.number} {brief(problem.problem)}: {problem.text}" for problem in content.unserved]
     return "\n".join(lines)

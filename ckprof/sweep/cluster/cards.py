@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from ckprof.wording import percent
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -147,7 +149,7 @@ class CardTable:
     def _reason(self, card: CardState, checked: Sequence[CardState]) -> str:
         peers = [other for other in checked if other is not card and _same_kernel(card, other)]
         slower = math.expm1(_log_time(card) - median(_log_time(other) for other in peers))
-        return f"{100 * slower:.1f} % slower than its peers: {', '.join(_causes(card, peers))}"
+        return f"{percent(slower)} slower than its peers: {', '.join(_causes(card, peers))}"
 
 
 def _same_kernel(card: CardState, other: CardState) -> bool:

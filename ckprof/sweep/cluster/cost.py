@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plain_text import duration
+from ckprof.wording import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,11 +78,11 @@ def estimate(
 def describe_cost(cost: ClusterCost) -> list[str]:
     """Return the estimate in a few lines for people."""
     low, high = cost.upload_bytes
-    builds = f"{cost.build_slots} build workers" if cost.build_slots else "builds on this machine"
-    shared = f", {cost.divided} of them divided in {cost.parts} parts" if cost.divided else ""
+    builds = f"{counted(cost.build_slots, 'build worker')}" if cost.build_slots else "builds on this machine"
+    shared = f", {cost.divided} of them divided in {counted(cost.parts, 'part')}" if cost.divided else ""
     lines = [
-        f"tasks: {cost.units} problems{shared} for {cost.run_slots} devices; "
-        f"{builds}, {cost.kernels} kernels",
+        f"tasks: {counted(cost.units, 'problem')}{shared} for {counted(cost.run_slots, 'device')}; "
+        f"{builds}, {counted(cost.kernels, 'kernel')}",
         f"bytes: {_size(cost.download_bytes)} to the workers, {_size(low)} to {_size(high)} back",
     ]
     if cost.run_s is None:

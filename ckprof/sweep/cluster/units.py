@@ -22,6 +22,7 @@ from ckprof.sweep.cluster.messages import Unit
 from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -259,7 +260,9 @@ class UnitQueue:
                 self._ready.remove(unit)
                 self._held[unit.unit.id] = unit, self._watch.clock() + until - wall
         if self._held:
-            text = f"{len(self._held)} problems may still be measured by workers of an earlier call"
+            text = (
+                f"{counted(len(self._held), 'problem')} may still be measured by workers of an earlier call"
+            )
             self._watch.say(f"{text}; they are handed out again when their leases are over")
 
     def release_held(self) -> None:

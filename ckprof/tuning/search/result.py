@@ -9,6 +9,7 @@ import numpy as np
 
 from ckprof.tuning.search.libraries import plan_libraries
 from ckprof.tuning.search.loop import TuneStop
+from ckprof.wording import percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,11 +166,14 @@ def _unbuilt(
         elif not np.isfinite(lead[number]):
             reason = f"the search ended before it ({stop.value})"
         else:
-            percent = 100 * np.expm1(lead[number])
-            reason = f"expected to be at least {percent:.0f} % slower than the best found on every problem"
+            slower = float(np.expm1(lead[number]))
+            reason = (
+                f"expected to be at least {percent(slower, 0)} slower than the best found on every problem"
+            )
             if lead[number] < 0:
                 reason = (
-                    f"expected to be {-percent:.0f} % faster on some problem; the search ended ({stop.value})"
+                    f"expected to be {percent(-slower, 0)} faster on some problem; the search ended "
+                    f"({stop.value})"
                 )
         unbuilt.append(UnbuiltKernel(name=kernel.name, reason=reason))
     return unbuilt

@@ -247,7 +247,7 @@ def test_markdown_has_every_part(side: Side) -> None:
     assert text.startswith("## My run\n")
     assert "37 ok, 2 unsupported, 1 wrong_result" in text
     assert "### Best per problem" in text
-    assert "* within 5% of the best:" in text
+    assert "* within 5 % of the best:" in text
     assert "yesterday.db (old) against results.db (new)" in text
     assert len(re.findall(r"\| +P\d \|", text)) == 5
 

@@ -329,7 +329,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepMessage, messages)))
     session.close(now=True)
     assert [task.unit.id for _, task in session.tasks] == [second.id, first.id]
-    assert "1 problems may still be measured" in messages[0]
+    assert "1 problem may still be measured" in messages[0]
     assert summary.sweep.contests_done == 2
 
 

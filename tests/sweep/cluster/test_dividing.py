@@ -508,4 +508,4 @@ def test_a_dry_run_says_what_is_divided(setup):
     one = setup(problems=1)
     work = one.work()
     lines = describe_cost(estimate(one.units.plan, work.parts, build_slots=0, run_slots=3))
-    assert lines[0].startswith("tasks: 1 problems, 1 of them divided in 3 parts for 3 devices")
+    assert lines[0].startswith("tasks: 1 problem, 1 of them divided in 3 parts for 3 devices")
