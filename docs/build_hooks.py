@@ -33,8 +33,11 @@ def settings_table() -> str:
 
 
 def _section(name: str) -> str:
+    from ckprof.cli.commands import COMMANDS
+
+    longer = any(command.first for command in COMMANDS if command.name == name)
     help_text = subprocess.run(
-        [sys.executable, "-m", "ckprof", name, "--help"],
+        [sys.executable, "-m", "ckprof", name, "--help-all" if longer else "--help"],
         capture_output=True,
         text=True,
         check=True,

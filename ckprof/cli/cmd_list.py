@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli.cmd_plugins import plugin_table
 from ckprof.cli.fields import add_format
 from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
+from ckprof.cli.parser import CommandParser
 from ckprof.cli.shared_options import add_instance_options, chosen_query, split_names
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.architecture import architectures
@@ -32,6 +33,12 @@ _KINDS = {
     "instances": "the instances of lists or of a rule set",
 }
 
+#: what the short help of ``list instances`` shows
+_FIRST: Final = (
+    *("--conf", "--rule-set", "--direction", "--filter", "--exclude", "--dtype", "--arch", "--why"),
+    *("--count", "--format"),
+)
+
 _EPILOG = """\
 examples:
   ckprof list pipelines
@@ -49,13 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, title="what to list")
     for name, summary in _KINDS.items():
         sub = kinds.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name == "instances":
+        if name == "instances" and isinstance(sub, CommandParser):
             _add_instance_options(sub, session)
             continue
         add_format(sub)
 
 
-def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> None:
+def _add_instance_options(parser: CommandParser, session: Session) -> None:
     add_instance_options(parser)
     group = parser.add_argument_group("architecture and direction")
     group.add_argument(
@@ -88,6 +95,7 @@ def _add_instance_options(parser: argparse.ArgumentParser, session: Session) -> 
         help="write all fields of the instances to this file as well",
     )
     session.manager.call("ckprof_add_arguments", command="list instances", parser=parser)
+    parser.show_first(*_FIRST)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -6,9 +6,10 @@ import argparse
 import importlib
 import os
 import sys
+import textwrap
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import completion
 from ckprof.cli.commands import COMMANDS
@@ -28,6 +29,9 @@ _DESCRIPTION = """\
 Profile grouped-convolution kernels of AMD Composable Kernel: legacy instance lists in,
 verified, timed and ranked CK Tile kernels out. Without a GPU, kernels run on the CPU.
 """
+
+#: of the list of commands
+_HELP_WIDTH: Final = 80
 
 _EPILOG = """\
 example:
@@ -93,7 +97,8 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     shared = _shared_options()
     parser = CommandParser(
         prog="ckprof",
-        description=_DESCRIPTION,
+        usage="ckprof [options] COMMAND ...",
+        description=f"{_DESCRIPTION}\n{_tasks()}",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[shared],
@@ -101,12 +106,11 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     parser.add_argument("--version", action="version", version=f"ckprof {__version__}")
     arguments = _without_help_command(arguments, shared)
     command = _find_command(arguments, shared)
-    parsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    parsers = parser.add_subparsers(dest="command", metavar="COMMAND", prog="ckprof", help=argparse.SUPPRESS)
     session = _open_session(arguments, shared, signals) if command else None
     for listed in COMMANDS:
         sub = parsers.add_parser(
             listed.name,
-            help=listed.summary,
             description=listed.summary[0].upper() + listed.summary[1:] + ".",
             parents=[shared],
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -114,7 +118,9 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         if listed is command and session is not None:
             importlib.import_module(listed.module).add_arguments(sub, session)
             session.manager.call("ckprof_add_arguments", command=listed.name, parser=sub)
-            if {"-h", "--help"} & {*arguments}:
+            if listed.first:
+                sub.show_first(*listed.first.split())
+            if {"-h", "--help", "--help-all"} & {*arguments}:
                 sub.complete_help(session.help_names())
     if completion.is_asked():
         completion.complete(parser, session)
@@ -128,6 +134,23 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         code: int = importlib.import_module(command.module).run(parsed, session)
     session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
     return code
+
+
+def _tasks() -> str:
+    """Return the commands, those of one task together."""
+    lines: list[str] = []
+    width = max(len(command.name) for command in COMMANDS) + 2
+    for command in COMMANDS:
+        if f"{command.task}:" not in lines:
+            lines += ["", f"{command.task}:"]
+        text = textwrap.fill(
+            command.summary,
+            _HELP_WIDTH,
+            initial_indent=f"  {command.name:{width}}",
+            subsequent_indent=" " * (width + 2),
+        )
+        lines += text.split("\n")
+    return "\n".join(lines[1:])
 
 
 def _shared_options() -> CommandParser:

@@ -19,8 +19,42 @@ _LIST_SUFFIXES = (".conf", ".json")
 class CommandParser(argparse.ArgumentParser):
     """Errors in one line, without the usage text in front; no guessing at cut-off option names."""
 
+    #: what the short help shows, in this order; empty where help shows all that there is
+    first: tuple[str, ...] = ()
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+
+    def show_first(self, *names: str) -> None:
+        """Have ``--help`` show what most need, and ``--help-all`` the rest.
+
+        :param names: options, and the metavars of positional arguments.
+        """
+        self.first = names
+        self.add_argument("--help-all", action=_HelpAll, help="show every option, and exit")
+
+    def format_help(self) -> str:
+        """Return the help, the short one where there is one."""
+        return self._short_help() if self.first else super().format_help()
+
+    def _short_help(self) -> str:
+        named = {name: action for action in self._actions for name in _names(action)}
+        shown = list(dict.fromkeys(named[name] for name in self.first))
+        positionals = " ".join(
+            f"[{' '.join(_names(action))}]" if action.nargs == "?" else " ".join(_names(action))
+            for action in shown
+            if not action.option_strings
+        )
+        formatter = self._get_formatter()
+        formatter.add_text(f"usage: {self.prog} {positionals} [options]")
+        formatter.add_text(self.description)
+        formatter.start_section("what most need")
+        formatter.add_arguments(shown)
+        formatter.end_section()
+        hidden = {action for action in self._actions if action.help != argparse.SUPPRESS} - {*shown}
+        formatter.add_text(f"{len(hidden) - 2} more options: '{self.prog} --help-all'")
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
         """Name the help of the command that was called.
@@ -85,6 +119,27 @@ class CommandParser(argparse.ArgumentParser):
                 [str(choice) for choice in action.choices],
             )
             self.error(f"argument {_name(action)}: {message}" if action.option_strings else message)
+
+
+class _HelpAll(argparse.Action):
+    """Prints the help of every option."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        if isinstance(parser, CommandParser):
+            parser.first = ()
+        parser.print_help()
+        parser.exit()
+
+
+def _names(action: argparse.Action) -> Sequence[str]:
+    """Return how an argument is typed, or what stands for it in help."""
+    if action.option_strings:
+        return action.option_strings
+    shown = action.metavar or action.dest
+    return shown.split() if isinstance(shown, str) else shown
 
 
 def looks_like_list(word: str) -> bool:
