@@ -186,7 +186,11 @@ def common_ends(names: Iterable[str]) -> tuple[str, str]:
     # a name that is no more than the end keeps its last word
     end = "" if any(len(name) == len(end) for name in backwards) else end
     end = end[end.find("_") :] if "_" in end else ""
-    return tuple(part if len(part) >= _WORTH_CUTTING else "" for part in (start, end))  # type: ignore[return-value]
+    return _worth_cutting(start), _worth_cutting(end)
+
+
+def _worth_cutting(part: str) -> str:
+    return part if len(part) >= _WORTH_CUTTING else ""
 
 
 def _common_start(first: str, second: str) -> str:
