@@ -18,10 +18,12 @@ Align = Literal["left", "right", "decimal"]
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 #: characters that are left of a text that is cut, while a column of some weight could leave instead
 _LEGIBLE: Final = 40
-#: the same, while any other column could leave instead
+#: the same, while any other column could leave instead that nobody asked for
 _LEAST: Final = 12
 #: columns of at least this priority outweigh the middle of a long text
 _WEIGHTY: Final = 5
+#: priority of columns that somebody asked for: they outweigh all but the ends of long texts
+ASKED: Final = 7
 #: shortest beginning and end of names that is worth a line of its own
 _WORTH_CUTTING: Final = 8
 #: between the columns
@@ -137,7 +139,7 @@ def fit(columns: list[ShownColumn], width: int) -> Fitted:
         if least.stays or least.priority >= _WEIGHTY:
             texts = [shown for shown in columns if shown.align == "left"]
             room = width - _total(columns) + sum(shown.width for shown in texts)
-            floor = _LEAST if least.stays else _LEGIBLE
+            floor = _LEAST if least.stays or least.priority >= ASKED else _LEGIBLE
             if texts and room >= sum(min(floor, shown.width) for shown in texts):
                 _share(texts, room)
                 break

@@ -9,6 +9,7 @@ from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
 from ckprof.report.document import Block, Document, Heading
+from ckprof.report.layout import ASKED
 from ckprof.report.rows import (
     baseline_rows,
     rates,
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from ckprof.model.results import RunResults
     from ckprof.report.rows import RequirementCount, Row
 
-
-#: priority of where a kernel comes from, where it was asked for: it outweighs long names
-_LINE_ASKED: Final = 7
 
 #: the last line of a table that lacks outcomes
 PARTIAL: Final = "Partial: the run was ended before its last outcome."
@@ -99,7 +97,12 @@ def run_columns(results: RunResults) -> list[Column[Row]]:
         Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=4),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
         Column("max error", _max_error, align="right", form=".2e", priority=1),
-        Column("line", lambda row: row.instance.source, priority=_LINE_ASKED if results.why else 3),
+        Column(
+            "line",
+            lambda row: row.instance.source,
+            short=lambda row: row.instance.source.rpartition("/")[2],
+            priority=ASKED if results.why else 3,
+        ),
         Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=4),
     ]
 

@@ -192,3 +192,17 @@ def test_kernels_in_place_of_instances_are_named(results) -> None:
     assert "instances 1, 3: this problem" in render_table(replace(told, substitutions=(gaps,)))
     failed = replace(few, instances=(0, 5))
     assert "kernel 0 here" not in render_table(replace(told, substitutions=(failed,)))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_why_leads_back_to_the_line_of_the_list(results: RunResults, width: int) -> None:
+    named = tuple(
+        replace(one, name=f"grouped_conv_fwd_fp16_nhwgc_2d_compv{one.index}_{'tile_' * 12}{one.index}",
+                source=f"/a/long/folder/of/lists/legacy.conf:{one.index + 4}")
+        for one in results.instances
+    )  # fmt: skip
+    run = replace(results, instances=named, why=True)
+    table = table_of(render_for_terminal(run, Terminal(width=width)))
+    (best,) = [line for line in table if "[2] " in line]
+    assert best.rstrip().endswith(" legacy.conf:6") and max(map(len, table)) <= width
+    assert "/a/long/folder/of/lists/legacy.conf:6" in render_table(run)
