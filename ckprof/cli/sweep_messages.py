@@ -195,7 +195,8 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
     ]
     if summary.turns:
         lines.insert(
-            -1, f"worker processes took turns {counted(summary.turns, 'time')}, {summary.turning_s:.2g} s in all"
+            -1,
+            f"worker processes took turns {counted(summary.turns, 'time')}, {summary.turning_s:.2g} s in all",
         )
     lines += [f"{counted(count, 'warning')} of {kind}" for kind, count in summary.warnings.items()]
     return lines
