@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import PluginError
 from ckprof.model.strings.line_arguments import Argument, split_label
 from ckprof_converters.derivation import STEPS
+from ckprof_converters.losses import fields_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,10 +76,8 @@ class CompiledFamily:
             family.layout_name_field,
             *family.dtype_fields,
         )
-        names = [field.name for field in family.fields]
-        #: element-wise operations and compute types: catalogs have no field for most of them
-        self.operations = tuple(name for name in names if name.startswith("operation_"))
-        self.compute_types = tuple(name for name in names if name.startswith("compute_type_"))
+        #: what records may not be able to hold
+        self.apart = fields_apart(field.name for field in family.fields)
         #: values that decide layout and data type of a line
         self.fact_values = _picker([name for name in properties if name])
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
-from ckprof.model.strings.argument_kinds import PLAIN_OPERATIONS
 from ckprof_converters.annotations import MARK, settings_in
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
@@ -16,6 +15,7 @@ from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
 from ckprof_converters.lines import LineTexts, iterate_lines
 from ckprof_converters.log import looks_like_log
+from ckprof_converters.losses import lost_fields
 from ckprof_converters.properties import FileFacts
 
 if TYPE_CHECKING:
@@ -114,18 +114,9 @@ class _Outcome:
 
 def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LineProperties) -> str:
     """Return what a line says that a catalog has no field for."""
-    said = [
-        f"{name} {values[name]}"
-        for name in compiled.operations
-        if values.get(name, "PassThrough") not in PLAIN_OPERATIONS
-    ]
-    dtype = properties.dtype.value if properties.dtype else ""
-    said += [
-        f"{name} {values[name]} of {dtype} operands"
-        for name in compiled.compute_types
-        if dtype and values.get(name, dtype) not in (dtype, values.get("compute_type"))
-    ]
-    return ", ".join((*said, *values.get(LOST, ())))
+    two_stage = bool(values.get("two_stage"))
+    lost = lost_fields(compiled.apart, values, properties.dtype, two_stage=two_stage)
+    return ", ".join((*(field.said for field in lost), *values.get(LOST, ())))
 
 
 class _Run:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.types import ComputeType
 from ckprof_converters.conf_family import LineProperties, Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_converters.losses import compute_type_of
 from ckprof_plugins.directions._convolution import string_kinds
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ WAVE_SIZE: Final = 64
 
 #: K extents of the MMA tiles of the 32-bit type, (for 32-wide, for all others)
 FLOAT_MMA_K: Final = (2, 4)
-
-#: compute type of a line, where catalogs have a word for it -> type of the operands
-_MADE_FROM: Final = MappingProxyType({kind.value: kind.properties.operands for kind in ComputeType})
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline; the old fifth lives on as CK Tile's sixth
 PIPELINES: Final = MappingProxyType(
@@ -84,10 +81,9 @@ def mma_k(values: dict[str, Any], properties: LineProperties) -> None:
 
 def compute_type(values: dict[str, Any], properties: LineProperties) -> None:
     """Keep the type that products are computed in where operands are rounded to it."""
-    first = values["compute_type_a"]
-    made_from = _MADE_FROM.get(first)
-    if first == values["compute_type_b"] and made_from is not None and properties.dtype is made_from:
-        values["compute_type"] = first
+    kept = compute_type_of(values["compute_type_a"], values["compute_type_b"], properties.dtype)
+    if kept is not None:
+        values["compute_type"] = kept
 
 
 def short_mma_k(values: dict[str, Any], properties: LineProperties) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
-from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines
+from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines, report_lossy_lines
 from ckprof.cli.convert_report import ConvertReport
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
@@ -160,6 +160,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     notes: dict[str, None] = {}
     for item in plan.lists:
         if item.conversion is not None:
+            report_lossy_lines(item.conversion, session.console)
             report_dropped_lines(item.conversion, session.console)
             notes.update(dict.fromkeys(item.conversion.notes))
     for note in notes:

@@ -22,18 +22,24 @@ def report_conversion(conversion: Conversion, console: Console) -> None:
         f"read {conversion.path}: {counted(conversion.lines, 'line')}, {counted(count, 'instance')}"
         + (f"; dropped lines: {dropped}" if dropped else "")
     )
-    if conversion.lossy:
-        first = conversion.lossy[0]
-        lines = counted(len(conversion.lossy), "line")
-        console.warning(
-            f"{conversion.path}: lossy: kernels of {lines} do without what the list says, "
-            f"first in line {first.line}: {first.what}"
-        )
-        for line in conversion.lossy:
-            console.detail(f"{conversion.path}:{line.line}: lossy: {line.what}")
+    report_lossy_lines(conversion, console)
     for note in conversion.notes:
         console.info(f"note: {note}")
     report_dropped_lines(conversion, console)
+
+
+def report_lossy_lines(conversion: Conversion, console: Console) -> None:
+    """Warn of lines that say more than catalogs can hold; ``-v`` shows each of them."""
+    if not conversion.lossy:
+        return
+    first = conversion.lossy[0]
+    lines = f"{len(conversion.lossy)} line{'s' if len(conversion.lossy) != 1 else ''}"
+    console.warning(
+        f"{conversion.path}: lossy: kernels of {lines} do without what the list says, "
+        f"first in line {first.line}: {first.what}"
+    )
+    for line in conversion.lossy:
+        console.detail(f"{conversion.path}:{line.line}: lossy: {line.what}")
 
 
 def report_dropped_lines(conversion: Conversion, console: Console) -> None:

@@ -46,6 +46,7 @@ class ConvertReport:
                 lambda item: item.conversion and _counts(item.conversion.dropped_by_rule),
                 priority=1,
             ),
+            Column("lossy lines", lambda item: item.conversion and len(item.conversion.lossy), align="right"),
             Column("result", lambda item: _state(item, self._files_of(item.path))),
         ]
         table = Table(columns, self.lists, elsewhere="--format json has every column")
@@ -93,6 +94,9 @@ class ConvertReport:
         ]
         if dropped:
             parts.append(f"dropped lines: {_counts(dropped)}")
+        lossy = sum(len(item.conversion.lossy) for item in self.lists if item.conversion is not None)
+        if lossy:
+            parts.append(f"lossy lines: {lossy}")
         return "; ".join(parts)
 
     def _list_values(self, item: TreeList) -> dict[str, Any]:

@@ -143,6 +143,9 @@ def explain_by_lists(side: Side, computed: Side) -> Side:
         elif printed in skips and printed not in lines:
             skip = replace(skips[printed], source=entry.source)
             skipped.append((printed, skip))
+        elif entry.said is not None and printed not in lines:
+            # No line of the lists loses this: it is something that they do not have.
+            entries.append(replace(entry, parsed=entry.said, said=None, losses=()))
         else:
             entries.append(entry)
     return replace(side, entries=tuple(entries), skipped=tuple(skipped))

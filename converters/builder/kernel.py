@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import Loss
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.strings.argument_kinds import PLAIN_OPERATIONS
+from ckprof.model.types import SHARED_TYPES
 from ckprof_converters.drop_rules import DropRule
+from ckprof_converters.losses import fields_apart, lost_fields
 from ckprof_plugins.directions._convolution import string_kinds
 
 if TYPE_CHECKING:
@@ -46,30 +49,49 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     :param values: normal spelling of each field.
     """
     plain = {name: value for name, value in values.items() if value is not None}
-    if kind.name != string_kinds.BACKWARD_WEIGHT.name:
-        changed = plain.get("pipeline_name") == "COMPUTE_ASYNC"
-        return Kernel(
-            kind=kind,
-            values=plain,
-            losses=(ASYNC_V4,) if changed else (),
-            changes={"pipeline_name": "MEMORY"} if changed else {},
-        )
-    single = plain["type_b"] == "fp32"
-    stream_k = plain["streamk_enabled"] == "1"
+    weight = kind.name == string_kinds.BACKWARD_WEIGHT.name
+    single, stream_k = plain["type_b"] == "fp32", plain.get("streamk_enabled") == "1"
     losses, changes = [], {}
     if plain["pipeline_name"] == "COMPUTE_ASYNC":
         losses.append(ASYNC_V4)
         changes["pipeline_name"] = "MEMORY"
-    if not single and plain["vector_size_c"] == "1" and not stream_k and plain["type_result"] != "fp32":
+    two_stage = weight and not single and plain["vector_size_c"] == "1" and not stream_k
+    if two_stage and plain["type_result"] == plain["type_b"]:
         losses.append(TWO_STAGE)
         changes["type_result"] = "fp32"
+    if (operation := kept_operation(plain["operation_result"])) != plain["operation_result"]:
+        changes["operation_result"] = operation
     skipped = None
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
         skipped = UnmetRequirement(
             rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
             message="no stream-K kernel of fp32 loads asynchronously",
         )
-    return Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
+    kernel = Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
+    return without_lost(kernel, plain, plain["type_b"], two_stage=two_stage)
+
+
+def kept_operation(said: str | None) -> str:
+    """Return the element-wise operation that a kernel prints where a line says this one, or none."""
+    return "PassThrough" if said is None or said in PLAIN_OPERATIONS else said
+
+
+def without_lost(
+    kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_stage: bool, stored: str = ""
+) -> Kernel:
+    """Return a kernel as its catalog has it, without what the line says and catalogs cannot hold.
+
+    :param fields: of the line.
+    :param dtype: spelling of the operands' type.
+    :param two_stage: the generated kernel has a second stage.
+    :param stored: the field with the operation on the result, where the line has another name for it.
+    """
+    operands = next((one for one in SHARED_TYPES if one.value == dtype), None)
+    lost = lost_fields(fields_apart(fields), fields, operands, two_stage=two_stage)
+    kept = {"operation_result" if item.field == stored else item.field: item.kept for item in lost}
+    changes = {name: value for name, value in kept.items() if name in kernel.values}
+    losses = (*kernel.losses, *(item.loss for item in lost))
+    return replace(kernel, losses=losses, changes={**kernel.changes, **changes})
 
 
 def in_layout(kernel: Kernel, layout: ConvLayout) -> Kernel:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.argument_kinds import FLAG_NORMAL
-from ckprof_converters.builder.kernel import ASYNC_V4, LANES, Kernel
+from ckprof_converters.builder.kernel import ASYNC_V4, LANES, Kernel, kept_operation, without_lost
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.directions._convolution import string_kinds
 
@@ -99,6 +99,7 @@ def gemm_kernel(
     :raises RouteError: the fields contradict each other.
     """
     explicit = "tile" in fields
+    stored = _TYPES[direction]["type_result"].replace("type_", "operation_")
     block = _explicit_block(fields) if explicit else _block(direction, fields)
     single = dtype == "fp32"
     # Short lines say it in the name alone.
@@ -125,16 +126,18 @@ def gemm_kernel(
         "type_extra": fields.get("type_extra", "EmptyTuple"),
         **{name: fields.get(role, dtype) for name, role in _TYPES[direction].items()},
         **({"type_result": "fp32"} if two_stage else {}),
+        "operation_result": kept_operation(fields.get(stored)),
         **({"streamk_enabled": False} if direction == "bwd_weight" else {}),
     }
     losses = (ASYNC_V4,) if version == "ASYNC_V4" else ()
-    return Kernel(
+    kernel = Kernel(
         kind=_KINDS[direction],
         values=values,
         losses=losses,
         changes={"pipeline_name": "MEMORY"} if losses else {},
         skipped=_skip(direction, block, block.waves),
     )
+    return without_lost(kernel, fields, dtype, two_stage=two_stage, stored=stored)
 
 
 #: direction -> a type of the string and the line's field with it

@@ -37,7 +37,7 @@ _HEAD: Final = (
     Field("type_input", kinds.ELEMENT_TYPE),
     Field("type_weight", kinds.ELEMENT_TYPE),
     Field("type_output", kinds.ELEMENT_TYPE),
-    unread("type_accumulator", kinds.ELEMENT_TYPE),
+    Field("type_accumulator", kinds.ELEMENT_TYPE),
     *operations("input", "weight", "output"),
     SPECIALIZATION,
     BLOCK_SIZE,

@@ -63,8 +63,8 @@ TRANSPOSE = unread_all(kinds.INT, "transpose_source_vector", "transpose_destinat
 
 
 def layouts(first: str, second: str, third: str, *, with_extra: bool) -> tuple[Field, ...]:
-    """The layouts of three tensors, read; with the extra operands' tuple before the last one if wanted."""
-    extra = (unread("layout_extra", kinds.TUPLE),) if with_extra else ()
+    """The layouts of three tensors; with those of the extra operands before the last one if wanted."""
+    extra = (Field("layout_extra", kinds.TUPLE),) if with_extra else ()
     return (
         *(Field(f"layout_{role}", kinds.LAYOUT) for role in (first, second)),
         *extra,

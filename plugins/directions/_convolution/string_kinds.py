@@ -18,7 +18,6 @@ from ckprof.model.strings.fields import (
     layouts,
     number,
     operations,
-    unread,
 )
 from ckprof.model.strings.kind import StringKind
 
@@ -66,9 +65,9 @@ _FIELDS: Final = (
     Field("scheduler", kinds.TILE_SCHEDULER),
     Field("double_smem_buffer", kinds.FLAG),
     number("num_wave_groups"),
-    unread("type_accumulator", kinds.ELEMENT_TYPE),
-    unread("type_result", kinds.ELEMENT_TYPE),
-    unread("type_extra", kinds.TUPLE),
+    Field("type_accumulator", kinds.ELEMENT_TYPE),
+    Field("type_result", kinds.ELEMENT_TYPE),
+    Field("type_extra", kinds.TUPLE),
     *operations("result"),
 )
 

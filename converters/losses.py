@@ -1,0 +1,101 @@
+"""What lines say and catalogs have no place for: one table for the converter and for CK Builder's reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.parity import Loss
+from ckprof.model.strings.argument_kinds import PLAIN_OPERATIONS
+from ckprof.model.types import SHARED_TYPES, ComputeType, TypeSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ckprof.model.types import DataType
+
+_OPERATION: Final = "operation_"
+_COMPUTE_TYPE: Final = "compute_type_"
+#: tensors beside the three that every kernel has
+_EXTRA: Final = ("layout_extra", "type_extra")
+_ACCUMULATOR: Final = "type_accumulator"
+_RESULT: Final = "type_result"
+_PREFIXES: Final = (_OPERATION, _COMPUTE_TYPE)
+_NAMES: Final = frozenset({*_EXTRA, _ACCUMULATOR, _RESULT})
+#: what catalogs say of extra tensors
+_NO_TENSORS: Final = "EmptyTuple"
+
+#: compute type of a line, where catalogs have a word for it -> type of the operands
+_MADE_FROM: Final = MappingProxyType({kind.value: kind.properties.operands for kind in ComputeType})
+
+
+@dataclass(frozen=True, slots=True)
+class LostField:
+    """A field of a line whose value no catalog can hold."""
+
+    #: stable id
+    rule: str
+    #: name of the field
+    field: str
+    #: what the line says, for messages
+    said: str
+    #: what the generated kernel has instead, as strings spell it
+    kept: str
+
+    @property
+    def loss(self) -> Loss:
+        """The same for comparisons of strings."""
+        return Loss(rule=self.rule, reason=f"catalogs have no place for {self.said}")
+
+
+def fields_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of a line's fields that say something which its record may not be able to hold."""
+    return tuple(name for name in names if name.startswith(_PREFIXES) or name in _NAMES)
+
+
+def compute_type_of(first: str, second: str, dtype: DataType | None) -> str | None:
+    """Return what a catalog says of the types in which products are computed; ``None`` for nothing."""
+    made_from = _MADE_FROM.get(first)
+    return first if first == second and made_from is not None and dtype is made_from else None
+
+
+def lost_fields(
+    names: Iterable[str], values: Mapping[str, Any], dtype: DataType | None, *, two_stage: bool
+) -> tuple[LostField, ...]:
+    """Return what a line says that its record does not.
+
+    :param names: those of :func:`fields_apart`.
+    :param values: of the line, by the names of its fields.
+    :param dtype: of the operands; ``None`` if nothing says it.
+    :param two_stage: the generated kernel has a second stage, so that its first one stores fp32.
+    """
+    return tuple(_lost(names, values, dtype, two_stage=two_stage))
+
+
+def _lost(
+    names: Iterable[str], values: Mapping[str, Any], dtype: DataType | None, *, two_stage: bool
+) -> Iterator[LostField]:
+    for name in names:
+        said = values.get(name)
+        if said is None:
+            continue
+        if name.startswith(_OPERATION):
+            if said not in PLAIN_OPERATIONS:
+                yield LostField("operation", name, f"{name} {said}", "PassThrough")
+        elif name in _EXTRA:
+            if said != _NO_TENSORS:
+                yield LostField("extra-tensors", name, f"{name} {said}", _NO_TENSORS)
+        elif dtype is None:
+            continue
+        elif name.startswith(_COMPUTE_TYPE):
+            first, second = (values.get(f"{_COMPUTE_TYPE}{letter}", dtype.value) for letter in "ab")
+            kept = values.get("compute_type") or compute_type_of(first, second, dtype) or dtype.value
+            if said not in (dtype.value, kept):
+                yield LostField("compute-type", name, f"{name} {said} of {dtype.value} operands", kept)
+        elif dtype in SHARED_TYPES:
+            shared = TypeSet.shared(dtype)
+            kept = (shared.acc if name == _ACCUMULATOR or two_stage else shared.result).value
+            if said not in (kept, shared.result.value if name == _RESULT else kept):
+                rule = "accumulator" if name == _ACCUMULATOR else "result-type"
+                yield LostField(rule, name, f"{name} {said} of {dtype.value} operands", kept)
