@@ -50,6 +50,8 @@ _MATRIX: Final = ("HGMMA", "QGMMA", "IGMMA", "HMMA", "IMMA", "DMMA")
 #: modifier of those that multiply words of 32 bits, which are counted apart: they take half as many per cycle
 _TF32: Final = ".TF32"
 _MATRIX_KINDS: Final = (*_MATRIX, *(f"{opcode}{_TF32}" for opcode in ("HGMMA", "HMMA")))
+#: fills functions up to their alignment, behind their last instruction
+_PADDING: Final = "NOP"
 _BITS: Final = re.compile(r"\.(U8|S8|U16|S16|64|128)\b")
 _WIDTH: Final = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128}
 
@@ -243,23 +245,29 @@ def read_disassembly(text: str) -> dict[str, Counter[str]]:
 
     :param text: what ``cuobjdump -sass`` prints.
     """
-    functions: dict[str, Counter[str]] = {}
-    counts: Counter[str] = Counter()
+    functions: dict[str, list[str]] = {}
+    opcodes: list[str] = []
     for line in text.splitlines():
         if "Function :" in line:
-            counts = functions.setdefault(line.partition("Function :")[2].strip(), Counter())
-            continue
-        match = re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", line)
-        if match:
-            opcode = match[1]
-            plain = opcode.partition(".")[0]
-            if plain in _MATRIX and _TF32 in opcode:
-                plain += _TF32
-            counts["all"] += 1
-            counts[plain] += 1
-            bits = _BITS.search(opcode)
-            counts[f"{plain}:{_WIDTH[bits[1]] if bits else 32}"] += 1
-    return functions
+            opcodes = functions.setdefault(line.partition("Function :")[2].strip(), [])
+        elif match := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", line):
+            opcodes.append(match[1])
+    return {name: _counted(opcodes) for name, opcodes in functions.items()}
+
+
+def _counted(opcodes: list[str]) -> Counter[str]:
+    while opcodes and opcodes[-1] == _PADDING:
+        opcodes.pop()
+    counts: Counter[str] = Counter()
+    for opcode in opcodes:
+        plain = opcode.partition(".")[0]
+        if plain in _MATRIX and _TF32 in opcode:
+            plain += _TF32
+        counts["all"] += 1
+        counts[plain] += 1
+        bits = _BITS.search(opcode)
+        counts[f"{plain}:{_WIDTH[bits[1]] if bits else 32}"] += 1
+    return counts
 
 
 def _widths(opcodes: Counter[str], *names: str) -> dict[int, int]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: raised whenever what is read or how it is counted changes
-_SCHEMA: Final = 1
+_SCHEMA: Final = 2
 _OWNER: Final = "AMDGPU"
 _METADATA: Final = 32
 
@@ -55,7 +55,7 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     except (OSError, msgspec.DecodeError):
         pass  # not read yet
     metadata = read_metadata(path)
-    counts = count_instructions(path)
+    counts = count_instructions(path, metadata.code_bytes)
     kernels = tuple(
         _kernel(record, metadata, counts.get(str(record[".name"])) or InstructionCounts(), arch)
         for record in metadata.kernels

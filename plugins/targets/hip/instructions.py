@@ -20,6 +20,7 @@ from ckprof.model.architecture import find_architecture
 from ckprof_plugins.targets.hip.rocm import rocm_roots
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _TIMEOUT_S: Final = 120.0
@@ -37,7 +38,10 @@ _MATRIX: Final = re.compile(
 #: elements of an operand that one lane holds, for mnemonics without the number of blocks
 _PER_LANE: Final = {"f16": 4, "bf16_1k": 4, "bf16": 2, "f32": 1, "i8": 4}
 _LANES: Final = 64
-_PART: Final = 8
+#: ``0000000000001900 <name>:``
+_FUNCTION: Final = re.compile(r"^([0-9a-f]+) <(.*)>:$", re.MULTILINE)
+#: ``    s_endpgm    // 00000000183C: BF810000``; what cannot be decoded begins with a point or a bracket
+_INSTRUCTION: Final = re.compile(r"^[ \t]+([a-z].*?)[ \t]*// ([0-9A-Fa-f]+):", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -75,12 +79,13 @@ def find_disassembler() -> str:
     raise ToolchainError("no llvm-objdump found to read machine code; install it: apt-get install llvm-19")
 
 
-def count_instructions(code_object: Path) -> dict[str, InstructionCounts]:
+def count_instructions(code_object: Path, code_bytes: Mapping[str, int]) -> dict[str, InstructionCounts]:
     """Return the instructions of each function of a code object, by the linker's names.
 
+    :param code_bytes: length of each function; what lies behind it is padding.
     :raises ToolchainError: there is no disassembler, or it fails.
     """
-    command = (find_disassembler(), "-d", "--no-show-raw-insn", "--no-leading-addr", str(code_object))
+    command = (find_disassembler(), "-d", str(code_object))
     try:
         done = ask(command, _TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as exc:
@@ -91,16 +96,23 @@ def count_instructions(code_object: Path) -> dict[str, InstructionCounts]:
             f"{command[0]} cannot read {code_object.name}: {why.strip()[:120]}; it may be too old for the "
             "architecture: install a newer one, e.g. with 'apt-get install llvm-22'"
         )
-    return read_disassembly(done.stdout)
+    return read_disassembly(done.stdout, code_bytes)
 
 
-def read_disassembly(text: str) -> dict[str, InstructionCounts]:
-    """Return the instructions of each function in the text of ``llvm-objdump -d``."""
+def read_disassembly(text: str, code_bytes: Mapping[str, int]) -> dict[str, InstructionCounts]:
+    """Return the instructions of each function in the text of ``llvm-objdump -d``.
+
+    Only what is decoded counts: neither the padding behind a function nor ``...``, which stands for zeros.
+
+    :param code_bytes: length of each function.
+    """
     functions: dict[str, InstructionCounts] = {}
-    for part in re.split(r"^<", text, flags=re.MULTILINE)[1:]:
-        name, _, body = part.partition(">:")
-        lines = [line for line in body.split("\n") if line[:1] in ("\t", " ") and line.strip()]
-        functions[name] = _count(lines)
+    starts = [*_FUNCTION.finditer(text)]
+    for start, following in zip(starts, [*starts[1:], None], strict=True):
+        body = text[start.end() : following.start() if following else len(text)]
+        end = int(start[1], 16) + code_bytes.get(start[2], 0)
+        lines = [line[1] for line in _INSTRUCTION.finditer(body) if int(line[2], 16) < end]
+        functions[start[2]] = _count(lines)
     return functions
 
 
@@ -117,9 +129,7 @@ def _count(lines: list[str]) -> InstructionCounts:
             _count_lds(counts, name, number)
         elif name.startswith("s_barrier"):
             counts.barriers += number
-    counts.direct_loads = sum(
-        1 for line in lines if line.rstrip().endswith(" lds") and line.lstrip().startswith("buffer_load")
-    )
+    counts.direct_loads = sum(1 for line in lines if line.endswith(" lds") and line.startswith("buffer_load"))
     return counts
 
 

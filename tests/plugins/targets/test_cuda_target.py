@@ -148,13 +148,18 @@ class TestMachineCode:
             "                                                          /* 0x0000000000007918 */\n"
             "\t\tFunction : second\n"
             "        /*0000*/                   NOP ;\n"
+            "        /*0010*/                   EXIT ;\n"
+            "        /*0020*/                   BRA 0x20;\n"
+            "        /*0030*/                   NOP;\n"
+            "        /*0040*/                   NOP;\n"
         )
         counts = machine_code.read_disassembly(text)
         assert counts["first"]["all"] == 5
         assert counts["first"]["HGMMA.TF32"] == counts["first"]["HMMA.TF32"] == 1
         assert counts["first"]["HMMA"] == 0
         assert counts["first"]["HGMMA"] == counts["first"]["LDG:128"] == counts["first"]["STG:32"] == 1
-        assert counts["second"]["all"] == 1
+        # what fills the function up behind its last instruction does not count
+        assert (counts["second"]["all"], counts["second"]["NOP"]) == (3, 1)
 
     @pytest.mark.parametrize(
         ("registers", "lanes", "shared", "capability", "blocks", "limit"),

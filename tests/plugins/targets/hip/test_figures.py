@@ -11,36 +11,44 @@ from ckprof_plugins.targets.hip.code_object import occupancy
 from ckprof_plugins.targets.hip.estimate import estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, read_disassembly
 
-TEXT = """
-a.co:	file format elf64-amdgpu
+INSTRUCTIONS = """
+s_mov_b32 s0, 0
+buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen
+buffer_load_ushort v0, v4, s[0:3], 0 offen
+buffer_load_dword v4, s[0:3], 0 offen lds
+global_load_b128 v[0:3], v[4:5], off
+ds_write_b128 v1, v[0:3]
+ds_read2_b64 v[0:3], v9 offset1:1
+ds_read_u16_d16 v1, v2
+v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
+v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
+s_barrier
+buffer_store_short v0, v4, s[0:3], 0 offen
+buffer_atomic_pk_add_f16 v0, v4, s[0:3], 0 offen
+s_endpgm
+""".split("\n")[1:-1]
 
-Disassembly of section .text:
 
-<first>:
-	s_mov_b32 s0, 0
-	buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen
-	buffer_load_ushort v0, v4, s[0:3], 0 offen
-	buffer_load_dword v4, s[0:3], 0 offen lds
-	global_load_b128 v[0:3], v[4:5], off
-	ds_write_b128 v1, v[0:3]
-	ds_read2_b64 v[0:3], v9 offset1:1
-	ds_read_u16_d16 v1, v2
-	v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
-	v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
-	s_barrier
-	buffer_store_short v0, v4, s[0:3], 0 offen
-	buffer_atomic_pk_add_f16 v0, v4, s[0:3], 0 offen
-	s_endpgm
-
-<second>:
-	s_endpgm
-"""
+def disassembly(*functions: tuple[str, int, list[str]]) -> str:
+    """What llvm-objdump prints: instructions of four bytes, with addresses and code behind them."""
+    text = "\na.co:\tfile format elf64-amdgpu\n\nDisassembly of section .text:\n"
+    for name, start, lines in functions:
+        text += f"\n{start:016x} <{name}>:\n"
+        for index, line in enumerate(lines):
+            text += f"\t{line:<58} // {start + 4 * index:012X}: BF800000\n" if line != "..." else "\t\t...\n"
+    return text
 
 
 def test_instructions_are_counted_per_function():
-    functions = read_disassembly(TEXT)
+    padding = ["s_nop 0"] * 3
+    text = disassembly(
+        ("first", 0x1900, [*INSTRUCTIONS, *padding]),
+        ("second", 0x1A00, ["s_endpgm", "..."]),
+        ("third", 0x1B00, [".long 0xffffffff", "s_cbranch_vccnz 18", "<unknown>"]),
+    )
+    functions = read_disassembly(text, {"first": 14 * 4, "second": 4, "third": 12})
     first = functions["first"]
-    assert set(functions) == {"first", "second"}
+    assert set(functions) == {"first", "second", "third"}
     assert first.total == 14
     assert dict(first.loads) == {128: 2, 16: 1, 32: 1}
     assert dict(first.stores) == {16: 1}
@@ -50,7 +58,8 @@ def test_instructions_are_counted_per_function():
     assert dict(first.matrix) == {"v_mfma_f32_32x32x8_f16": 2}
     assert first.barriers == 1
     assert first.direct_loads == 1
-    assert functions["second"].total == 1
+    # neither padding nor zeros, nor what is no instruction
+    assert (functions["second"].total, functions["third"].total) == (1, 1)
 
 
 @pytest.mark.parametrize(
