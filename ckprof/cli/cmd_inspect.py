@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.kernel_text import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.kernels.inspection import compare, inspect_selection, load_inspection, render_report
+from ckprof.kernels.folder_inspection import load_inspection
+from ckprof.kernels.inspection import compare, inspect_selection, render_report
 from ckprof.report.inspection_report import (
     comparison_document,
     condition,
@@ -41,6 +42,12 @@ Nothing is run. Kernels that are not compiled yet are compiled first. Registers,
 from the code object; loads and stores are counted by the bits that a lane moves; bounds are estimates.
 Exit code 1 when a kernel does not compile, or when --diff finds new spills or lost occupancy.
 """
+
+#: options that mean nothing where a folder or a report says what is inspected
+_OF_DIRECTIONS: Final = (
+    *("conf", "rule_set", "instance", "filter", "exclude", "pipeline", "layout", "dtype", "ndim"),
+    *("problem", "problems", "problem_set"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -85,11 +92,16 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         return _diff(arguments, session)
     if arguments.what is None:
         raise UsageError("name a direction with instances to build, a folder of a build, or a JSON report")
-    failed = False
-    if arguments.what in session.registry.operations.ids:
+    operations = session.registry.operations
+    if arguments.what in {name for item in operations for name in (item.id, *item.aliases)}:
         inspection, failed = _built(arguments, session)
+    elif not Path(arguments.what).exists():
+        raise UsageError(
+            f"{arguments.what} is neither a direction ({', '.join(operations.ids)}) nor the folder of a "
+            "build or a report"
+        )
     else:
-        inspection = load_inspection(Path(arguments.what), session.registry)
+        inspection, failed = _loaded(Path(arguments.what), arguments, session)
     _show(arguments, session, inspection)
     return ExitCode.FAILED if failed else ExitCode.OK
 
@@ -106,6 +118,21 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
     )
     report_rejections(library.rejected, session.console)
     return inspection, any(rejection.status.is_failure for rejection in library.rejected)
+
+
+def _loaded(path: Path, arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
+    """Read a folder or a report; return what it says, and whether a kernel did not compile.
+
+    :raises UsageError: an option says which instances to build, or on which problem.
+    """
+    given = [option for option in _OF_DIRECTIONS if getattr(arguments, option)]
+    if given:
+        option = given[0].replace("_", "-")
+        raise UsageError(f"--{option} goes with a direction whose instances are built, not with {path}")
+    loaded = load_inspection(session.profiler, path, shared_options.chosen_build_options(arguments))
+    for name, failure in loaded.failures.items():
+        session.console.warning(f"{failure.status.value}: {name}: {failure.message}")
+    return loaded.inspection, bool(loaded.failures)
 
 
 def _show(arguments: argparse.Namespace, session: Session, inspection: Inspection) -> None:
@@ -127,7 +154,7 @@ def _show(arguments: argparse.Namespace, session: Session, inspection: Inspectio
 def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what is not None:
         raise UsageError("--diff takes two builds or reports and nothing else")
-    before, after = (load_inspection(path, session.registry) for path in arguments.diff)
+    (before, failed), (after, failed_after) = (_loaded(path, arguments, session) for path in arguments.diff)
     comparison = compare(before, after)
     if arguments.format == "json":
         content = {
@@ -141,4 +168,4 @@ def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
         session.console.result(render_csv([asdict(change) for change in comparison.changes]).rstrip("\n"))
     else:
         session.console.result(comparison_document(comparison))
-    return ExitCode.FAILED if comparison.worse else ExitCode.OK
+    return ExitCode.FAILED if comparison.worse or failed or failed_after else ExitCode.OK

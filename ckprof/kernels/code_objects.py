@@ -20,12 +20,14 @@ import msgspec
 from ckprof.errors import CkprofError, InputError
 from ckprof.files import write_atomically
 from ckprof.kernels.build.compile_step import MESSAGES_FILE
+from ckprof.kernels.source import manifest
 from ckprof.plugin.protocols import InspectableTarget
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ckprof.kernels.build.sources import MarkedSources
     from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Target
@@ -80,43 +82,52 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
     :raises InputError: the folder cannot be written.
     """
     folder = tree.root / FOLDER
-    copied: dict[Path, str] = {}
-    kernels = []
+    content = code_objects_of(tree.kernels, recipe, objects)
+    # an entry of the cache is called after its key
+    names = {kernel.path: f"{kernel.path.parent.name}.co" for kernel in content.kernels}
     try:
         folder.mkdir(exist_ok=True)
-        for kernel in tree.kernels:
-            path = objects.get(kernel.key)
-            if path is None:
-                continue
-            if path not in copied:
-                # an entry of the cache is called after its key
-                name = f"{path.parent.name}.co"
-                copied[path] = name
-                if not _same(path, folder / name):
-                    shutil.copyfile(path, folder / name)
-            kernels.append(
-                KernelCode(
-                    name=kernel.name,
-                    key=kernel.key,
-                    file=f"{FOLDER}/{copied[path]}",
-                    marker=kernel.device_marker,
-                    warnings=_warnings(path.parent / MESSAGES_FILE),
-                )
-            )
-        for stale in set(folder.glob("*.co")) - {folder / name for name in copied.values()}:
+        for path, name in names.items():
+            if not _same(path, folder / name):
+                shutil.copyfile(path, folder / name)
+        for stale in set(folder.glob("*.co")) - {folder / name for name in names.values()}:
             stale.unlink()
-        content = CodeObjects(
-            target=recipe.target,
-            arch=recipe.arch,
-            api_level=recipe.api_level,
-            compiler=recipe.compiler.description,
-            kernels=tuple(kernels),
+        kernels = (
+            msgspec.structs.replace(kernel, file=f"{FOLDER}/{names[kernel.path]}")
+            for kernel in content.kernels
         )
+        content = msgspec.structs.replace(content, kernels=tuple(kernels))
         text = msgspec.json.format(msgspec.json.encode(content), indent=1).decode()
         write_atomically(tree.root / FILE, text + "\n")
     except OSError as exc:
         raise InputError(f"cannot be written: {exc.strerror or exc}", folder) from None
     return tree.root
+
+
+def code_objects_of(
+    kernels: Iterable[MarkedSources], recipe: BuildRecipe, objects: Mapping[str, Path]
+) -> CodeObjects:
+    """Return the list of code objects where they lie.
+
+    :param objects: content key of an instance -> the object that holds its kernel.
+    """
+    return CodeObjects(
+        target=recipe.target,
+        arch=recipe.arch,
+        api_level=recipe.api_level,
+        compiler=recipe.compiler.description,
+        kernels=tuple(
+            KernelCode(
+                name=kernel.name,
+                key=kernel.key,
+                file=str(path),
+                marker=kernel.device_marker,
+                warnings=_warnings(path.parent / MESSAGES_FILE),
+            )
+            for kernel in kernels
+            if (path := objects.get(kernel.key)) is not None
+        ),
+    )
 
 
 def read_ahead(target: Target, arch: str, paths: Iterable[Path]) -> None:
@@ -160,8 +171,9 @@ def read_code_objects(root: Path) -> CodeObjects:
         code = msgspec.json.decode(path.read_bytes(), type=CodeObjects)
     except OSError as exc:
         raise InputError(
-            f"no list of code objects ({exc.strerror}); expected a folder of 'ckprof build --build-dir'",
-            path,
+            f"neither {FILE} nor {manifest.FILE} of a build can be read ({exc.strerror}): expected a "
+            "folder of 'ckprof build --build-dir', or a report of 'ckprof inspect --format json'",
+            root,
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         raise InputError(f"not a list of code objects: {exc}", path) from None

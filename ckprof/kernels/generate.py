@@ -66,6 +66,7 @@ def generate(
             direction=build_dir.direction,
             arch=build_dir.arch,
             api_level=build_dir.recipe.api_level,
+            target=build_dir.recipe.target,
             candidates=checked.valid,
             embedding=build_dir.embedding,
         )

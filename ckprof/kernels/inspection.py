@@ -10,7 +10,7 @@ import msgspec
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.kernels.build.jobs import available_cpus
-from ckprof.kernels.code_objects import FILE, read_code_objects
+from ckprof.kernels.code_objects import read_code_objects
 from ckprof.kernels.library import build_library
 from ckprof.model.device import DeviceKernel
 from ckprof.model.gemm_work import Estimate
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof.plugin.protocols import Target
-    from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
 
@@ -193,18 +192,6 @@ def read_report(path: Path) -> Inspection:
     if (report.schema, report.version) != (SCHEMA, VERSION):
         raise InputError(f"expected schema {SCHEMA} version {VERSION}", path)
     return report.inspection
-
-
-def load_inspection(path: Path, registry: Registry) -> Inspection:
-    """Return the inspection of a build's folder or of a JSON report.
-
-    :raises InputError: it is neither.
-    """
-    if path.is_dir() or path.name == FILE:
-        root = path if path.is_dir() else path.parent
-        code = read_code_objects(root)
-        return inspect_build(code, registry.targets.find(code.target))
-    return read_report(path)
 
 
 def inspect_build(

@@ -66,6 +66,8 @@ def compare_lists(session: Session, report: ExtractionReport, folder: Path) -> t
 
     :raises InputError: a list cannot be read.
     """
+    if not folder.is_dir():
+        raise InputError("there is no such folder of lists", folder)
     extractor = find_extractor(session, report.extractor)
     return tuple(extractor.compare(file, _kept_lines(folder / file.place)) for file in report.files)
 

@@ -164,10 +164,10 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedLine:
-    """A line that the library does not have, with the added line that is most like it."""
+    """A line that the library does not have, with the added line that it most likely became."""
 
     text: str
-    #: empty if nothing of its kind was added
+    #: that of no other removed line; empty if nothing of its kind is left
     nearest: str
     changes: tuple[FieldChange, ...]
 

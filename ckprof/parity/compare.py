@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.pairing import closest_pairs
 from ckprof.model.parity import (
     Comparison,
     Duplicate,
@@ -21,7 +22,7 @@ from ckprof.model.parity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import ParsedString
@@ -71,8 +72,7 @@ class _Comparing:
             first_count=len(self._first.entries),
             second_count=len(self._second.entries),
             matches=tuple(self._matches),
-            missing=tuple(self._unmatched(self._missing, self._extra, self._second, swap=False)),
-            extra=tuple(self._unmatched(self._extra, self._missing, self._first, swap=True)),
+            **self._partners(),
             duplicates=tuple(self._duplicates),
             lossy=tuple(self._lossy),
             skipped=tuple(self._skipped),
@@ -140,12 +140,35 @@ class _Comparing:
                 )
             )
 
+    def _partners(self) -> dict[str, tuple[Unmatched, ...]]:
+        """Return what is missing and what is extra, in pairs that most likely are one changed instance."""
+        missing, extra = self._missing, self._extra
+        pairs = closest_pairs(_kinds_and_fields(missing), _kinds_and_fields(extra))
+        to_extra = {place: extra[partner] for place, partner in pairs.items()}
+        to_missing = {partner: missing[place] for place, partner in pairs.items()}
+        return {
+            "missing": tuple(self._unmatched(missing, to_extra, extra, self._second, swap=False)),
+            "extra": tuple(self._unmatched(extra, to_missing, missing, self._first, swap=True)),
+        }
+
     def _unmatched(
-        self, entries: Sequence[Entry], partners: Sequence[Entry], other: Side, *, swap: bool
+        self,
+        entries: Sequence[Entry],
+        partners: Mapping[int, Entry],
+        lonely: Sequence[Entry],
+        other: Side,
+        *,
+        swap: bool,
     ) -> Iterable[Unmatched]:
-        """Return the entries with their nearest partners, if possible among those without partner too."""
-        for entry in entries:
-            nearest = _nearest(entry, partners) or _nearest(entry, other.entries)
+        """Return the entries with their partners, or the nearest one that the other side has matched.
+
+        :param partners: place among the entries -> that of the other side without a match, too.
+        :param lonely: all of the other side without a match.
+        """
+        alone = {id(entry) for entry in lonely}
+        matched = [entry for entry in other.entries if id(entry) not in alone]
+        for place, entry in enumerate(entries):
+            nearest = partners.get(place) or _nearest(entry, matched)
             skip = (self._first_skips if swap else self._second_skips).get(entry.parsed)
             note = other.invalid.get(entry.source, "")
             if skip is not None:
@@ -177,6 +200,10 @@ def _grouped(entries: Iterable[Entry]) -> dict[ParsedString, list[Entry]]:
     for entry in entries:
         groups.setdefault(entry.parsed, []).append(entry)
     return groups
+
+
+def _kinds_and_fields(entries: Iterable[Entry]) -> list[tuple[str, tuple[str | None, ...]]]:
+    return [(entry.parsed.kind_id, entry.parsed.values) for entry in entries]
 
 
 def _nearest(entry: Entry, candidates: Sequence[Entry]) -> Entry | None:

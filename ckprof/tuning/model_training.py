@@ -118,9 +118,11 @@ def _measured(session: Session, options: TrainOptions, direction: str) -> Measur
     table = read_tables(session.registry, options.files, kind)
     if options.inspection is None:
         return table
-    from ckprof.kernels.inspection import load_inspection
+    from ckprof.kernels.folder_inspection import load_inspection
+    from ckprof.kernels.requests import BuildOptions
 
-    return with_occupancy(table, load_inspection(options.inspection, session.registry), options.inspection)
+    loaded = load_inspection(session, options.inspection, BuildOptions())
+    return with_occupancy(table, loaded.inspection, options.inspection)
 
 
 def validate_model(session: Session, options: ValidateOptions) -> Validation:

@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ckprof.model.extraction import FieldChange, ListComparison, RemovedLine
+from ckprof.model.pairing import closest_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ckprof.model.extraction import ExtractedFile, ExtractedLine
 
@@ -22,19 +23,16 @@ def compare(file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
     new = Counter(file.texts)
     gone = old - new
     come = new - old
-    added: dict[str, list[str]] = {}
-    added_lines: dict[str, ExtractedLine] = {}
-    for line in file.lines:
-        if come[line.text]:
-            come[line.text] -= 1
-            added.setdefault(line.function, []).append(line.text)
-            added_lines[line.text] = line
-    removed = tuple(_removed(text, added_lines) for text in (kept or ()) if _take(gone, text))
+    added = [line for line in file.lines if _take(come, line.text)]
+    by_function: dict[str, list[str]] = {}
+    for line in added:
+        by_function.setdefault(line.function, []).append(line.text)
+    removed = _removed([text for text in (kept or ()) if _take(gone, text)], added)
     same_set = kept is not None and not added and not removed
     return ListComparison(
         place=file.place,
         common=sum((old & new).values()),
-        added={function: tuple(lines) for function, lines in added.items()},
+        added={function: tuple(lines) for function, lines in by_function.items()},
         removed=removed,
         reordered=same_set and tuple(kept or ()) != file.texts,
         missing=kept is None,
@@ -65,26 +63,28 @@ def split_fields(text: str) -> tuple[str, tuple[str, ...]]:
     return name, (*fields, current.strip())
 
 
-def _removed(text: str, added: Mapping[str, ExtractedLine]) -> RemovedLine:
-    name, fields = split_fields(text)
-    best = ""
-    fewest = len(fields) + 1
-    for other in added:
-        other_name, other_fields = split_fields(other)
-        if other_name != name or len(other_fields) != len(fields):
-            continue
-        distance = sum(old != new for old, new in zip(fields, other_fields, strict=True))
-        if distance < fewest:
-            best, fewest = other, distance
-    if not best:
-        return RemovedLine(text=text, nearest="", changes=())
-    names = added[best].field_names
-    changes = tuple(
-        _change(names[index] if len(names) == len(fields) else f"field {index}", old, new)
-        for index, (old, new) in enumerate(zip(fields, split_fields(best)[1], strict=True))
-        if old != new
+def _removed(texts: Sequence[str], added: Sequence[ExtractedLine]) -> tuple[RemovedLine, ...]:
+    """Return the lines that went, each with the one that it most likely became."""
+    old, new = [split_fields(text) for text in texts], [split_fields(line.text) for line in added]
+    pairs = closest_pairs(old, new)
+    return tuple(
+        RemovedLine(
+            text=text,
+            nearest=added[pairs[place]].text,
+            changes=_changes(old[place][1], new[pairs[place]][1], added[pairs[place]].field_names),
+        )
+        if place in pairs
+        else RemovedLine(text=text, nearest="", changes=())
+        for place, text in enumerate(texts)
     )
-    return RemovedLine(text=text, nearest=best, changes=changes)
+
+
+def _changes(old: Sequence[str], new: Sequence[str], names: Sequence[str]) -> tuple[FieldChange, ...]:
+    return tuple(
+        _change(names[index] if len(names) == len(old) else f"field {index}", before, after)
+        for index, (before, after) in enumerate(zip(old, new, strict=True))
+        if before != after
+    )
 
 
 def _change(name: str, old: str, new: str) -> FieldChange:

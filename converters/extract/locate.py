@@ -78,8 +78,9 @@ def _named(given: Path) -> Location:
         if location is not None:
             return location
         raise ToolchainError(_incomplete(path))
-    if not path.is_file():
-        raise InputError("there is no such file or folder", given)
+    if not path.exists():
+        target = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else ""
+        raise InputError(target or "there is no such file or folder", given)
     if path.suffix == ".deb":
         return Location(path=path, roots=(), archive=path, is_package=True)
     if path.suffix != ".a":
@@ -132,7 +133,9 @@ def _archive(prefix: Path) -> Path | None:
     for base in bases:
         for name in known_lists().archives:
             for folder in _LIBRARIES:
-                archives = sorted(base.glob(f"{folder}/{name}"))
-                if archives:
-                    return archives[0]
+                archives = (place / name for place in sorted(base.glob(folder)))
+                # a link that leads nowhere is found, too: reading it says so
+                found = next((path for path in archives if path.exists() or path.is_symlink()), None)
+                if found is not None:
+                    return found
     return None

@@ -30,6 +30,8 @@ _LEVEL: Final = 1
 #: beginning of an archive that is part of its identity: the index, which knows the place of every member
 _INDEX_BYTES: Final = 1 << 22
 
+_WITHOUT_ARCHIVE: Final = "--no-archive reads the headers alone"
+
 
 class CachedLibrary(msgspec.Struct, kw_only=True):
     """What is kept of one archive or package."""
@@ -122,21 +124,21 @@ def open_library(location: Location, *, with_archive: bool = True) -> OpenedLibr
     headers = FolderHeaders(location.roots)
     if path is None or not with_archive:
         return OpenedLibrary(Library(headers, None, str(location.path)), "", CachedLibrary(), is_kept=True)
-    digest = archive_digest(path)
-    kept = load(digest)
-    is_kept = kept is not None and kept.symbols is not None
-    if kept is None or kept.symbols is None:
-        kept = _read_archive(path)
+    try:
+        digest = archive_digest(path)
+        kept = load(digest)
+        is_kept = kept is not None and kept.symbols is not None
+        if kept is None or kept.symbols is None:
+            kept = _read_archive(path)
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}; {_WITHOUT_ARCHIVE}", path) from exc
     library = Library(headers, _archive(kept, path), str(location.path))
     return OpenedLibrary(library, digest, kept, is_kept=is_kept)
 
 
 def _read_archive(path: Path) -> CachedLibrary:
-    try:
-        with path.open("rb") as file:
-            symbols = collect(members(file, str(path)), str(path))
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from exc
+    with path.open("rb") as file:
+        symbols = collect(members(file, str(path)), str(path))
     return CachedLibrary(archive=path.name, symbols=symbols)
 
 

@@ -242,3 +242,27 @@ def test_extractors_of_plugins(ckprof, tmp_path, prefix):
     assert called.out.splitlines()[-2].startswith("blue (): 0 lists")
     called = ckprof("--plugin", plugin, "extract", "--from", prefix, *CHOSEN, "--stdout")
     assert (called.code, called.out) == (0, text(LINES))
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_stands_in_place_of_the_archive_is_said(ckprof, prefix, tmp_path, kind):
+    (archive,) = prefix.glob("lib/*/*.a")
+    archive.unlink()
+    if kind == "folder":
+        archive.mkdir()
+    else:
+        archive.symlink_to("nowhere")
+    called = ckprof("extract", "--from", prefix, *CHOSEN, "--stdout")
+    assert called.code == ExitCode.INPUT
+    assert f"{archive}: cannot be read: " in called.err
+    assert "--no-archive reads the headers alone" in called.err
+    assert "Traceback" not in called.err
+    (tmp_path / "dangling").symlink_to("nowhere")
+    called = ckprof("extract", "--from", tmp_path / "dangling", *CHOSEN, "--stdout")
+    assert (called.code, "a link to nowhere, which does not exist" in called.err) == (ExitCode.INPUT, True)
+
+
+def test_a_folder_of_lists_that_is_not_there_is_no_upgrade(ckprof, prefix):
+    called = ckprof("extract", "--from", prefix, *CHOSEN, "--check", "nothere")
+    assert called.code == ExitCode.INPUT
+    assert "nothere: there is no such folder of lists" in called.err

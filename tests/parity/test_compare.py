@@ -187,3 +187,20 @@ def test_an_empty_side_is_an_error():
         Side(name="CK Builder", origin="x.log", entries=())
     with pytest.raises(InputError, match=r"side of CK Builder \(line 1 is cut off\)"):
         Side(name="CK Builder", origin="x.log", entries=(), notes=("line 1 is cut off",))
+
+
+def test_what_changed_is_paired_once(compared):
+    """Both are most like the same one, which can have become only one of them."""
+    wide, wider = FORWARD.replace("128,128,32", "256,128,32"), FORWARD.replace("128,128,32", "256,256,32")
+    found = compared([wide, FAR], [wider, FORWARD])
+    partners = {item.text: item.nearest.text for item in found.missing}
+    assert sorted(partners.values()) == sorted([wider, FORWARD])
+    assert {item.nearest.text: item.text for item in found.extra} == partners
+
+
+def test_what_is_left_over_is_not_paired_with_one_that_has_a_partner(compared):
+    found = compared([OTHER, FAR], [OTHER.replace("128,128,32", "256,128,32")])
+    first, second = found.missing
+    assert first.nearest is not None
+    assert second.nearest is None
+    assert found.extra[0].nearest.text == first.text

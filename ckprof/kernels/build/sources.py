@@ -33,6 +33,14 @@ class KernelSources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedSources(KernelSources):
+    """Those of a kernel whose machine code can be told from that of others."""
+
+    #: what the linker's names of its device functions contain; empty if they do not tell whose they are
+    device_marker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFolder:
     """A folder of generated kernels, of which objects can be made."""
 

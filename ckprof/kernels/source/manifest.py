@@ -7,11 +7,14 @@ on which files of an earlier tree may be removed.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ckprof.errors import InputError
+from ckprof.kernels.build.sources import KernelFolder, MarkedSources
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ def render(request: TreeRequest, kernels: Sequence[Mapping[str, object]], files:
         "direction": request.direction.id,
         "arch": request.arch,
         "api_level": request.api_level,
+        "target": request.target,
         "files": files,
         # kernels per registration source, if the tree has any
         "chunk_size": request.embedding.chunk_size if request.embedding else None,
@@ -68,6 +72,53 @@ def built_for(root: Path) -> tuple[str, str] | None:
     if content.get("version") != VERSION or "arch" not in content or "api_level" not in content:
         return None
     return str(content["arch"]), str(content["api_level"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTree(KernelFolder):
+    """A source tree on disk, as its manifest describes it."""
+
+    kernels: tuple[MarkedSources, ...]
+    direction: str
+    arch: str
+    api_level: str
+    #: id of the target that it was built for; empty in trees of earlier versions
+    target: str
+
+
+def read_tree(root: Path) -> StoredTree | None:
+    """Return the tree on disk; ``None`` if there is no manifest of one.
+
+    :raises InputError: the manifest is damaged, or names files outside of the folder.
+    """
+    content = _content(root)
+    if not content:
+        return None
+    if content.get("version") != VERSION:
+        raise InputError(f"expected schema {SCHEMA} version {VERSION}", root / FILE)
+    try:
+        return StoredTree(
+            root=root.absolute(),
+            library_name=str(content["library"]),
+            kernels=tuple(_kernel(root.absolute(), kernel) for kernel in content["kernels"]),
+            **{name: str(content.get(name, "")) for name in ("direction", "arch", "api_level", "target")},
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"damaged: {error!r}", root / FILE) from None
+
+
+def _kernel(root: Path, kernel: Mapping[str, Any]) -> MarkedSources:
+    header, entry = (str(name) for name in kernel["files"])
+    if not (_is_below_root(header) and _is_below_root(entry)):
+        raise ValueError("a file is not below the folder")
+    return MarkedSources(
+        header=root / header,
+        entry=root / entry,
+        key=str(kernel["key"]),
+        name=str(kernel["name"]),
+        symbol=str(kernel["symbol"]),
+        device_marker=str(kernel["device_marker"]),
+    )
 
 
 def direction_of(root: Path) -> str | None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ckprof.errors import PluginError
-from ckprof.kernels.build.sources import KernelFolder, KernelSources
+from ckprof.kernels.build.sources import KernelFolder, MarkedSources
 from ckprof.kernels.source import generated_files, manifest
 from ckprof.kernels.source.c_interface import (
     kernel_entry,
@@ -46,12 +46,10 @@ LIBRARY_SOURCE = "library.cpp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelFiles(KernelSources):
+class KernelFiles(MarkedSources):
     """One kernel of a source tree."""
 
     instance: Instance
-    #: what the linker's names of its device functions contain; empty if they do not tell whose they are
-    device_marker: str = ""
 
     def fields(self) -> Mapping[str, object]:
         """Return the fields of the instance."""
@@ -104,6 +102,8 @@ class TreeRequest:
     direction: Operation
     arch: str
     api_level: str
+    #: id of the target that the tree is built for
+    target: str = ""
     #: instances of the direction; those with the same content key are one kernel, for which the first stands
     candidates: Sequence[Candidate]
     #: makes the tree ready for another build system; ``None`` leaves that out

@@ -76,3 +76,14 @@ def test_labels_name_the_fields_that_changed() -> None:
         ("field 0", "B<Padding, CRR>", "B<Default, CRR>"),
         ("BlkTile", "16x32x64", "16x16x64"),
     ]
+
+
+def test_an_added_line_has_at_most_one_removed_line() -> None:
+    added = [ExtractedLine(text=f"A<{x}, 64, 8>", function="f") for x in (128, 256)]
+    file = ExtractedFile(place="x", set_name="profiler", lines=tuple(added))
+    kept = ["A<128, 32, 8>", "A<128, 32, 4>", "A<1, 2, 3>"]
+    first, second, third = compare(file, kept).removed
+    assert sorted([first.nearest, second.nearest]) == ["A<128, 64, 8>", "A<256, 64, 8>"]
+    # two fields of three altogether are fewer than any other pairs have
+    assert len(first.changes) + len(second.changes) == 4
+    assert (third.nearest, third.changes) == ("", ())
