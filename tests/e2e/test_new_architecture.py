@@ -49,7 +49,7 @@ def test_instances_are_validated_against_it(call):
     code, out, _ = call(
         "list", "instances", "--direction", "fwd", *KERNEL, *wide, "--arch", "gfx999", "--why"
     )
-    assert code == 0 and "gfx999 has no wave grid 4x1x1 (it has 2x2x1)" in out
+    assert code == 0 and "gfx999 has no wave grid 4x1x1 (it has 2x2x1, by CK Tile" in out
     large = [*KERNEL[:1], "128x128x64", *KERNEL[2:], "--waves", "2x2x1"]
     code, out, _ = call("list", "instances", "--direction", "fwd", *large, "--arch", "gfx999", "--why")
     assert code == 0 and "the budget is 16384" in out

@@ -65,12 +65,19 @@ def lds_budget(candidate: TiledCandidate) -> Violation | None:
 
 
 def known_wave_grid(candidate: TiledCandidate) -> Violation | None:
-    """The architecture has the grid of waves."""
+    """CK Tile's generator has the grid of waves for the architecture.
+
+    Its table says so, not the hardware: gfx90a could run 1x1x1 as well as gfx942 does.
+    """
     grid = candidate.instance.wave_grid
     if grid.sizes in candidate.arch.wave_grids:
         return None
     allowed = listed(candidate.arch.wave_grids)
-    return Violation(f"{candidate.arch.name} has no wave grid {grid} (it has {allowed})", str(grid), allowed)
+    return Violation(
+        f"{candidate.arch.name} has no wave grid {grid} (it has {allowed}, by CK Tile's table)",
+        str(grid),
+        allowed,
+    )
 
 
 def known_scheduler(candidate: TiledCandidate) -> Violation | None:

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from ckprof import Profiler
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
@@ -132,3 +134,20 @@ def test_wrong_tails_of_splits_are_asked_for(pipeline, direction, make_instance)
     condition = "if(k_batch > 1 && (split_loops(param, k_batch) == 1 || split_loops(param, k_batch) == 3))"
     assert (condition in text) == affected
     assert "split-tail" not in PIPELINE.render(instance, "gfx942", API_LEVELS[-1]).header
+
+
+def test_shipped_instances_that_the_headers_of_july_2025_do_not_compile_are_named():
+    """``mem`` with two LDS buffers has no operator there; ten instances of each list are such."""
+    profiler = Profiler()
+    for name in ("nhwgc_fp16", "nhwgc_bf16"):
+        query = InstanceQuery(conf=f"forward/profiler/{name}", directions="fwd")
+        candidates = profiler.instances(query).candidates
+        doubled = [
+            candidate.instance
+            for candidate in candidates
+            if candidate.instance.gemm_pipeline is GemmPipeline.MEM and candidate.instance.double_smem_buffer
+        ]
+        assert len(doubled) == 10
+        message = "API level 2025-07 has no mem with double_smem_buffer (it has it with one LDS buffer)"
+        assert all(message in rejected(instance) for instance in doubled)
+        assert not any(rejected(instance, API_LEVELS[-1]) for instance in doubled)
