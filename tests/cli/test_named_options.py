@@ -1,0 +1,125 @@
+"""Options that messages, help texts and documents name exist, for the command that they are named with."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ckprof.cli.commands import COMMANDS
+from ckprof.cli.main import main
+from ckprof.cli.parser import CommandParser
+
+ROOT = Path(__file__).parents[2]
+OPTION = re.compile(r"(?<![\w/.=+-])--[a-z][a-z0-9-]*[a-z0-9]\b(?!-)")
+#: a command with what follows it, to the end of the line, of a quotation, or of the command
+CALL = re.compile(r"\bckprof ((?:[a-z]+-)*[a-z]+)\b([^'`|;\n]*)")
+
+#: options of other programs; ``--extractor`` is there where plugins offer several
+FOREIGN = {
+    *("--build", "--parallel", "--install", "--prefix"),  # cmake
+    *("--porcelain", "--untracked-files"),  # git
+    *("--force-reinstall", "--benchmark-only", "--gpus-per-node"),  # pip, pytest, sbatch
+    *("--text", "--query-gpu"),  # a CSS variable, nvidia-smi
+    *("--expt-relaxed-constexpr", "--rocm-device-lib-path", "--offload-arch", "--rocm-path"),  # compilers
+    *("--no-gpu-bundle-output", "--offload-device-only", "--offload-host-only", "--print-supported-cpus"),
+    *("--instances", "--extractor"),
+}
+#: a table of the flags of MIOpenDriver
+OTHER_FILES = {ROOT / "plugins" / "directions" / "_convolution" / "miopen_flags.py"}
+
+
+def text_of(node: ast.AST) -> str | None:
+    """The text of a constant or an f-string; what is filled in becomes ``…``."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "\N{HORIZONTAL ELLIPSIS}"
+            for part in node.values
+        )
+    return None
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines and texts of a document, or the strings of a module."""
+    if path.suffix != ".py":
+        yield from enumerate(path.read_text().splitlines(), 1)
+        return
+    tree = ast.parse(path.read_text())
+    parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        text = text_of(node)
+        if text is not None and node not in parts:
+            yield from ((node.lineno + index, line) for index, line in enumerate(text.splitlines()))
+
+
+def files() -> list[Path]:
+    modules = (path for name in ("ckprof", "converters", "plugins") for path in (ROOT / name).rglob("*.py"))
+    named = [*sorted(modules), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+    return [path for path in named if path not in OTHER_FILES]
+
+
+def of_parser(parser: argparse.ArgumentParser) -> set[str]:
+    """Options of a parser and of the commands below it."""
+    found: set[str] = set()
+    for action in parser._actions:
+        found |= {option for option in action.option_strings if option.startswith("--")}
+        if isinstance(action, argparse._SubParsersAction):
+            found = found.union(*map(of_parser, action.choices.values()))
+    return found
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, set[str]]:
+    """Command -> its options."""
+    found: dict[str, set[str]] = {}
+
+    class Built(Exception):
+        """The parser is complete."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        for command in COMMANDS:
+
+            def take(self: CommandParser, arguments: object, name: str = command.name) -> None:
+                (commands,) = (a for a in self._actions if isinstance(a, argparse._SubParsersAction))
+                found[name] = of_parser(commands.choices[name]) | {"--version"}
+                raise Built
+
+            patch.setattr(CommandParser, "parse_all", take)
+            with pytest.raises(Built):
+                main([command.name])
+    return found
+
+
+def test_every_option_that_is_named_exists(options: dict[str, set[str]]) -> None:
+    known = set().union(*options.values())
+    unknown = {
+        f"{path.relative_to(ROOT)}:{line}: {option}"
+        for path in files()
+        for line, text in texts(path)
+        for option in OPTION.findall(text)
+        if option not in known | FOREIGN
+    }
+    assert not unknown, "\n".join(sorted(unknown))
+
+
+def test_an_option_that_is_named_with_a_command_is_one_of_its_own(options: dict[str, set[str]]) -> None:
+    wrong = set()
+    calls = 0
+    for path in files():
+        for line, text in texts(path):
+            for name, rest in CALL.findall(text):
+                if name in options:
+                    calls += 1
+                    wrong |= {
+                        f"{path.relative_to(ROOT)}:{line}: ckprof {name} {option}"
+                        for option in OPTION.findall(rest)
+                        if option not in options[name] | FOREIGN
+                    }
+    assert calls > 300
+    assert not wrong, "\n".join(sorted(wrong))
