@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError
 from ckprof.store.database import open_for_reading
-from ckprof.store.errors import UNREADABLE, DamagedStoreError, store_errors
+from ckprof.store.errors import UNREADABLE, DamagedRow, DamagedStoreError, store_errors
+from ckprof.store.order import disordered_rows
 from ckprof.store.parts import PartReader
 from ckprof.store.query import attempt_conditions, measurement_conditions, status_condition
 from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow, damaged_rows, seal
@@ -36,8 +37,8 @@ def check(path: Path) -> list[str]:
     """Return what is wrong with a store; empty for a sound one.
 
     Looked at are the file's structure, references between rows, whether attempts are missing, whether every
-    row is the one that was stored and can be read, and whether times agree with their raw samples, and the
-    figures of every measurement with its attempts.
+    row is the one that was stored and can be read, whether times agree with their raw samples and the figures
+    of every measurement with its attempts, and whether the rounds of a session can be as they are said to be.
 
     :raises StoreError: the file is no store at all, or newer than this program.
     """
@@ -96,29 +97,33 @@ def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
         except (sqlite3.DatabaseError, CkprofError) as exc:
             yield str(exc)
             continue
-        if timing is not None and (wrong := _implausible(timing)):
-            yield f"attempt {row.id}: {wrong}"
+        if timing is not None and (wrong := _implausible(row.id, timing)):
+            yield str(wrong)
 
 
-def _implausible(timing: Measurement) -> str:
-    """Return why the figures of an attempt cannot be those of its samples; empty if they can."""
+def _implausible(number: int, timing: Measurement) -> DamagedRow | None:
+    """Return why the figures of an attempt cannot be those of its samples, if they cannot.
+
+    :param number: of the attempt.
+    """
     slack = 1 + _CLOSE
     if timing.min_ms > timing.median_ms * slack:
-        return f"its least time, {timing.min_ms:g} ms, is above its median, {timing.median_ms:g} ms"
+        what = f"{timing.min_ms:g} ms is above its median, {timing.median_ms:g} ms"
+        return DamagedRow("attempts", number, "min_ms", what)
     samples = timing.samples_ms
     if not samples:
-        return ""
-    if not all(math.isfinite(sample) and sample > 0 for sample in samples):
-        return "its raw samples are not all finite and positive"
+        return None
+    for place, sample in enumerate(samples):
+        if not (math.isfinite(sample) and sample > 0):
+            what = f"sample {place} is {sample:g} ms, expected a finite and positive time"
+            return DamagedRow("samples", number, "data", what)
     least, most = min(samples), max(samples)
-    for name, figure in (
-        ("median", timing.median_ms),
-        ("mean", timing.mean_ms),
-        ("least time", timing.min_ms),
-    ):
+    for column in ("median_ms", "mean_ms", "min_ms"):
+        figure = getattr(timing, column)
         if not least / slack <= figure <= most * slack:
-            return f"its {name}, {figure:g} ms, is outside of its raw samples, {least:g} to {most:g} ms"
-    return ""
+            what = f"{figure:g} ms is outside of its raw samples, {least:g} to {most:g} ms"
+            return DamagedRow("attempts", number, column, what)
+    return None
 
 
 def _sums(connection: sqlite3.Connection) -> Iterator[str]:
@@ -131,14 +136,19 @@ def _sums(connection: sqlite3.Connection) -> Iterator[str]:
             yield str(exc)
             continue
         if own is None:
-            yield f"measurement {number} has no attempt"
+            yield str(DamagedRow("measurements", number, "", "has no attempt"))
             continue
         stored = (row.status.value, row.attempts, row.ranked, row.median_ms, row.min_ms)
         for name, says, has in zip(own._fields, stored, own, strict=True):
             if says != has and not (
                 isinstance(says, float) and isinstance(has, float) and math.isclose(says, has, rel_tol=_CLOSE)
             ):
-                yield f"measurement {number} says that its {name} is {says}, by its attempts it is {has}"
+                what = f"is {says}, by its attempts it is {has}"
+                yield str(DamagedRow("measurements", number, name, what))
+
+
+def _order(connection: sqlite3.Connection) -> Iterator[str]:
+    yield from map(str, disordered_rows(connection))
 
 
 def _tags(connection: sqlite3.Connection) -> Iterator[str]:
@@ -150,7 +160,7 @@ def _tags(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 #: what a check looks at, in this order
-_STEPS: Final = (_structure, _references, _count, _rows, _attempts, _sums, _tags)
+_STEPS: Final = (_structure, _references, _count, _rows, _attempts, _sums, _order, _tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

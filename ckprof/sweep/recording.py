@@ -194,10 +194,15 @@ class _RunRecorder(Recorder):
         shared = shared_key(run.library.direction.id, target, recipe, run.options, run.device)
         super().__init__(sink, record, shared)
         self._rounds: dict[tuple[SharedKey, Problem], int] = {}
+        self._counted: KernelGroup | None = None
 
     def _rounds_before(self, sample: Sample) -> int:
         sink, kernel, problem = self._sink, sample.kernel, sample.group.problem
         shared = replace(self._shared, dtype=kernel.dtype, layout=kernel.layout)
+        if self._counted is not sample.group:
+            # a problem that is given twice goes on where its first rounds ended
+            self._counted = sample.group
+            self._rounds.clear()
         if (shared, problem) not in self._rounds:
             past = sink.reader.past_visits(shared, problem) if isinstance(sink, StoreWriter) else []
             self._rounds[shared, problem] = max((visit.round for visit in past), default=0)

@@ -165,7 +165,8 @@ def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
         assert len(writer.reader) == 2
     findings = check(tmp_path / "some.db")
     assert len(findings) == 2
-    assert "is outside of its raw samples" in findings[0] and "is above its median" in findings[1]
+    assert "row 1, column median_ms: " in findings[0] and "is outside of its raw samples" in findings[0]
+    assert "row 2, column min_ms: " in findings[1] and "is above its median" in findings[1]
 
 
 @pytest.mark.parametrize("table", ROW_TYPES)
