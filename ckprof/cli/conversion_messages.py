@@ -33,7 +33,7 @@ def report_lossy_lines(conversion: Conversion, console: Console) -> None:
     if not conversion.lossy:
         return
     first = conversion.lossy[0]
-    lines = f"{len(conversion.lossy)} line{'s' if len(conversion.lossy) != 1 else ''}"
+    lines = counted(len(conversion.lossy), "line")
     console.warning(
         f"{conversion.path}: lossy: kernels of {lines} do without what the list says, "
         f"first in line {first.line}: {first.what}"

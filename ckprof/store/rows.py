@@ -75,7 +75,7 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
         kernel=kernel,
         status=row.status,
         reason=parts.text(row.reason_id),
-        requirements=parts.decoded(row.requirements_id, _REQUIREMENTS.decode) or (),
+        requirements=parts.decoded(row.requirements_id, decode_requirements) or (),
         split_chosen=row.split_chosen,
         measurement=_measurement(row, samples, parts),
         verification=_verification(row, parts),
@@ -94,7 +94,7 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
     )
 
 
-_REQUIREMENTS: Final = msgspec.json.Decoder(tuple[str, ...])
+decode_requirements: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _EXTRA: Final = msgspec.json.Decoder(dict[str, Any])
 
 

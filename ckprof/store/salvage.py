@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from ckprof.errors import CkprofError
 from ckprof.files import scratch_folder
@@ -14,7 +16,7 @@ from ckprof.store.database import open_for_salvage
 from ckprof.store.errors import UNREADABLE, StoreError
 from ckprof.store.parts import PartReader
 from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow
-from ckprof.store.rows import attempt_of
+from ckprof.store.rows import attempt_of, decode_requirements
 from ckprof.store.schema import Stored, stored_count
 from ckprof.store.write_ahead_log import read_log
 from ckprof.store.writer import StoreWriter
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
     from ckprof.store.attempt import Attempt
 
+#: stands for a text that is not what was stored, in an attempt that is saved without it
+LOST_TEXT: Final = "(lost: the text was damaged)"
+#: columns with texts that only people read; marks and tolerances decide whether a time counts
+_FOR_PEOPLE: Final = ("reason_id", "requirements_id", "stopped_by_id")
 #: reasons that are kept
 _MOST_REASONS: Final = 50
 #: a damaged table does not say how many rows it had: each takes at least this many bytes of the file
@@ -41,6 +47,9 @@ class RecoverResult:
     lost: int
     #: attempts whose raw samples were stored and are not in the new store
     samples_lost: int
+    #: attempts that are in the new store with :data:`LOST_TEXT` in place of a reason, of rules, or of what
+    #: ended the sampling
+    texts_lost: int
     #: why these are only the least numbers; empty where they are the numbers
     uncertain: str
     #: why attempts or samples are lost, the first ones
@@ -49,7 +58,7 @@ class RecoverResult:
     @property
     def complete(self) -> bool:
         """True if nothing is missing."""
-        return not (self.lost or self.samples_lost or self.uncertain)
+        return not (self.lost or self.samples_lost or self.texts_lost or self.uncertain)
 
 
 def recover(path: Path, target: Path) -> RecoverResult:
@@ -82,6 +91,7 @@ def recover(path: Path, target: Path) -> RecoverResult:
         saved=saved,
         lost=max(0, expected.attempts - saved),
         samples_lost=max(0, expected.samples - salvage.with_samples),
+        texts_lost=salvage.without_text,
         uncertain=uncertain,
         reasons=tuple(salvage.reasons[:_MOST_REASONS]),
     )
@@ -98,6 +108,7 @@ class _Salvage:
     met: int = 0
     with_samples: int = 0
     samples_met: int = 0
+    without_text: int = 0
     parts: PartReader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -117,11 +128,12 @@ class _Salvage:
             return saved + writer.append_many(pending)
 
     def attempts(self) -> Iterator[Attempt]:
-        """Yield every attempt that is what was stored."""
+        """Yield every attempt that is what was stored, but for its samples and for what only people read."""
         for number, cells in self._ranges():
             self.met += 1
             try:
                 row = self.parts.checked(AttemptRow, "attempts", cells)
+                row, lost = self._without_lost_texts(row)
                 attempt = attempt_of(row, None, self.parts)
             except (*UNREADABLE, CkprofError) as exc:
                 self.reasons.append(str(exc))
@@ -133,7 +145,21 @@ class _Salvage:
             except UNREADABLE as exc:
                 self.samples_met += 1
                 self.reasons.append(f"attempt {number}: saved without its raw samples ({exc})")
-            yield attempt
+            self.without_text += bool(lost)
+            yield _with_placeholders(attempt, lost)
+
+    def _without_lost_texts(self, row: AttemptRow) -> tuple[AttemptRow, list[str]]:
+        """Return a row without references to texts that are not what was stored, and their columns."""
+        lost = []
+        for column in _FOR_PEOPLE:
+            try:
+                self.parts.text(getattr(row, column))
+                if column == "requirements_id":
+                    self.parts.decoded(row.requirements_id, decode_requirements)
+            except UNREADABLE as exc:
+                lost.append(column)
+                self.reasons.append(f"attempt {row.id}: saved without a text ({exc})")
+        return (msgspec.structs.replace(row, **dict.fromkeys(lost)) if lost else row), lost
 
     def stored(self) -> Stored | None:
         """Return how many attempts were stored; ``None`` where nothing says it any more."""
@@ -175,6 +201,20 @@ class _Salvage:
     def _range(self, first: int, last: int) -> list[tuple[int, tuple[Any, ...]]]:
         text = f"SELECT {self.parts.columns('attempts')} FROM attempts WHERE id >= ? AND id <= ? ORDER BY id"  # noqa: S608
         return [(cells[0], cells) for cells in self.connection.execute(text, (first, last))]
+
+
+def _with_placeholders(attempt: Attempt, lost: Sequence[str]) -> Attempt:
+    """Return an attempt that says where a text is lost.
+
+    :param lost: columns of the texts.
+    """
+    if "reason_id" in lost:
+        attempt = replace(attempt, reason=LOST_TEXT)
+    if "requirements_id" in lost:
+        attempt = replace(attempt, requirements=(LOST_TEXT,))
+    if "stopped_by_id" in lost and attempt.measurement is not None:
+        attempt = replace(attempt, measurement=replace(attempt.measurement, stopped_by=LOST_TEXT))
+    return attempt
 
 
 def _starts_backwards(first: int, last: int) -> range:

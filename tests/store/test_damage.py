@@ -13,11 +13,12 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
+from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import StoreError
 from ckprof.store.maintenance import check
 from ckprof.store.query import SharedKey
 from ckprof.store.row_types import ROW_TYPES, columns_of
-from ckprof.store.salvage import recover
+from ckprof.store.salvage import LOST_TEXT, recover
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts
@@ -49,6 +50,20 @@ def damaged(sound: Path, folder: Path, seed: int) -> Path:
     return path
 
 
+def with_its_texts(attempt: Attempt, original: Attempt) -> Attempt:
+    """Put the original's texts where an attempt says that they are lost."""
+    if attempt.reason == LOST_TEXT:
+        attempt = replace(attempt, reason=original.reason)
+    if attempt.requirements == (LOST_TEXT,):
+        attempt = replace(attempt, requirements=original.requirements)
+    timing = attempt.measurement
+    if timing is not None and timing.stopped_by == LOST_TEXT:
+        assert original.measurement is not None
+        timing = replace(timing, stopped_by=original.measurement.stopped_by)
+        attempt = replace(attempt, measurement=timing)
+    return attempt
+
+
 def judge(path: Path, target: Path) -> str:
     """Recover a store, and compare what it says with the rows of the sound one by key and content."""
     try:
@@ -57,23 +72,27 @@ def judge(path: Path, target: Path) -> str:
         assert not target.exists()
         return "refused"
     expected = {(one.session.uid, one.sequence): one for one in MADE}
-    bare = 0
+    bare = without_text = 0
     stored = sum(one.measurement is not None for one in MADE)
     with Store(target) as store:
         found = list(store)
     for attempt in found:
         original = expected.pop((attempt.session.uid, attempt.sequence))
+        told = with_its_texts(attempt, original)
+        without_text += told != attempt
+        attempt = told
         if attempt != original:
             assert original.measurement is not None
             assert attempt == replace(original, measurement=replace(original.measurement, samples_ms=()))
             bare += 1
     assert result.saved == len(found)
+    assert result.texts_lost == without_text
     missing, missing_samples = len(expected), stored - (len(found) - bare)
     if result.uncertain:
         assert result.lost <= missing and result.samples_lost <= missing_samples
         return "at least"
     assert (result.lost, result.samples_lost) == (missing, missing_samples)
-    assert result.complete == (not missing and not missing_samples)
+    assert result.complete == (not missing and not missing_samples and not without_text)
     return "exact"
 
 
@@ -137,6 +156,41 @@ def test_commands_name_table_row_and_column(sound: Path, capfd, tmp_path: Path) 
     told("results", "check", code=ExitCode.FAILED)
     text = told("results", "recover", "--output", tmp_path / "new.db", code=ExitCode.FAILED)
     assert "0 outcomes saved, 200 lost, the raw samples of 200" in text
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE texts SET body = 'stdre1' WHERE id = ?", "DELETE FROM texts WHERE id = ?"]
+)
+def test_attempts_outlive_texts_that_only_people_read(
+    sound: Path, capfd, tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "some.db"
+    shutil.copy(sound / "plain.db", path)
+    connection = sqlite3.connect(path, isolation_level=None)
+    names = {body: number for number, body in connection.execute("SELECT id, body FROM texts")}
+    connection.execute(statement, (names["stdrel"],))
+    connection.close()
+    assert judge(path, tmp_path / "new.db") == "exact"
+    with Store(tmp_path / "new.db") as store:
+        assert {one.measurement.stopped_by for one in store if one.measurement} == {LOST_TEXT}
+    assert not check(tmp_path / "new.db")
+    capfd.readouterr()
+    assert main(["results", "recover", str(path), "--output", str(tmp_path / "two.db")]) == ExitCode.FAILED
+    out, err = capfd.readouterr()
+    assert "200 outcomes saved, 0 lost; 200 of those saved lack a text" in out
+    assert "attempt 1: saved without a text (table texts, row " in err
+
+
+def test_marks_decide_over_times_and_are_no_texts_for_people(sound: Path, tmp_path: Path) -> None:
+    """Without its marks a time that does not count would count."""
+    with StoreWriter(tmp_path / "some.db") as writer:
+        writer.append(replace(MADE[0], marks=(Mark.SLOW_CARD,), reason="too slow"))
+        writer.append(MADE[1])
+    connection = sqlite3.connect(tmp_path / "some.db", isolation_level=None)
+    connection.execute("UPDATE texts SET body = 'x' WHERE body = 'slow_card'")
+    connection.close()
+    result = recover(tmp_path / "some.db", tmp_path / "new.db")
+    assert (result.saved, result.lost, result.texts_lost) == (1, 1, 0)
 
 
 def test_a_view_without_end_in_the_place_of_a_table_is_not_read(sound: Path, tmp_path: Path) -> None:
