@@ -15,7 +15,7 @@ from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.problem import Problem
 from ckprof.model.ranking import KernelTime, kernel_time, leads, shares_first_place
-from ckprof.store.attempt import REFERENCE_MS, Attempt, Mark, Session
+from ckprof.store.attempt import REFERENCE_MS, Attempt, Mark, Session, telling
 from ckprof.store.key import MeasurementKey
 
 if TYPE_CHECKING:
@@ -192,15 +192,13 @@ def _ranking_order(row: Row) -> tuple[float, str, int]:
     return row.time_ms, row.key.instance, row.key.split_k
 
 
-def _order(attempt: Attempt) -> tuple[float, str, int]:
-    return attempt.conditions.started, attempt.session.uid, attempt.sequence
-
-
 def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
-    launched = [[one for one in group if Mark.NOT_LAUNCHED not in one.marks] for group in measured]
-    attempts = max([*filter(None, launched)] or measured, key=lambda group: max(map(_order, group)))
-    attempts.sort(key=_order)
-    last = attempts[-1]
+    told = sorted(
+        telling([one for group in measured for one in group], lambda one: one.marks),
+        key=lambda one: one.moment,
+    )
+    last = told[-1]
+    attempts = [one for one in told if one.key.digest == last.key.digest]
     verified = () if last.status.is_failure else (attempt.round_time for attempt in attempts)
     verification = last.verification
     return Row(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, KernelResult, Outcome, RoundTime
 from ckprof.store.key import MeasurementKey
+
+T = TypeVar("T")
 
 #: name of what is known of a card in the environment of a session
 CARD: Final = "card"
@@ -68,6 +70,9 @@ def decode_marks(text: str) -> tuple[Mark, ...]:
     """Return the marks of a text."""
     return tuple(Mark(value) for value in text.split(",")) if text else ()
 
+
+#: the same as :attr:`Attempt.moment` in SQL, of attempts ``a`` and sessions ``s``
+IN_ORDER: Final = "ORDER BY a.started, s.uid, a.sequence"
 
 #: marks of times that do not count where there are others with less doubt
 _DOUBT: Final = {Mark.PART: 1, Mark.DRIFT: 2, Mark.SLOW_CARD: 2}
@@ -157,6 +162,11 @@ class Attempt(KernelResult):
         )
 
     @property
+    def moment(self) -> tuple[float, str, int]:
+        """By which attempts are in order, the latest one last; see :data:`IN_ORDER`."""
+        return self.conditions.started, self.session.uid, self.sequence
+
+    @property
     def round_time(self) -> RoundTime | None:
         """What the attempt says of its kernel's time; ``None`` unless it may be ranked."""
         measured, seen = self.measurement, self.conditions
@@ -173,6 +183,17 @@ class Attempt(KernelResult):
             seen.extra.get(PROCESS, 0),
             scale if isinstance(scale, float) else None,
         )
+
+
+def telling(attempts: Sequence[T], marks: Callable[[T], Collection[Mark]]) -> Sequence[T]:
+    """Return the attempts that say something of a kernel; the status of the latest of them is the kernel's.
+
+    What was never launched says nothing, unless there is nothing else.
+
+    :param attempts: in any form and order, which stays.
+    :param marks: returns those of an attempt.
+    """
+    return [one for one in attempts if Mark.NOT_LAUNCHED not in marks(one)] or attempts
 
 
 #: marks of attempts that others, or a low clock, may have slowed down

@@ -12,13 +12,21 @@ import msgspec
 
 from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.ranking import kernel_time
-from ckprof.store.attempt import Attempt, Mark, decode_marks, encode_marks, marked_round_time
+from ckprof.store.attempt import (
+    IN_ORDER,
+    Attempt,
+    Mark,
+    decode_marks,
+    encode_marks,
+    marked_round_time,
+    telling,
+)
 from ckprof.store.errors import DamagedRow
 from ckprof.store.row_types import AttemptRow, SamplesRow, selected, typed_row_of
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ckprof.store.parts import PartReader, PartWriter
 
@@ -252,20 +260,14 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
     :param measurement: its number.
     :raises DamagedRow: an attempt holds what it cannot.
     """
-    rows = connection.execute(
-        f"SELECT {selected('attempts', 'a', sealed=False)}, s.uid, t.body "  # noqa: S608
-        "FROM attempts a JOIN sessions s ON s.id = a.session_id LEFT JOIN texts t ON t.id = a.marks_id "
-        "WHERE a.measurement_id = ? ORDER BY a.started, s.uid, a.sequence",
-        (measurement,),
-    ).fetchall()
-    if not rows:
-        return None
     attempts = []
-    for *cells, uid, text in rows:
-        row = typed_row_of(AttemptRow, "attempts", tuple(cells))
-        attempts.append((row, uid, marks_of(row.marks_id or 0, text)))
-    # what was never launched says nothing, unless there is nothing else
-    told = [one for one in attempts if Mark.NOT_LAUNCHED not in one[2]] or attempts
+    for cells, uid, marks in _of_measurement(
+        connection, measurement, selected("attempts", "a", sealed=False)
+    ):
+        attempts.append((typed_row_of(AttemptRow, "attempts", cells), uid, marks))
+    if not attempts:
+        return None
+    told = telling(attempts, lambda one: one[2])
     rounds = []
     for row, uid, marks in told:
         if row.status is Status.OK and row.wrong_elements == 0 and row.median_ms is not None:
@@ -286,11 +288,40 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
     time = None if status.is_failure else kernel_time(rounds)
     return Figures(
         status=status.value,
-        attempts=len(rows),
+        attempts=len(attempts),
         ranked=len(rounds),
         median_ms=time.time_ms if time else None,
         min_ms=min(round_time.median_ms for round_time in time.rounds) if time else None,
     )
+
+
+def latest_reason(connection: sqlite3.Connection, measurement: int) -> int | None:
+    """Return the number of the text that says why a measurement has its status.
+
+    :param measurement: its number.
+    :raises DamagedRow: an attempt has marks that it cannot have.
+    """
+    attempts = list(_of_measurement(connection, measurement, "a.reason_id"))
+    told = telling(attempts, lambda one: one[2])
+    number: int | None = told[-1][0][0] if told else None
+    return number
+
+
+def _of_measurement(
+    connection: sqlite3.Connection, measurement: int, columns: str
+) -> Iterator[tuple[tuple[Any, ...], str, tuple[Mark, ...]]]:
+    """Yield cells, session and marks of each attempt of a measurement, the latest one last.
+
+    :param columns: of attempts ``a``, whose cells are asked for.
+    """
+    rows = connection.execute(
+        f"SELECT a.marks_id, t.body, s.uid, {columns} "  # noqa: S608
+        "FROM attempts a JOIN sessions s ON s.id = a.session_id LEFT JOIN texts t ON t.id = a.marks_id "
+        f"WHERE a.measurement_id = ? {IN_ORDER}",
+        (measurement,),
+    )
+    for number, text, uid, *cells in rows:
+        yield tuple(cells), uid, marks_of(number or 0, text)
 
 
 def marks_of(number: int, text: str | None) -> tuple[Mark, ...]:

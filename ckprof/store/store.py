@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ckprof.model.outcome import Status
-from ckprof.store.attempt import Mark
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.flat import flat_row, row_columns
@@ -27,7 +26,7 @@ from ckprof.store.query import (
     status_condition,
 )
 from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow
-from ckprof.store.rows import attempt_of, evidence
+from ckprof.store.rows import attempt_of, evidence, latest_reason
 from ckprof.store.schema import count_finding
 
 if TYPE_CHECKING:
@@ -290,15 +289,7 @@ class Store:
         with self._errors():
             key, kernel = self._parts.measurement(number)
             row = self._parts.row(MeasurementRow, "measurements", number)
-            latest = self._connection.execute(
-                "SELECT a.reason_id FROM attempts a JOIN sessions s ON s.id = a.session_id "
-                "LEFT JOIN texts k ON k.id = a.marks_id WHERE a.measurement_id = ? "
-                # the attempt whose status it is: see rows.figures
-                "ORDER BY instr(',' || ifnull(k.body, '') || ',', ?) > 0, "
-                "a.started DESC, s.uid DESC, a.sequence DESC LIMIT 1",
-                (number, f",{Mark.NOT_LAUNCHED.value},"),
-            ).fetchone()
-            reason = self._parts.text(latest[0]) if latest else ""
+            reason = self._parts.text(latest_reason(self._connection, number))
         return MeasurementSummary(
             key=key,
             kernel=kernel,
