@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: begin comments in lists
+COMMENT_MARKS: Final = ("#", ";", "//")
+
 
 class DropRule(Enum):
     """The rules; a value is what reports and JSON say."""
@@ -79,7 +82,7 @@ def rule_of_other_text(line: str, *, log: bool) -> DropRule:
     """
     if not line.strip():
         return DropRule.BLANK
-    return DropRule.LOG_TEXT if log and not line.lstrip().startswith("#") else DropRule.COMMENT
+    return DropRule.LOG_TEXT if log and not line.lstrip().startswith(COMMENT_MARKS) else DropRule.COMMENT
 
 
 def dropped_by(rule: DropRule, reason: str = "") -> Drop:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.drop_rules import COMMENT_MARKS
 from ckprof_converters.log import instance_in, looks_like_log
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ MAX_LINE: Final = 100_000
 
 #: bytes that are read at once
 _PIECE: Final = 1 << 18
+
+#: begins a comment, anywhere in a line
+_COMMENT: Final = re.compile("|".join(COMMENT_MARKS))
 
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -42,9 +47,22 @@ def instance_text(line: str, *, upstream_comments: bool) -> str:
 
     :param upstream_comments: a comment mark anywhere makes the whole line a comment.
     """
-    if "#" in line or ";" in line:
-        line = "" if upstream_comments else line.partition("#")[0].partition(";")[0]
-    return line.strip()
+    if upstream_comments and ("#" in line or ";" in line):
+        return ""
+    found = _COMMENT.search(line)
+    return (line if found is None else line[: found.start()]).strip()
+
+
+def without_comment(line: str) -> str:
+    """Return a line of output without a comment that someone has added.
+
+    That is one behind an instance, or a whole line; anything else may be part of what was printed.
+    """
+    found = _COMMENT.search(line)
+    if found is None:
+        return line
+    before = line[: found.start()]
+    return before if ">" in before or not before.strip() else line
 
 
 class _Lines:
@@ -137,9 +155,7 @@ class LineTexts:
         if not self.log:
             text = instance_text(line, upstream_comments=self._upstream_comments)
             return text, len(line) - len(line.lstrip()) if text else 0
-        if line.lstrip().startswith("#"):
-            return "", 0
-        instance = instance_in(line)
+        instance = instance_in(without_comment(line))
         if instance is None:
             raise LineError(Problem("a kernel is named, but in no way that ckProfiler is known to print", 0))
         return instance.text, instance.start

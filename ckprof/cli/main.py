@@ -15,7 +15,7 @@ from ckprof.cli import completion
 from ckprof.cli.commands import COMMANDS
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.stop_signals import StopSignals
-from ckprof.errors import CkprofError, ExitCode, Interrupted
+from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError
 from ckprof.plain_text import plain
 from ckprof.version import __version__
 
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _dispatch(arguments, signals)
         except CkprofError as exc:
-            _print_error(str(exc))
+            _print_error(str(exc) + _what_to_do(exc, arguments))
             _print_traceback(exc, arguments)
             return exc.exit_code
         except KeyboardInterrupt as exc:
@@ -72,6 +72,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return ExitCode.OK
+
+
+def _what_to_do(error: CkprofError, arguments: Sequence[str]) -> str:
+    """Return what helps with wrong lines of a list, as a line of its own."""
+    if not isinstance(error, ListError) or not error.line:
+        return ""
+    lenient = "" if "--lenient" in arguments else "; --lenient leaves wrong lines out"
+    return f"\nsee 'ckprof explain {error.path}:{error.line}'{lenient}"
 
 
 def _print_error(text: str) -> None:

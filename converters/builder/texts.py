@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_converters.lines import instance_text, iterate_lines
+from ckprof_converters.lines import instance_text, iterate_lines, without_comment
 from ckprof_converters.log import end_of_fields, looks_like_log, without_escapes
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _mentions(
     run = 0
     lines = list(iterate_lines(request))
     for number, line in enumerate(lines, 1):
-        plain = without_escapes(line)
+        plain = without_comment(without_escapes(line))
         if _NEW_RUN.search(plain):
             run += 1
         position = 0

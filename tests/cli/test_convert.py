@@ -384,3 +384,12 @@ def test_the_examples_of_the_readme_work(ckprof, tmp_path):
 def test_conf_names_work_inside_and_outside_a_checkout(ckprof, monkeypatch):
     for name in ("conf/forward", "forward", conf_root() / "forward"):
         assert ckprof("convert", name, "-o", "out", "-q").code == 0
+
+
+def test_a_wrong_line_says_what_helps(ckprof, tmp_path):
+    path = tmp_path / "nhwgc_fp16.conf"
+    path.write_text("Wrong<1, 2>\n")
+    called = ckprof("convert", path)
+    assert called.code == ExitCode.INPUT
+    assert f"see 'ckprof explain {path}:1'; --lenient leaves wrong lines out" in called.err
+    assert "wrong at column 1: unknown kernel name" in ckprof("explain", f"{path}:1").out

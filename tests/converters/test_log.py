@@ -114,3 +114,27 @@ def test_logs_that_name_no_layout(errors_of):
 def test_places_are_those_of_the_coloured_line():
     found = instance_in(f"\x1b[36m[Valid] Perf: 0.1 ms, {NATIVE}\x1b[0m")
     assert (found.text, found.start) == (NATIVE, 27)
+
+
+MARKED = [
+    f"# {NATIVE}",
+    f"; {NATIVE}",
+    f"// {NATIVE}",
+    f"  //{NATIVE}",
+    f"{NATIVE}  // fast",
+    f"{OTHER} # was {NATIVE}",
+    f"{OTHER} ; slow",
+]
+PERF = f"Perf: 0.05 ms, 42.6 TFlops, 88.2 GB/s, {NATIVE}, SplitK 1"
+
+
+@pytest.mark.parametrize("perf", [(), (PERF,), (f"{PERF} # of yesterday",)])
+def test_comments_are_read_alike_with_and_without_a_line_of_a_log(convert, perf):
+    """A line that was pasted out of a log changes nothing for those around it."""
+    text = "\n".join([*MARKED, *perf, ""])
+    conversion = convert(text.encode(), name="nhwgc_fp16.conf", layout=find_layout("nhwgc"))
+    (catalog,) = conversion.catalogs
+    assert [record.id for record in catalog.records] == [4, 5]
+    rules = {dropped.line: dropped.rule for dropped in conversion.dropped}
+    assert [rules.get(number) for number in range(1, 8)] == [*["comment"] * 4, None, None, "duplicate"]
+    assert len(perf) == (rules.get(8) == "duplicate")

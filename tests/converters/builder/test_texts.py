@@ -94,3 +94,11 @@ def test_a_list_is_read_line_by_line():
     found, whole = texts(f"  {ONE}", "# annotation", "", f"\x1b[1m{TWO}\x1b[0m # annotation", end="\r\n")
     assert found == [(ONE, 1), (TWO, 4)]
     assert not whole.is_output
+
+
+@pytest.mark.parametrize("perf", [(), (f"Perf: 0.1 ms, 3 TFlops, 9 GB/s, {TWO}, SplitK 1",)])
+def test_comments_are_read_alike_with_and_without_a_line_of_a_log(perf):
+    marked = [f"# {ONE}", f"; {ONE}", f"// {ONE}", f"{TWO} // was {ONE}"]
+    found, whole = texts(*marked, *perf)
+    assert found == [(TWO, 4)]
+    assert whole.is_output == bool(perf)
