@@ -306,7 +306,8 @@ def _recover(arguments: argparse.Namespace, session: Session) -> ExitCode:
     samples = f", the raw samples of {least}{result.samples_lost}" if result.samples_lost else ""
     texts = f"; {result.texts_lost} of those saved lack a text" if result.texts_lost else ""
     session.console.result(
-        f"{arguments.output}: {counted(result.saved, 'outcome')} saved, {least}{result.lost} lost{samples}{texts}"
+        f"{arguments.output}: {counted(result.saved, 'outcome')} saved, "
+        f"{least}{result.lost} lost{samples}{texts}"
     )
     for reason in (*([result.uncertain] if result.uncertain else []), *result.reasons):
         session.console.info(reason)
