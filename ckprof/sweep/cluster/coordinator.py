@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _MERGE_BYTES: Final = 2 * 2**20
 #: share of the silence of a lease after which shards are looked at for signs of life
 _LOOK_SHARE: Final = 0.05
+#: and share of the time after which a worker is doubted, while cards have nothing to do
+_DOUBT_SHARE: Final = 0.25
 #: tasks that wait at the engine, so that no worker waits for the coordinator: one, or one for so many slots
 _LEAST_AHEAD: Final = 1
 _AHEAD_SHARE: Final = 64
@@ -56,8 +58,13 @@ class _Flying:
     #: shard of its worker, and its size at the last look
     shard: str = ""
     size: int = 0
-    #: when that was
+    #: when that was, and when the worker gave its last sign of life
     looked: float
+    seen: float
+    #: another card that does the same: whoever is first counts
+    twin: _Flying | None = None
+    #: another one was asked once: a unit that ends its workers shall not end one after the other
+    doubted: bool = False
     #: its lease is over: whatever comes of it is welcome, but nobody waits for it
     abandoned: bool = False
 
@@ -90,6 +97,8 @@ class Coordinator:
         self._cards = CardTable(work.reference)
         self._instance = ""
         self._started = watch.clock()
+        #: there are more cards than units
+        self._idle = False
 
     @property
     def outstanding(self) -> int:
@@ -141,10 +150,29 @@ class Coordinator:
         slow = self._cards.quarantined, self._cards.suspected
         while len(self._flying) - lost < most and (unit := self._units.pop()) is not None:
             self._submit(unit, frozenset(), slow)
+        self._idle = len(self._flying) - lost < slots
+        if self._idle and not self._work.sends:
+            self._hand_out_copies(slots - len(self._flying) + lost, slow)
+
+    def _hand_out_copies(self, most: int, slow: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+        """Have cards that have nothing to do begin with what silent workers may never finish."""
+        silent_since = self._watch.clock() - self._work.leases.doubt_s
+        doubted = (
+            flying
+            for flying in self._flying.values()
+            if not flying.doubted
+            and not flying.abandoned
+            and not self._leases.is_waiting(flying.task.id)
+            and flying.seen <= silent_since
+        )
+        for flying in list(islice(doubted, most)):
+            twin = self._submit(self._units.copy(flying.open), flying.objects, slow)
+            flying.twin, twin.twin = twin, flying
+            flying.doubted = twin.doubted = True
 
     def _submit(
         self, unit: OpenUnit, objects: frozenset[str], slow: tuple[tuple[str, ...], tuple[str, ...]]
-    ) -> None:
+    ) -> _Flying:
         work = self._work
         quarantined, suspected = slow
         task = Task(
@@ -164,8 +192,11 @@ class Coordinator:
         self._watch.on_unit(unit.planned)
         self._leases.give(unit.unit.lease, task.id)
         future = self._session.submit(Pool.RUN, encode(task))
-        self._flying[future] = _Flying(task=task, open=unit, objects=objects, looked=self._watch.clock())
+        now = self._watch.clock()
+        flying = _Flying(task=task, open=unit, objects=objects, looked=now, seen=now)
+        self._flying[future] = flying
         future.add_done_callback(self._done.put)
+        return flying
 
     def _time_left(self) -> float | None:
         limit = self._watch.max_time_s
@@ -215,13 +246,31 @@ class Coordinator:
         if flying.abandoned:
             return
         if reply.end is End.FINISHED:
+            if flying.twin is not None:
+                self._abandon(flying.twin)
+                self._leave(flying.twin)
             self._finished(flying.open, reply)
         elif reply.end is End.MISSING:
             self._send_objects(flying, reply)
+        elif self._leave(flying):
+            pass  # another card is at it
         elif reply.end is End.ERROR:
             self._units.fail(flying.open, reply.message)
         else:
             self._units.requeue(flying.open)
+
+    def _leave(self, flying: _Flying) -> bool:
+        """Wait no longer for a task if another card does the same, and say whether one does."""
+        twin = flying.twin
+        if twin is None:
+            return False
+        flying.twin = twin.twin = None
+        self._units.drop(flying.open)
+        return True
+
+    def _abandon(self, flying: _Flying) -> None:
+        self._leases.end(flying.task.id)
+        flying.abandoned = True
 
     def _finished(self, unit: OpenUnit, reply: Reply) -> None:
         card = reply.card.id if reply.card is not None else ""
@@ -235,9 +284,13 @@ class Coordinator:
         """Have a worker that lacks something get it with the task."""
         wanted = flying.objects | set(reply.missing)
         if wanted == flying.objects:
-            self._units.fail(flying.open, "a worker did not get what it was sent")
+            if not self._leave(flying):
+                self._units.fail(flying.open, "a worker did not get what it was sent")
         else:
-            self._submit(flying.open, wanted, (self._cards.quarantined, self._cards.suspected))
+            again = self._submit(flying.open, wanted, (self._cards.quarantined, self._cards.suspected))
+            again.twin, again.doubted = flying.twin, flying.doubted
+            if again.twin is not None:
+                again.twin.twin = again
 
     def _worker_lost(self, flying: _Flying, reason: str) -> None:
         self._leases.end(flying.task.id)
@@ -248,6 +301,8 @@ class Coordinator:
             # what it had measured counts when the problem is handed out again
             shard = flying.shard or self._work.folder.read_start(flying.task.id)
             self._intake.count(self._merger.merge_shard(shard))
+        if self._leave(flying):
+            return
         self._watch.say(
             f"a worker was lost on problem {flying.open.unit.problem_index}: {last_line(reason)}; "
             "the problem is handed out again"
@@ -259,7 +314,12 @@ class Coordinator:
     def _note_life(self) -> None:
         """Begin the leases of tasks that workers have begun, and prolong those whose shards grow."""
         now, wall = self._watch.clock(), time.time()
-        due = now - min(self._watch.poll_s, 1.0) - _LOOK_SHARE * self._work.leases.silence_s
+        leases = self._work.leases
+        # cards that have nothing to do wait for silence to be noticed
+        every_s = _LOOK_SHARE * leases.silence_s
+        if self._idle:
+            every_s = min(every_s, _DOUBT_SHARE * leases.doubt_s)
+        due = now - min(self._watch.poll_s, 1.0) - every_s
         waiting = ((future, flying) for future, flying in self._flying.items() if flying.looked <= due)
         # some at a time: their files are on a file system that may be far away
         for future, flying in islice(waiting, _MOST_LOOKS):
@@ -271,15 +331,18 @@ class Coordinator:
             begun = self._leases.is_waiting(task) and (future.running() or bool(flying.shard))
             if begun or size > flying.size:
                 self._leases.renew(task, now, wall)
+                flying.seen = now
             flying.size = size
 
     def _expire(self) -> None:
         for lease in self._leases.expired(self._watch.clock()):
-            self._leases.end(lease.task)
             flying = next((task for task in self._flying.values() if task.task.id == lease.task), None)
-            if flying is None or flying.abandoned:
+            if flying is None:
+                self._leases.end(lease.task)
                 continue
-            flying.abandoned = True
+            self._abandon(flying)
+            if self._leave(flying):
+                continue
             self._watch.warn(
                 f"a worker is silent for {self._work.leases.silence_s:g} s on problem "
                 f"{flying.open.unit.problem_index}; another one gets the problem"

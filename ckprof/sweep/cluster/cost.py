@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ckprof.sweep.cluster.dividing import most_parts
 from ckprof.wording import counted, duration
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def estimate(
 ) -> ClusterCost:
     """Estimate what is left of a plan.
 
-    :param parts: in how many parts each open problem is divided.
+    :param parts: see :func:`~ckprof.sweep.cluster.dividing.parts_of`.
     :param library_bytes: size of the library, if it is built.
     """
     kernels = len({instance for contest in plan.contests for instance in contest.kernels})
@@ -68,7 +69,11 @@ def estimate(
         kernels=kernels,
         units=len(plan.open_contests),
         divided=sum(count > 1 for count in parts),
-        parts=sum(count for count in parts if count > 1),
+        parts=sum(
+            min(count, most_parts(len(planned.contest.active)))
+            for planned, count in zip(plan.open_contests, parts, strict=True)
+            if count > 1
+        ),
         attempts=(plan.least_visits, plan.most_visits),
         library_bytes=library_bytes if library_bytes is not None else KERNEL_BYTES * kernels,
         run_s=plan.estimated_s(),

@@ -11,9 +11,9 @@ import heapq
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from ckprof.sweep.cluster.schedule import LAST_VISITS, PART_VISITS, expected_last
 from ckprof.sweep.screening import compare_parts, round_numbers, screen
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.rounds import KernelCell, RoundOptions
     from ckprof.store.query import PastVisit
+    from ckprof.sweep.cluster.schedule import Pace
     from ckprof.sweep.screening import Anchor, Screening
 
 #: dividing is worth it where whole problems, the longest first, keep the cards for more than this many times
@@ -35,10 +36,18 @@ LEAST_KERNELS: Final = 48
 _FEWEST: Final = 8
 #: kernels that are tried at first to find an anchor
 LEAD_KERNELS: Final = 12
+#: share of a card's time that the last step of a problem takes at most, where measuring in parts helps
+_LAST_SHARE: Final = 1 / 2
+#: it does not below so many times what is usual: the rest is what cards cannot tell apart
+_TIED: Final = 1.5
+#: nor if more than this share of the kernels is left by it
+_WORTH_NARROWING: Final = 0.7
 
 
 def parts_of(efforts: Sequence[float], kernels: Sequence[int], cards: int) -> list[int]:
     """Return in how many parts each problem is divided; 1 for those that one card gets whole.
+
+    The numbers are those of problems with kernels enough; :func:`part_size` has what parts there really are.
 
     :param efforts: about how long each problem takes, in any unit.
     :param kernels: how many compete on each.
@@ -47,19 +56,44 @@ def parts_of(efforts: Sequence[float], kernels: Sequence[int], cards: int) -> li
     if _makespan(efforts, cards) <= _WORTH * each:
         return [1] * len(efforts)
     return [
-        max(1, min(math.ceil(effort / (PART_SHARE * each)), count // LEAST_KERNELS))
+        math.ceil(effort / (PART_SHARE * each)) if most_parts(count) > 1 else 1
         for effort, count in zip(efforts, kernels, strict=True)
     ]
 
 
-def corrected(parts: int, took: Sequence[float], kernels: int) -> int:
+def most_parts(kernels: int) -> int:
+    """Return in how many parts a problem is divided at most."""
+    return max(1, kernels // LEAST_KERNELS)
+
+
+def corrected(parts: int, pace: Pace, problem_s: float, effort: float) -> int:
     """Return in how many parts a problem is divided once it is known how long its attempts take.
 
-    :param took: seconds of an attempt, divided by what effort says, of divided problems; of this one last.
+    :param pace: of all divided problems; takes note of this one.
+    :param problem_s: about how long one card would take for it.
     """
-    if len(took) < _FEWEST:
+    longer = pace.add(problem_s, effort)
+    if len(pace) < _FEWEST:
         return parts
-    return max(1, min(math.ceil(parts * took[-1] / median(took)), kernels // LEAST_KERNELS))
+    return max(1, math.ceil(parts * longer))
+
+
+def part_size(kernels: int, parts: int) -> int:
+    """Return how many kernels a part has at most."""
+    return max(LEAST_KERNELS, math.ceil(kernels / parts))
+
+
+def narrows(left: int, before: int, kernels: int, parts: int) -> bool:
+    """Say whether the kernels that may be the fastest are dealt to parts once more, before one card has them.
+
+    :param left: how many these are.
+    :param before: how many they were when that was done the last time; 0: it was not.
+    :param kernels: how many compete.
+    :param parts: how many parts the problem has.
+    """
+    too_long = left * LAST_VISITS * PART_SHARE * parts > _LAST_SHARE * kernels * PART_VISITS
+    too_many = left > max(LEAST_KERNELS, _TIED * expected_last(kernels))
+    return too_long and too_many and (not before or left <= _WORTH_NARROWING * before)
 
 
 def _makespan(efforts: Sequence[float], cards: int) -> float:
@@ -113,6 +147,8 @@ class Division:
     _anchor: Anchor | None = None
     _numbers: int = 0
     _lead: int = LEAD_KERNELS
+    #: how many could be the fastest when they were dealt out again the last time
+    _narrowed: int = 0
 
     def __post_init__(self) -> None:
         self._numbers = math.ceil(self.last_round / round_numbers(self.rounds))
@@ -122,6 +158,7 @@ class Division:
             self._todo, self._out = list(before.missing), set(before.out)
         for visit in self.visits:
             self._measured[visit.card].add(visit.cell)
+        self._narrow()
 
     @property
     def is_complete(self) -> bool:
@@ -139,8 +176,7 @@ class Division:
             dealt = [next(deal(todo, math.ceil(len(todo) / self._lead)))]
             self._lead *= 2
         else:
-            size = max(LEAST_KERNELS, math.ceil(len(self.cells) / self.parts))
-            dealt = list(deal(todo, math.ceil(len(todo) / size)))
+            dealt = list(deal(todo, math.ceil(len(todo) / part_size(len(self.cells), self.parts))))
         taken = {cell for cells in dealt for cell in cells}
         self._todo = [cell for cell in todo if cell not in taken]
         return [self._part(cells, anchor) for cells in dealt]
@@ -154,11 +190,21 @@ class Division:
         self._measured[card].update(part.cells)
         self._out |= {*part.cells} - {visit.cell for visit in visits}
         self.visits.extend(visits)
+        self._narrow()
 
     def repeat(self, number: int) -> Part:
         """Return the part that takes the place of one that was not finished."""
         part = self._flying.pop(number)
         return self._part(part.cells, part.anchor)
+
+    def copy(self, number: int) -> Part:
+        """Return a part with the kernels of one that somebody is at: whoever is first counts."""
+        part = self._flying[number]
+        return self._part(part.cells, part.anchor)
+
+    def drop(self, number: int) -> None:
+        """Wait no longer for a part: another one has its kernels."""
+        self._flying.pop(number, None)
 
     def forget(self, cards: Iterable[str]) -> None:
         """Have measured again what some cards have measured."""
@@ -178,6 +224,14 @@ class Division:
         """What runs on one card in the end."""
         out = self.screening().out | self._out
         return tuple(cell for cell in self.cells if cell not in out)
+
+    def _narrow(self) -> None:
+        """Have measured once more, by many cards, those that are too many for one."""
+        if self._todo or self._flying:
+            return
+        left = self.finalists
+        if narrows(len(left), self._narrowed, len(self.cells), self.parts):
+            self._todo, self._narrowed = list(left), len(left)
 
     def _part(self, cells: tuple[KernelCell, ...], anchor: Anchor | None) -> Part:
         self._numbers += 1

@@ -28,12 +28,16 @@ class LeasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     #: seconds without an outcome after which a unit is given to another worker
     silence_s: float = 600.0
+    #: seconds without one after which a card that has nothing to do begins with the same unit, in case
+    doubt_s: float = 15.0
     #: times that a unit is handed out before it is given up
     attempts: int = 5
 
     def __post_init__(self) -> None:
         if not self.silence_s > 0:
             raise UsageError(f"the silence of a lease is {self.silence_s}, expected more than 0 seconds")
+        if not self.doubt_s > 0:
+            raise UsageError(f"a worker is doubted after {self.doubt_s}, expected more than 0 seconds")
         if self.attempts < 1:
             raise UsageError(f"a unit is handed out {self.attempts} times, expected at least once")
 

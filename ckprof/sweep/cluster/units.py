@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
@@ -19,6 +16,7 @@ from ckprof.store.key import canonical
 from ckprof.sweep.cluster.dividing import Division, corrected, parts_of
 from ckprof.sweep.cluster.leases import read_journal
 from ckprof.sweep.cluster.messages import Unit
+from ckprof.sweep.cluster.schedule import PART_VISITS, Schedule, expected_last, remaining_s
 from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
@@ -209,23 +207,15 @@ class UnitQueue:
         self._work = work
         self._watch = watch
         self._tally = tally
-        #: handed out before all others: much waits for them
-        self._urgent: deque[OpenUnit] = deque()
-        #: parts, those first that take longest: (minus seconds of one attempt, number, part)
-        self._shares: list[tuple[float, int, OpenUnit]] = []
-        self._numbers = count()
-        #: whole problems, and divided ones that were not begun; these first, to know early how long they take
-        divided = [unit for unit, parts in zip(work.units, work.parts, strict=True) if parts > 1]
-        whole = [unit for unit, parts in zip(work.units, work.parts, strict=True) if parts == 1]
-        self._ready: deque[OpenUnit] = deque((*divided, *whole))
+        planned = list(zip(work.units, work.parts, strict=True))
+        self._schedule = Schedule(
+            [unit for unit, parts in planned if parts > 1],
+            [(effort(unit.planned), unit) for unit, parts in planned if parts == 1],
+        )
         #: id -> unit, and until when it is left alone
         self._held: dict[str, tuple[OpenUnit, float]] = {}
         #: id -> in how many parts a problem is divided
-        self._parts = {
-            unit.unit.id: parts for unit, parts in zip(work.units, work.parts, strict=True) if parts > 1
-        }
-        #: seconds of an attempt, per effort, of divided problems; the latest last
-        self._took: list[float] = []
+        self._parts = {unit.unit.id: parts for unit, parts in planned if parts > 1}
         #: id -> a divided problem that was begun
         self._divisions: dict[str, _Divided] = {}
         #: id of units that nobody could finish -> why
@@ -234,17 +224,11 @@ class UnitQueue:
         self._in_a_row, self._done_before = 0, tally.contests_done
 
     def __len__(self) -> int:
-        return len(self._urgent) + len(self._shares) + len(self._ready) + len(self._held)
+        return len(self._schedule) + len(self._held)
 
     def clear(self) -> None:
         """Hand out nothing more."""
-        self._keep(lambda unit: False)
-
-    def _keep(self, wanted: Callable[[OpenUnit], bool]) -> None:
-        self._urgent = deque(filter(wanted, self._urgent))
-        self._ready = deque(filter(wanted, self._ready))
-        self._shares = [share for share in self._shares if wanted(share[2])]
-        heapq.heapify(self._shares)
+        self._schedule.keep(lambda unit: False)
 
     def hold_what_others_have(self) -> None:
         """Leave units alone that workers of a killed coordinator may still be at."""
@@ -254,11 +238,11 @@ class UnitQueue:
             # whoever has a part of a problem has the problem
             name = lease.partition("/")[0]
             others[name] = max(end, others.get(name, 0.0))
-        for unit in list(self._ready):
+        for unit in self._work.units:
             until = others.get(unit.unit.id)
             if until is not None:
-                self._ready.remove(unit)
                 self._held[unit.unit.id] = unit, self._watch.clock() + until - wall
+        self._schedule.keep(lambda unit: unit.unit.id not in self._held)
         if self._held:
             text = (
                 f"{counted(len(self._held), 'problem')} may still be measured by workers of an earlier call"
@@ -275,13 +259,9 @@ class UnitQueue:
 
     def pop(self) -> OpenUnit | None:
         """Take the next unit, a part where a problem is divided; ``None`` if there is nothing to hand out."""
-        while not self._urgent and self._ready and self._begin(self._ready[0]):
-            self._ready.popleft()
-        if self._urgent:
-            return self._urgent.popleft()
-        if self._shares:
-            return heapq.heappop(self._shares)[2]
-        return self._ready.popleft() if self._ready else None
+        while (unit := self._schedule.pop()) is not None and self._begin(unit):
+            pass
+        return unit
 
     def _begin(self, unit: OpenUnit) -> bool:
         """Begin with a problem if it is one that several cards share; its first part is small."""
@@ -301,9 +281,10 @@ class UnitQueue:
         division = divided.division
         if divided.visit_s is None and reply.attempts:
             divided.visit_s = reply.wall_s / reply.attempts
-            expected = effort(divided.whole.planned) / max(1, len(divided.whole.planned.contest.active))
-            self._took.append(divided.visit_s / expected)
-            division.parts = corrected(division.parts, self._took, len(division.cells))
+            planned = divided.whole.planned
+            problem_s = divided.visit_s * PART_VISITS * len(planned.contest.active)
+            pace = self._schedule.pace
+            division.parts = corrected(division.parts, pace, problem_s, effort(planned))
         division.finish(unit.unit.part, card, reply.visits)
         self._go_on(unit.unit.id)
 
@@ -321,6 +302,18 @@ class UnitQueue:
         if standing is not None:
             self._tally.measured_standings[unit.unit.id] = unit.unit.problem_index, standing
 
+    def copy(self, unit: OpenUnit) -> OpenUnit:
+        """Return what another card can do as well, in case the one that has the unit never answers."""
+        if not unit.unit.part:
+            return unit
+        divided = self._divisions[unit.unit.id]
+        return replace(divided.unit(divided.division.copy(unit.unit.part)), failed=unit.failed)
+
+    def drop(self, unit: OpenUnit) -> None:
+        """Wait no longer for a unit that another card does as well."""
+        if unit.unit.part:
+            self._divisions[unit.unit.id].division.drop(unit.unit.part)
+
     def requeue(self, unit: OpenUnit) -> None:
         """Hand a unit out again, with what is known of it by now."""
         name = unit.unit.id
@@ -328,13 +321,13 @@ class UnitQueue:
             divided = self._divisions[name]
             if name not in self.given_up:
                 part = divided.division.repeat(unit.unit.part)
-                self._urgent.append(replace(divided.unit(part), failed=unit.failed))
+                self._schedule.put_first(replace(divided.unit(part), failed=unit.failed))
             return
         again = self._work.plans.again(unit.unit)
         if again is None:
             self.finish(unit)
         else:
-            self._ready.append(replace(again, failed=unit.failed))
+            self._schedule.put_first(replace(again, failed=unit.failed))
 
     def measure_again(self, unit: OpenUnit, cards: Sequence[str]) -> None:
         """Hand out again what is missing of a problem without what some cards measured of it."""
@@ -344,7 +337,7 @@ class UnitQueue:
             divided.division.forget(cards)
             if divided.last is None or not divided.division.is_complete:
                 # others may compete in the end now
-                self._keep(lambda other: other is not divided.last)
+                self._schedule.keep(lambda other: other is not divided.last)
                 self._tally.contests_done -= ended
                 self._tally.measured_standings.pop(name, None)
                 divided.last, divided.ended = None, False
@@ -357,7 +350,7 @@ class UnitQueue:
         if again is not None:
             self._tally.contests_done -= 1
             self._tally.measured_standings.pop(unit.unit.id, None)
-            self._ready.append(again)
+            self._schedule.put_first(again)
         elif divided is not None:
             divided.ended = True
 
@@ -374,7 +367,7 @@ class UnitQueue:
             return
         why = last_line(reason)
         self.given_up[unit.unit.id] = why
-        self._keep(lambda other: other.unit.id != unit.unit.id)
+        self._schedule.keep(lambda other: other.unit.id != unit.unit.id)
         self._watch.warn(f"problem {unit.unit.problem_index} is given up after {unit.failed} times: {why}")
         self._in_a_row = self._in_a_row + 1 if self._tally.contests_done == self._done_before else 1
         self._done_before = self._tally.contests_done
@@ -385,20 +378,22 @@ class UnitQueue:
         """Have handed out what a divided problem allows now."""
         divided = self._divisions[name]
         division = divided.division
-        units = [divided.unit(part) for part in division.next_parts()]
-        if not units and division.is_complete:
-            again = self._work.plans.again(replace(divided.whole.unit, cells=division.finalists))
-            divided.last = again
-            if again is None:
-                divided.ended = True
-                self._tally.contests_done += 1
+        expected = expected_last(len(division.cells))
+        for part in division.next_parts():
+            if part.anchor is None or divided.visit_s is None:
+                self._schedule.put_first(divided.unit(part))
             else:
-                units = [again]
-        for unit in units:
-            if unit.unit.anchor is None or divided.visit_s is None:
-                self._urgent.append(unit)
-            else:
-                heapq.heappush(self._shares, (-divided.visit_s, next(self._numbers), unit))
+                seconds = remaining_s(divided.visit_s, len(part.cells), expected)
+                self._schedule.put(divided.unit(part), seconds)
+        if not division.is_complete:
+            return
+        finalists = division.finalists
+        divided.last = self._work.plans.again(replace(divided.whole.unit, cells=finalists))
+        if divided.last is None:
+            divided.ended = True
+            self._tally.contests_done += 1
+        else:
+            self._schedule.put(divided.last, remaining_s(divided.visit_s or 0.0, 0, len(finalists)))
 
 
 @dataclass(slots=True, kw_only=True)

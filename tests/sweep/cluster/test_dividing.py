@@ -17,11 +17,23 @@ from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundOptions
 from ckprof.store.attempt import ANCHOR_MS, SCALE, Mark
 from ckprof.store.query import PastVisit
+from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.sweep.cluster.cost import describe_cost, estimate
-from ckprof.sweep.cluster.dividing import LEAD_KERNELS, LEAST_KERNELS, Division, deal, parts_of
+from ckprof.sweep.cluster.dividing import (
+    LEAD_KERNELS,
+    LEAST_KERNELS,
+    Division,
+    corrected,
+    deal,
+    most_parts,
+    narrows,
+    part_size,
+    parts_of,
+)
 from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
 from ckprof.sweep.cluster.messages import ReferencePolicy
+from ckprof.sweep.cluster.schedule import Pace
 from ckprof.sweep.cluster.units import ClusterWatch
 from ckprof.sweep.screening import anchor_time, part_rounds, screen
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
@@ -103,13 +115,32 @@ def test_nothing_is_divided_where_that_gains_nothing():
 
 
 def test_what_takes_longer_than_its_share_is_divided():
-    assert parts_of([8.0], [1000], 4) == [1000 // LEAST_KERNELS]
-    assert parts_of([8.0], [4_000], 4) == [4_000 // LEAST_KERNELS]
-    assert parts_of([8.0], [10_000], 4) == [128]
+    assert parts_of([8.0], [1000], 4) == parts_of([8.0], [10_000], 4) == [128]
     # too few kernels for each part to be worth its anchor
     assert parts_of([8.0], [LEAST_KERNELS], 4) == [1]
-    assert parts_of([100.0, *[0.4] * 100], [3000] * 101, 10) == [62, *[1] * 100]
+    assert parts_of([100.0, *[0.4] * 100], [3000] * 101, 10) == [229, *[1] * 100]
     assert parts_of([], [], 4) == []
+
+
+def test_parts_follow_what_attempts_take_as_soon_as_enough_problems_were_begun():
+    pace = Pace()
+    assert [corrected(10, pace, 3.0, 1.0) for _ in range(8)] == [10] * 8
+    # twice as long as its effort says, and a third as long
+    assert corrected(10, pace, 6.0, 1.0) == 20
+    assert corrected(10, pace, 1.0, 1.0) == 4
+    # few kernels: parts are as many as are worth their anchor
+    assert part_size(960, 128) == part_size(960, 20) == LEAST_KERNELS and most_parts(960) == 20
+    assert part_size(960, 10) == 96 and most_parts(10) == 1
+
+
+def test_what_takes_a_card_too_long_in_the_end_runs_in_parts_again():
+    # 62 parts of 1/32 of a card's time: a third of the kernels, four times each, would be 1.3 of it
+    assert narrows(1000, 0, 3000, 62) and not narrows(1000, 0, 3000, 8)
+    # these are what cards cannot tell apart, however long they take
+    assert not narrows(150, 0, 3000, 62) and not narrows(220, 0, 3000, 500)
+    # as long as that helps, and there are enough for parts
+    assert narrows(600, 1000, 3000, 62) and not narrows(800, 1000, 3000, 62)
+    assert not narrows(LEAST_KERNELS, 0, LEAST_KERNELS, 62)
 
 
 def test_neighbours_are_dealt_to_different_parts():
@@ -217,6 +248,50 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
     assert set(part.cells) == set(parts[2].cells) and part.anchor.cell.instance == "k0"
 
 
+def test_too_many_that_may_be_the_fastest_are_dealt_to_cards_again():
+    own = division(200, parts=60)
+    (lead,) = own.next_parts()
+    own.finish(lead.number, "c", measured(lead))
+    rounds = set()
+    # nobody is much slower than another one
+    for part in own.next_parts():
+        rounds.add(part.rounds_before)
+        assert not own.is_complete
+        own.finish(part.number, "c", even(part))
+    assert not own.is_complete and len(own.finalists) > 150
+    again = own.next_parts()
+    assert len(again) > 1 and {cell for part in again for cell in part.cells} == set(own.finalists)
+    assert rounds.isdisjoint(part.rounds_before for part in again)
+    for part in again:
+        own.finish(part.number, "d", even(part, card="d"))
+    # it did not help: one card has them all
+    assert own.is_complete and own.next_parts() == []
+
+
+def even(part, card="c"):
+    """Return what a card leaves of a part whose kernels all take the same."""
+    return [
+        found._replace(round=found.round + part.rounds_before, card=card)
+        for cell in part.cells
+        for found in rounds_of(int(cell.instance[1:]), 1.0, 1.001, 0.999)
+    ]
+
+
+def test_of_a_part_that_two_cards_have_the_first_one_counts():
+    own = division()
+    (lead,) = own.next_parts()
+    own.finish(lead.number, "c", measured(lead))
+    first, *others = own.next_parts()
+    twin = own.copy(first.number)
+    assert twin.cells == first.cells and twin.rounds_before > max(part.rounds_before for part in others)
+    for part in others:
+        own.finish(part.number, "c", measured(part))
+    own.drop(first.number)
+    assert not own.is_complete
+    own.finish(twin.number, "d", measured(twin, card="d"))
+    assert own.is_complete and own.finalists[0].instance == "k0"
+
+
 def test_without_an_anchor_more_and_more_kernels_are_tried():
     own = division(100)
     sizes = []
@@ -296,8 +371,8 @@ class Machine:
         out = screen(visits, part.cells, ROUNDS).out
         return [one for one in visits if one.cell not in out]
 
-    def finalists(self):
-        own = Division(cells=self.cells, parts=3, rounds=ROUNDS, visits=[], last_round=0)
+    def finalists(self, parts=3):
+        own = Division(cells=self.cells, parts=parts, rounds=ROUNDS, visits=[], last_round=0)
         while parts := own.next_parts():
             for part in parts:
                 card = self.chance.randrange(len(self.speeds))
@@ -327,6 +402,17 @@ def test_the_fastest_kernel_is_never_left_out(case):
     assert lost == 0
     # of 150, of which 7 are within 7 % of the best
     assert sum(ends) / len(ends) < 55
+
+
+def test_running_in_parts_again_leaves_fewer_for_the_last_step_and_never_loses_the_fastest():
+    once, again = [], []
+    for seed in range(6):
+        machine = Machine(f"again {seed}", disturbed=0.2, count=200)
+        once.append(len(machine.finalists(parts=3)))
+        finalists = machine.finalists(parts=60)
+        again.append(len(finalists))
+        assert min(machine.true, key=machine.true.get) in finalists
+    assert sum(again) < 0.7 * sum(once)
 
 
 # --- sweeps ---------------------------------------------------------------------------------------------
@@ -410,6 +496,41 @@ def test_a_silent_worker_loses_its_part(setup, tmp_path):
     session.close(now=True)
     assert summary.sweep.contests_done == 1
     check_ranking(tmp_path / "r.db", one)
+
+
+def test_a_card_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, tmp_path):
+    one = setup()
+    awake, asleep = threading.Event(), threading.Event()
+    taken = []
+
+    def hang(worker, task):
+        taken.append(task.unit)
+        if worker == 1 and task.unit.part and task.unit.anchor and not asleep.is_set():
+            asleep.set()
+            # its first outcome is all that anybody hears of it
+            one.folder.started_file(task.id).write_text(make_shard(one))
+            awake.wait(60)
+        return None
+
+    session = ThreadSession(workers(one, **of_cards(1.0, 1.0, 1.0)), hang)
+    warnings = []
+    summary = one.coordinate(
+        session,
+        ClusterWatch(poll_s=0.02, tell=warnings.append),
+        leases=LeasePolicy(silence_s=120.0, doubt_s=0.3),
+    )
+    assert asleep.is_set() and not awake.is_set(), "nobody waited for it"
+    awake.set()
+    session.close(now=True)
+    assert (summary.sweep.contests_done, summary.lost) == (1, 0)
+    parts = [frozenset(unit.cells) for unit in taken if unit.part]
+    assert len(parts) == len(set(parts)) + 1
+    check_ranking(tmp_path / "r.db", one)
+
+
+def make_shard(setup):
+    with ShardWriter(setup.folder.shards) as shard:
+        return shard.path.name
 
 
 def test_a_divided_problem_that_ends_every_worker_is_given_up(setup):

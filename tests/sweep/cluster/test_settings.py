@@ -33,6 +33,7 @@ kind = "folder"
 path = "/shared/sweeps"
 [lease]
 silence_s = 12.5
+doubt_s = 3
 attempts = 2
 [reference]
 every = 7
@@ -42,7 +43,7 @@ anything = [1, 2]
 """
     settings = read(tmp_path, text)
     assert (settings.engine, settings.folder) == ("mine", Path("/shared/sweeps"))
-    assert settings.lease == LeasePolicy(silence_s=12.5, attempts=2)
+    assert settings.lease == LeasePolicy(silence_s=12.5, doubt_s=3.0, attempts=2)
     assert (settings.reference.every, settings.reference.park_s) == (7, 1.0)
     assert settings.tables == {"mine": {"anything": [1, 2]}}
 

@@ -1,0 +1,38 @@
+"""The model of a cluster hands out by the rules of the coordinator, and loses nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.benchmarks.cluster_model import GOAL, LEAST_WALLTIME_S, Costs, Fleet, simulate
+
+#: as many problems for each device as the benchmark has
+COSTS = Costs(problems=400)
+FLEET = Fleet(devices=200)
+
+
+def test_a_small_cluster_is_as_busy_as_a_large_one():
+    result = simulate(COSTS, FLEET)
+    assert result == simulate(COSTS, FLEET)
+    assert result.problems == 400 and result.busy >= GOAL and result.useful <= result.busy
+
+
+def test_workers_that_are_lost_cost_time_and_no_problem():
+    often = simulate(replace(COSTS, mtbf_h=0.5), FLEET)
+    assert often.problems == 400
+    assert often.units > simulate(replace(COSTS, mtbf_h=1e6), FLEET).units
+    # nobody waits for silent ones where cards have nothing to do
+    patient = simulate(replace(COSTS, mtbf_h=0.5, doubt_s=60.0), FLEET)
+    assert often.busy > patient.busy
+
+
+def test_running_in_parts_again_shortens_a_sweep_that_leaves_many_for_the_last_step():
+    many = replace(COSTS, finalists=0.33)
+    assert simulate(many, FLEET).run_s < 0.75 * simulate(replace(many, narrowed=1.0), FLEET).run_s
+
+
+def test_jobs_too_short_for_the_model_are_refused():
+    with pytest.raises(ValueError, match=f"jobs of 300 s are not modelled, expected {LEAST_WALLTIME_S} s"):
+        Costs(walltime_s=300)

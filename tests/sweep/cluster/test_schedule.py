@@ -1,0 +1,62 @@
+"""What failed comes first, then what says how long things take, then what has the most to come after it."""
+
+from __future__ import annotations
+
+import random
+from statistics import median
+
+from ckprof.sweep.cluster.schedule import Pace, Schedule, expected_last, remaining_s
+
+
+def drained(schedule):
+    units = []
+    while (unit := schedule.pop()) is not None:
+        units.append(unit)
+    return units
+
+
+def test_the_order_of_what_is_handed_out():
+    schedule = Schedule(["begin 1", "begin 2"], [(30.0, "whole 60 s"), (5.0, "whole 10 s")])
+    schedule.pace.add(10.0, 10.0)
+    schedule.put("last step", 20.0)
+    schedule.put("part", 50.0)
+    schedule.put("later part", 50.0)
+    schedule.put("short", 1.0)
+    schedule.put_first("lost")
+    schedule.put_first("lost later")
+    assert len(schedule) == 10
+    # efforts are guesses: they count twice
+    wanted = ["lost", "lost later", "begin 1", "begin 2", "whole 60 s", "part", "later part", "last step"]
+    assert drained(schedule) == [*wanted, "whole 10 s", "short"]
+    assert schedule.pop() is None and len(schedule) == 0
+
+
+def test_whole_problems_wait_for_nothing_where_nobody_knows_how_long_they_take():
+    schedule = Schedule([], [(3.0, "long"), (1.0, "short")])
+    assert drained(schedule) == ["long", "short"]
+
+
+def test_what_is_not_wanted_any_more_is_dropped_wherever_it_is():
+    schedule = Schedule([1, 2], [(2.0, 3), (1.0, 4)])
+    for unit in (5, 6, 7, 8):
+        schedule.put(unit, float(unit))
+    schedule.put_first(9)
+    schedule.put_first(10)
+    schedule.keep(lambda unit: unit % 2 == 0)
+    assert drained(schedule) == [10, 2, 8, 6, 4]
+
+
+def test_the_pace_is_the_median_of_what_was_seen():
+    chance, pace, seen = random.Random(0), Pace(), []
+    assert pace.usual is None
+    for _ in range(101):
+        seconds, effort = chance.uniform(1, 9), chance.uniform(1, 9)
+        seen.append(seconds / effort)
+        longer = pace.add(seconds, effort)
+    assert len(pace) == 101 and pace.usual == median(seen)
+    assert longer == seen[-1] / median(seen)
+
+
+def test_a_part_comes_before_the_last_step_of_its_problem_and_after_longer_problems():
+    last = expected_last(3000)
+    assert remaining_s(0.1, 48, last) > remaining_s(0.1, 0, last) > remaining_s(0.05, 48, last)
