@@ -42,6 +42,11 @@ class Baselines:
         #: one per baseline, problem, layout and types, in the order in which they were measured
         self.outcomes: list[BaselineOutcome] = []
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._sources)
+
     @contextmanager
     def opened(
         self,

@@ -14,6 +14,7 @@ from ckprof.measure.baselines import Baselines, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.device import OpenedDevice
 from ckprof.measure.events import (
+    BaselineMeasured,
     KernelMeasured,
     OutcomeKnown,
     RoundStarted,
@@ -31,7 +32,7 @@ from ckprof.measure.sampling_settings import options_on
 from ckprof.model.results import RunResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
@@ -50,11 +51,14 @@ class Pace:
     """Counts measurements and what they take.
 
     :param cells: outcomes that the run has in the end: kernels x problems x splits.
+    :param baselines: times that baselines are measured.
     :param clock: monotonic seconds.
     """
 
-    def __init__(self, cells: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cells: int, baselines: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self._cells = cells
+        self._baselines = baselines
+        self._baselines_done, self._baselines_s = 0, 0.0
         self._outcomes = 0
         self._clock = clock
         self._before = clock()
@@ -69,6 +73,13 @@ class Pace:
     def outcome_known(self) -> None:
         """Note that nothing more is measured for one outcome."""
         self._outcomes += 1
+
+    def baseline_measured(self) -> None:
+        """Note a measurement of a baseline, whose launches may take far longer than those of kernels."""
+        now = self._clock()
+        self._baselines_s += now - self._before
+        self._before = now
+        self._baselines_done += 1
 
     def measured(self, left: int, unknown: int) -> tuple[int, float]:
         """Note a measurement.
@@ -85,7 +96,10 @@ class Pace:
         begun = self._outcomes + unknown
         later = max(0, self._cells - begun)
         left += round(later * (self.done + left) / begun) if begun else later
-        return left, left * self._mean_s
+        # before one was measured, baselines are taken for kernels
+        baseline_s = self._baselines_s / self._baselines_done if self._baselines_done else self._mean_s
+        baselines = max(0, self._baselines - self._baselines_done)
+        return left, left * self._mean_s + baselines * baseline_s
 
 
 class Run:
@@ -96,6 +110,7 @@ class Run:
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
     :param baselines: what is measured as well.
+    :param should_stop: asked before each problem: whether it and those after it are left out.
     """
 
     def __init__(
@@ -105,8 +120,12 @@ class Run:
         problems: Sequence[ProblemCase],
         options: RunOptions,
         baselines: Baselines | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._session = session
+        self._should_stop = should_stop
+        #: problems were left out
+        self.stopped = False
         self.library = library
         self.problems = tuple(problems)
         self.options = options_on(options, library.recipe)
@@ -122,7 +141,7 @@ class Run:
             for problem in self.problems
             for kernel in library.kernels
         )
-        self._pace = Pace(self._total)
+        self._pace = Pace(self._total, len(self.problems) * self.baselines.count)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -173,15 +192,26 @@ class Run:
             self.device = bench.device
             recorder = open_recorder(self) if open_recorder is not None else None
             self._rounds = RunRounds(bench, self.options, self._on_event, recorder)
-            with closing(run_kernels(bench, self._rounds, self.library.kernels, self.problems)) as outcomes:
+            begun = self._begun()
+            with closing(run_kernels(bench, self._rounds, self.library.kernels, begun)) as outcomes:
                 for outcome in outcomes:
                     self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
                     yield outcome
+
+    def _begun(self) -> Iterator[ProblemCase]:
+        """Yield the problems; their operands, and baselines before them, may take longer than kernels."""
+        for problem in self.problems:
+            self.stopped = self._should_stop()
+            if self.stopped:
+                return
+            yield problem
 
     def _on_event(self, event: Event) -> None:
         self._hooks.tell(event)
         if isinstance(event, RoundStarted):
             self._pace.begin()
+        elif isinstance(event, BaselineMeasured):
+            self._pace.baseline_measured()
         elif isinstance(event, KernelMeasured):
             left, eta_s = self._pace.measured(event.left, event.unknown)
             self._session.tell(
@@ -242,7 +272,7 @@ def run_to_its_end(
     sources = baseline_sources(session, request.baselines, request.build.target)
     library = build_checked_library(session, selection, request.build)
     stages.done("build")
-    run = Run(session, library, request.problems, request.options, Baselines(sources))
+    run = Run(session, library, request.problems, request.options, Baselines(sources), request.should_stop)
     outcomes: list[Outcome] = []
     error: BaseException | None = None
     stopped = False
@@ -258,7 +288,7 @@ def run_to_its_end(
         error = exc
         outcomes += [outcome for outcome in run.abandoned if outcome not in outcomes]
     stages.done("run")
-    partial = error is not None or stopped
+    partial = error is not None or stopped or run.stopped
     return RunEnd(results=_results(session, request, run, tuple(outcomes), partial=partial), error=error)
 
 

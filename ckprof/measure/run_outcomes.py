@@ -18,7 +18,7 @@ from ckprof.model.outcome import CUT_OFF, LEFT_EARLY, MAX_TIME, SETTLED, TIMEOUT
 from ckprof.model.ranking import kernel_time, summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from ckprof.events import Event
     from ckprof.measure.bench import BenchLibrary, KernelBench
@@ -167,7 +167,7 @@ class RunRounds:
 
 
 def run_kernels(
-    bench: KernelBench, rounds: RunRounds, kernels: Sequence[SelectedKernel], problems: Sequence[ProblemCase]
+    bench: KernelBench, rounds: RunRounds, kernels: Sequence[SelectedKernel], problems: Iterable[ProblemCase]
 ) -> Generator[Outcome, None, None]:
     """Yield the outcomes of kernels on problems, and measure the bench's baselines beside them.
 

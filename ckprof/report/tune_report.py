@@ -12,6 +12,8 @@ from ckprof.report.unserved import served_text
 from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckprof.tuning.search.comparison import BaselineComparison
     from ckprof.tuning.search.libraries import KernelLibrary
     from ckprof.tuning.search.loop import Progress
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 #: rows of progress that are shown: enough to see how the search went
 _SHOWN: Final = 12
-#: kernels that were never built of which the text names the reason
-_UNBUILT: Final = 8
+#: kernels that were never built, and problems that were not compared, that the text names
+_LISTED: Final = 8
 
 _ENDS: Final = {
     "settled": "no further measurement is expected to be worth it",
@@ -185,10 +187,15 @@ def _served(result: TuneResult) -> list[str]:
 def _unbuilt(result: TuneResult) -> str:
     if not result.unbuilt:
         return ""
-    lines = [f"never built: {counted(len(result.unbuilt), 'kernel')}"]
-    lines += [f"  {kernel.name}: {kernel.reason}" for kernel in result.unbuilt[:_UNBUILT]]
-    if len(result.unbuilt) > _UNBUILT:
-        lines.append(f"  ... and {len(result.unbuilt) - _UNBUILT} more; --format json has all of them")
+    title = f"never built: {counted(len(result.unbuilt), 'kernel')}"
+    return _listed(title, [f"{kernel.name}: {kernel.reason}" for kernel in result.unbuilt])
+
+
+def _listed(title: str, items: Sequence[str]) -> str:
+    """Return a title with a line for each of the first items below it."""
+    lines = [title, *(f"  {item}" for item in items[:_LISTED])]
+    if len(items) > _LISTED:
+        lines.append(f"  ... and {len(items) - _LISTED} more; --format json has all of them")
     return "\n".join(lines)
 
 
@@ -196,7 +203,7 @@ def comparison_values(comparison: BaselineComparison) -> dict[str, Any]:
     """Return a comparison as plain JSON values; times in microseconds."""
     return {
         "failure": comparison.failure or None,
-        "left_out": comparison.left_out,
+        "left_out": [problem.describe() for problem in comparison.left_out],
         "baselines": [
             {
                 "baseline": baseline,
@@ -232,10 +239,11 @@ def add_comparison(document: Document, comparison: BaselineComparison) -> None:
     if comparison.failure:
         document.add(f"not compared with {' and '.join(comparison.baselines)}: {comparison.failure}")
     if comparison.left_out:
-        document.add(
-            f"{comparison.left_out} problems were not compared: the budget was spent; those that weigh most "
-            "came first"
+        title = (
+            f"{len(comparison.left_out)} problems were not compared: the budget was spent; those that weigh "
         )
+        names = [problem.describe() for problem in comparison.left_out]
+        document.add(_listed(f"{title}most came first", names))
 
 
 class _Times(NamedTuple):

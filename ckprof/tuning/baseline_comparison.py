@@ -76,7 +76,7 @@ def compare_with_baselines(
         return _nothing(options, "nothing was measured")
     searched = [SearchedProblem(problem=choice.problem, count=choice.count) for choice in found]
     if budget.spent:
-        return replace(_nothing(options, ""), left_out=len(found))
+        return replace(_nothing(options, ""), left_out=tuple(choice.problem for choice in found))
     store = StoreOptions(store=options.store, tags=options.tags, wait=options.wait)
     run = _measured_again(request, options, [_case(choice, keys) for choice in found], budget)
     try:

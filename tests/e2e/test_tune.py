@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -148,7 +150,7 @@ def test_what_was_found_is_compared_with_a_baseline(ckprof: Ckprof, arguments, t
     theirs = [one["count"] * one["baseline_us"]["numpy"] for one in compared["problems"]]
     assert total["baseline_us"] == pytest.approx(sum(theirs))
     assert all(one["best_us"] <= one["library_us"] for one in compared["problems"])
-    assert compared["left_out"] == 0
+    assert compared["left_out"] == []
     # what was measured again is stored as well, in a session of its own
     with Store(tmp_path / "r.db") as store:
         attempts = list(store)
@@ -156,3 +158,51 @@ def test_what_was_found_is_compared_with_a_baseline(ckprof: Ckprof, arguments, t
     again = ckprof(*arguments, *vendor)
     assert again.code == ExitCode.OK, again.err
     assert "measured again beside numpy: numpy " in again.out
+
+
+#: seconds of a launch of a slow baseline, and of a command's budget
+SLOW_S, BUDGET_S = 0.5, 8.0
+#: seconds of a command before its budget begins, on a busy machine
+STARTUP_S = 10.0
+#: the last one weighs most
+SEVERAL = "".join(
+    f"conv -n 1 -c 32 -H {height} -W 8 -k 32 -y 1 -x 1 -F 1\n" * (1 if height < 14 else 1000)
+    for height in range(8, 15)
+)
+
+
+@pytest.mark.parametrize("which", ["all", "the first"])
+def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(
+    ckprof: Ckprof, arguments, tmp_path: Path, which: str
+) -> None:
+    (tmp_path / "problems.txt").write_text(SEVERAL)
+    assert ckprof(*arguments).code == ExitCode.OK
+    condition = "True" if which == "all" else 'work.problem["input"][0] == 14'
+    slow = f"""
+        start = time.perf_counter()
+        with open({str(tmp_path / "calls.txt")!r}, "a") as calls:
+            print(time.time(), work.problem, file=calls)
+        time.sleep({SLOW_S} if {condition} else 0)
+"""
+    path = plugin(tmp_path)
+    path.write_text(path.read_text().replace("\n        start = time.perf_counter()\n", slow))
+    begun = time.time()
+    called = ckprof(*arguments, "--plugin", path, "--baseline", "numpy", "--budget", f"{BUDGET_S}s")
+    assert called.code == ExitCode.OK, called.err
+    assert "error" not in called.out, called.out
+    first: dict[str, float] = {}
+    for line in (tmp_path / "calls.txt").read_text().splitlines():
+        when, _, problem = line.partition(" ")
+        first.setdefault(problem, float(when) - begun)
+    heaviest = next(iter(first))
+    assert "14" in heaviest and sum(problem == heaviest for problem in first) == 1
+    # a problem is begun within the budget, or not at all
+    late = [when for when in first.values() if when > BUDGET_S + STARTUP_S]
+    assert len(late) <= 1
+    if which == "all":
+        left_out = called.out.split("problems were not compared: the budget was spent")
+        assert len(left_out) == 2 and len(first) < 7
+        assert sum("K32 C32 in " in line for line in left_out[1].splitlines()) == 7 - len(first)
+        # what slow launches take is known after the first problem
+        left = [int(one) for one in re.findall(r"run: \d+/7, at most (\d+) s left", called.err)]
+        assert not left[1:] or max(left[1:]) > SLOW_S * 3

@@ -66,7 +66,7 @@ class BaselineComparison:
     #: why nothing, or not everything, could be compared; empty if that is not so
     failure: str = ""
     #: problems for which the budget left no time
-    left_out: int = 0
+    left_out: tuple[Problem, ...] = ()
 
     def sum_against(self, baseline: str) -> ComparedSum:
         """Return sums of times, each problem as often as it occurs."""
@@ -111,7 +111,11 @@ def comparison_of(
             if index in reached
         ),
         failure="it was stopped before its end" if stopped else "",
-        left_out=len(searched) - len(reached) if results.partial and not stopped else 0,
+        left_out=tuple(
+            problem.problem
+            for index, problem in enumerate(searched)
+            if index not in reached and results.partial and not stopped
+        ),
     )
 
 

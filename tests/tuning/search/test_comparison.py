@@ -124,8 +124,8 @@ def test_the_best_is_never_slower_than_the_library() -> None:
     assert (found.problems[0].best_us, found.problems[0].library_us) == (9, 9)
 
 
-def test_problems_for_which_no_time_was_left_are_counted() -> None:
+def test_problems_for_which_no_time_was_left_are_named() -> None:
     outcomes = [outcome(0, "a", 10), outcome(0, "b", 12), outcome(1, "a", 20)]
     found = compared(outcomes, [vendor(0, 11)], partial=True)
     assert [one.count for one in found.problems] == [1]
-    assert (found.left_out, found.failure) == (2, "")
+    assert (found.left_out, found.failure) == ((problem(2), problem(3)), "")
