@@ -52,6 +52,7 @@ class DamagedRow(sqlite3.DatabaseError):
     """
 
     def __init__(self, table: str, row: object, column: str, what: str) -> None:
+        self.column, self.what = column, what
         where = f"table {table}, row {row}"
         super().__init__(f"{where}, column {column}: {what}" if column else f"{where}: {what}")
 

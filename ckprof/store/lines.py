@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
+from ckprof.store.rows import unstorable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,6 +70,8 @@ class BadLine:
 _LINES: Final = msgspec.json.Decoder(Line, dec_hook=decode_problem)
 _HEADERS: Final = msgspec.json.Decoder(Header)
 _HEADER_START: Final = b'{"schema"'
+#: bytes that are looked at together
+_PIECE_BYTES: Final = 2**20
 #: JSON has no infinity
 _INFINITE: Final = sys.float_info.max
 
@@ -105,15 +109,31 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
         raise StoreError(f"cannot be read: {exc.strerror}", path) from None
 
 
-def decode_lines(data: bytes, path: Path, first: int = 1) -> Iterator[Line | BadLine]:
-    """Yield what a piece of a file holds; it begins with a line, and a header among the lines is left out.
+def decode_lines(data: bytes, path: Path, start: int = 0) -> Iterator[Line | BadLine]:
+    """Yield what a piece of a file holds; it begins with a line, and a header at its beginning is left out.
 
     :param path: for messages.
-    :param first: number of the first line.
+    :param start: bytes of the file before the piece.
     """
-    for number, line in enumerate(data.splitlines(keepends=True), first):
-        if number > 1 or not line.startswith(_HEADER_START):
-            yield _decode(line, number, path)
+    before: int | None = None
+    for number, line in enumerate(data.splitlines(keepends=True), 1):
+        if number == 1 and line.startswith(_HEADER_START):
+            continue
+        decoded = _decode(line, number, path)
+        if isinstance(decoded, BadLine):
+            if before is None:
+                before = _lines_before(path, start)
+            decoded = replace(decoded, line=before + number)
+        yield decoded
+
+
+def _lines_before(path: Path, start: int) -> int:
+    """Return how many lines end before a byte of a file, which is only asked where a line is bad."""
+    left, lines = start, 0
+    with suppress(OSError), path.open("rb") as stream:
+        while left > 0 and (data := stream.read(min(left, _PIECE_BYTES))):
+            lines, left = lines + data.count(b"\n"), left - len(data)
+    return lines
 
 
 def _check_header(line: bytes, path: Path) -> None:
@@ -140,7 +160,11 @@ def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
         decoded = _LINES.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
         return BadLine(path=path, line=number, reason=str(exc))
-    return decoded if decoded.attempt is None else Line(attempt=_infinite(decoded.attempt))
+    if decoded.attempt is None:
+        return decoded
+    attempt = _infinite(decoded.attempt)
+    wrong = unstorable(attempt)
+    return BadLine(path=path, line=number, reason=wrong) if wrong else Line(attempt=attempt)
 
 
 def finite(attempt: Attempt) -> Attempt:

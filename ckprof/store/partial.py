@@ -71,7 +71,7 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
                 for piece in pieces:
                     data = _read(piece)
                     ends.append(piece.start + len(data))
-                    for line in decode_lines(data, Path(piece.shard)):
+                    for line in decode_lines(data, Path(piece.shard), piece.start):
                         if isinstance(line, BadLine):
                             bad.append(Unusable(shard=piece.shard, line=line.line, reason=line.reason))
                         elif line.attempt is not None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def attempt_cells(attempt: Attempt, parts: PartWriter) -> tuple[Any, ...]:
+def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, ...]:
     """Return the cells of an attempt's row but for the numbers of itself, measurement and session."""
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
     tolerance = ""
@@ -67,6 +67,27 @@ def attempt_cells(attempt: Attempt, parts: PartWriter) -> tuple[Any, ...]:
         seen.temperature_c,
         msgspec.json.encode(seen.extra, order="sorted").decode() if seen.extra else None,
     )
+
+
+class _NoParts:
+    """Stands for the parts of a store where only an attempt's own figures are of interest."""
+
+    def text(self, body: str) -> int:
+        """Return the number that a text may have."""
+        del body
+        return 1
+
+
+_NO_PARTS: Final = _NoParts()
+
+
+def unstorable(attempt: Attempt) -> str:
+    """Return which figure of an attempt no store can hold, and why; empty if all are fine."""
+    try:
+        typed_row_of(AttemptRow, "attempts", (1, 1, 1, *attempt_cells(attempt, _NO_PARTS), None))
+    except DamagedRow as exc:
+        return f"{exc.column}: {exc.what}"
+    return ""
 
 
 def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -> Attempt:

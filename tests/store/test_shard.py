@@ -94,6 +94,11 @@ def test_a_shard_that_was_cut_in_its_first_line_holds_nothing(tmp_path):
         lambda record: record["attempt"].update(status="fine"),
         lambda record: record["attempt"]["key"]["problem"].update(batch=-1),
         lambda record: record["attempt"]["key"]["problem"].update(filter=[9999, 9999]),
+        # what no store can hold, which must not end the merge of the others
+        lambda record: record["attempt"]["measurement"].update(median_ms=-1.0),
+        lambda record: record["attempt"]["measurement"].update(median_ms=0.0),
+        lambda record: record["attempt"]["conditions"].update(started=1e300),
+        lambda record: record["attempt"].update(sequence=-1),
     ],
 )
 def test_bad_lines_are_reported_with_their_number(tmp_path, change):
@@ -106,6 +111,10 @@ def test_bad_lines_are_reported_with_their_number(tmp_path, change):
     found = list(read_lines(path))
     assert [getattr(one, "line", None) for one in found] == [None, 3, None]
     assert found[1].reason
+    with StoreWriter(tmp_path / "r.db") as writer:
+        result = merge(writer, [path])
+        assert [attempt.sequence for attempt in writer.reader] == [0, 2]
+    assert (result.added, [(bad.path, bad.line) for bad in result.bad]) == (2, [(path, 3)])
 
 
 def test_other_files_are_rejected(tmp_path):

@@ -178,15 +178,15 @@ class Merger:
                 end = data.rfind(b"\n") + 1
                 if end == 0:
                     break  # its writer is at it, or was killed
-                self._add(data[:end], path, merged)
+                self._add(data[:end], path, merged, start)
                 start += end
                 self._offsets[path.name] = start
         except OSError as exc:
             raise StoreError(f"cannot be read: {exc.strerror}", path) from None
         return start - first
 
-    def _add(self, data: bytes, path: Path, merged: Merged) -> None:
-        new, known = add_lines(self._writer, decode_lines(data, path), merged.bad)
+    def _add(self, data: bytes, path: Path, merged: Merged, start: int = 0) -> None:
+        new, known = add_lines(self._writer, decode_lines(data, path, start), merged.bad)
         merged.added += new
         merged.known += known
 
