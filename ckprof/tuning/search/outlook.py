@@ -147,17 +147,19 @@ class Forecaster:
         seen = Observations(problem=problem, choice=choice, log_us=knowledge.log_us[problem, choice])
         # as many of them for both, or they could not be compared
         seen = thinned(seen, MOST - len(self._lessons))
-        judged = thoroughly or len(seen) >= _JUDGED * self._judged
-        self._informed.learn(_together(seen, self._lessons), thoroughly=judged)
-        if self._uninformed is None:
-            return
-        self._uninformed.learn(seen, thoroughly=judged)
-        if judged and len(seen) >= FEW:
-            # how unlikely the measurements are, given the lessons: a Bayes factor
-            informed = self._informed.surprise - self._surprise_of_lessons
-            right = informed <= self._uninformed.surprise
-            self.surrogate = self._informed if right else self._uninformed
+        other = self._uninformed
+        if other is not None and len(seen) >= FEW and (thoroughly or len(seen) >= _JUDGED * self._judged):
             self._judged = len(seen)
+            other.learn(seen, thoroughly=True)
+            self._informed.learn(_together(seen, self._lessons), thoroughly=True)
+            # how unlikely the measurements are, given the lessons: a Bayes factor
+            right = self._informed.surprise - self._surprise_of_lessons <= other.surprise
+            self.surrogate = self._informed if right else other
+            return
+        # what is not believed learns nothing until it is judged again
+        if self.surrogate is self._informed:
+            seen = _together(seen, self._lessons)
+        self.surrogate.learn(seen, thoroughly=thoroughly)
 
     def expected_log_us(self, knowledge: Knowledge) -> Array:
         """Return problems x choices -> expected logarithm of microseconds, after learning from everything."""

@@ -13,6 +13,7 @@ from ckprof.tuning.search.outlook import RISK
 from ckprof.tuning.search.replay import ReplayBench
 from ckprof.tuning.search.result import tune_result
 from ckprof.tuning.search.space import Cell
+from ckprof.tuning.search.surrogate import Observations, Surrogate
 from ckprof.tuning.time_model.measurements import Measurements
 from ckprof.tuning.time_model.training import train
 from ckprof.tuning.tune_requests import ReplayCosts
@@ -176,3 +177,34 @@ def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
         knowledge.left_s = left_s
         proposed = search.propose(knowledge)
         assert {int(request.space.kernel_of[choice]) for _, choice in proposed} == kernels
+
+
+def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
+    strategies, dozen, monkeypatch
+) -> None:
+    """What was measured of other problems may be of the same mistake; nobody learns what is not believed."""
+    table = table_of("gfx950_fwd_bf16_20kernels")
+    lessons = table.subset(tuple(range(0, len(table.problems), 40)))
+    learned: list[tuple[Surrogate, int, bool]] = []
+    learn = Surrogate.learn
+
+    def noted(self: Surrogate, seen: Observations, *, thoroughly: bool = False) -> None:
+        learned.append((self, len(seen), thoroughly))
+        learn(self, seen, thoroughly=thoroughly)
+
+    monkeypatch.setattr(Surrogate, "learn", noted)
+    model = train(train_request(table))
+    found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, lessons=lessons, kept=4)
+    informed, of_lessons, _ = learned[0]
+    believed = found.request.forecaster.surrogate
+    measured = int(found.loop.knowledge.measured.sum())
+    assert believed is not informed and of_lessons > 0
+    assert max(count for one, count, _ in learned if one is believed) == measured
+    assert max(count for one, count, _ in learned if one is informed) > measured
+    # judged now and then, by both; in between one of them learns
+    judged = [one for one, _, thoroughly in learned[1:] if thoroughly]
+    assert judged.count(informed) == judged.count(believed) < len(learned) / 3
+    aside = next(
+        place for place, (one, _, thoroughly) in enumerate(learned) if one is believed and not thoroughly
+    )
+    assert all(thoroughly for one, _, thoroughly in learned[aside:] if one is informed)
