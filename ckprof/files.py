@@ -6,6 +6,7 @@ What a process leaves in a scratch folder because it was killed, a later one rem
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -14,27 +15,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.private_folders import checked, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file beside its place and rename it.
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file beside its place and rename it.
 
     :param path: the file; missing folders are created.
-    :param text: its whole content.
+    :param content: all of it.
     :raises OSError: nothing was changed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    beside = new_file_beside(path)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(path)
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        beside.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
+
+
+def new_file_beside(path: Path) -> Path:
+    """Make an empty file, which becomes ``path`` when it is complete, under a name that nobody can foresee.
+
+    :raises OSError: the folder cannot be written.
+    """
+    beside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
+    # nobody else could have made it, and so nobody else can replace it where they could make one
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    return beside
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -61,6 +73,7 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
     :param content: the whole of it, or its pieces in order.
     :returns: whether the file was written.
     :raises InputError: the file or its directory cannot be written.
+    :raises ToolchainError: somebody else has made the file, a link or a folder where everybody can.
     """
     import filecmp
 
@@ -68,7 +81,7 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
         content = content.encode()
     pieces = (content,) if isinstance(content, bytes) else content
     try:
-        target = resolved(path)
+        target = checked(resolved(checked(path)))
         # What is held in memory is compared first, so that an unchanged file needs no writable folder.
         if isinstance(content, bytes) and _holds(target, content):
             return False
@@ -76,7 +89,7 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
             _fill(target, pieces)
             return True
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        beside = new_file_beside(target)
         try:
             _fill(beside, pieces)
             if target.is_file() and filecmp.cmp(beside, target, shallow=False):
@@ -129,8 +142,9 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
 
     :param parent: where; by default where the system keeps temporary files.
     :raises InputError: it cannot be made there.
+    :raises ToolchainError: other users could replace the folder that it is made in.
     """
-    where = parent or _temporary_folder()
+    where = parent or temporary_folder()
     remove_abandoned(where)
     try:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where)).resolve()
@@ -196,16 +210,6 @@ def _is_abandoned(folder: Path, changed: float) -> bool:
     finally:
         os.close(descriptor)
     return True
-
-
-def _temporary_folder() -> Path:
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError as exc:
-        raise InputError(
-            f"there is no folder for temporary files that can be written ({exc.strerror}); "
-            "free some space, or set TMPDIR to such a folder"
-        ) from None
 
 
 def _unusable(where: Path, error: OSError) -> InputError:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from ckprof.private_folders import claimed
+
 #: moves everything that ckprof stores for later runs
 CACHE_VARIABLE: Final = "CKPROF_CACHE_DIR"
 
@@ -14,13 +16,15 @@ def cache_dir() -> Path:
     """Return the folder for everything that a later run can use again. It need not exist.
 
     ``CKPROF_CACHE_DIR`` overrides the place that the operating system recommends.
+
+    :raises ToolchainError: other users could have put something there, see :mod:`ckprof.private_folders`.
     """
     override = os.environ.get(CACHE_VARIABLE)
     if override:
-        return Path(override).expanduser().absolute()
+        return claimed(Path(override).expanduser().absolute())
     from platformdirs import user_cache_path  # late: most commands never need it
 
-    return user_cache_path("ckprof", appauthor=False)
+    return claimed(user_cache_path("ckprof", appauthor=False))
 
 
 def object_cache_dir() -> Path:

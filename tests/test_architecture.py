@@ -21,6 +21,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 LAYERS = (
     ("plain_text",),
     ("errors", "version"),
+    ("private_folders",),
     ("paths", "files", "orphans", "python_child", "option"),
     ("model",),
     ("settings",),

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.build.code_flags import environment_flags
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
@@ -17,9 +15,12 @@ from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.manifest import chunk_size_of, direction_of
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
+from ckprof.private_folders import lock_file, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from filelock import FileLock
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.requests import BuildOptions
@@ -42,8 +43,15 @@ class BuildDir:
 
     @property
     def lock(self) -> FileLock:
-        """Keeps two processes from writing the same tree at once."""
-        return FileLock(self.root.with_name(f"{self.root.name}.lock"))
+        """Keeps two processes from writing the same tree at once.
+
+        :raises InputError: it cannot be made.
+        """
+        path = self.root.with_name(f"{self.root.name}.lock")
+        try:
+            return lock_file(path)
+        except OSError as exc:
+            raise InputError(f"cannot make the lock of the folder: {exc.strerror}", path) from None
 
 
 def build_dir_for(
@@ -104,12 +112,13 @@ def _make(root: Path, direction: Operation, *, is_named: bool) -> None:
 
     :param is_named: the user has named it: the folder that it is in must exist.
     :raises InputError: it cannot be made, or takes no file.
+    :raises ToolchainError: other users could have put something there.
     :raises UsageError: it holds another direction.
     """
     if is_named and not root.parent.is_dir():
         raise InputError(f"there is no folder {root.parent}; make it first", root)
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        private_folder(root)
     except OSError as exc:
         raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
     try:

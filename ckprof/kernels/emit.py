@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ckprof.errors import InputError, UsageError
+from ckprof.files import scratch_folder
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import read_list
@@ -221,7 +221,7 @@ def _first(record: CatalogRecord) -> CatalogRecord:
 
 def _read(session: Session, text: str) -> Conversion:
     """Return what a list is read as by whoever gets it, without further hints."""
-    with tempfile.TemporaryDirectory(prefix="ckprof-list-") as folder:
-        path = Path(folder) / "list.conf"
+    with scratch_folder() as folder:
+        path = folder / "list.conf"
         path.write_text(text, encoding="utf-8")
         return read_list(path, session.registry)

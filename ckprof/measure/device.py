@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import filelock
 
+from ckprof.errors import ToolchainError
 from ckprof.measure.events import WaitingForDevice
+from ckprof.private_folders import lock_file, runtime_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity
 
@@ -50,15 +50,20 @@ def device_lock(
 ) -> Iterator[None]:
     """Hold the lock of a device; wait for it if another run has it.
 
-    The operating system gives the lock back when the process ends, however it ends.
+    The operating system gives the lock back when the process ends, however it ends. It is one user's: what an
+    index means depends on the variables that choose devices, and a lock that others can take they can also
+    keep. Other users of a device show in what observers read.
 
     :param device: index of the device, or what it is called on this machine.
     :param on_wait: called once if the lock is taken.
     :param folder: where lock files are; by default a folder of the user's on this machine alone.
+    :raises ToolchainError: the lock cannot be made, or others could have made it.
     """
-    folder = folder or _default_folder()
-    path = folder / f"{target}-{device}.lock"
-    lock = filelock.FileLock(path)
+    try:
+        path = (folder or runtime_folder()) / f"{target}-{device}.lock"
+        lock = lock_file(path)
+    except OSError as exc:
+        raise ToolchainError(f"cannot make the lock of device {device}: {exc}") from None
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
@@ -68,14 +73,3 @@ def device_lock(
         yield
     finally:
         lock.release()
-
-
-def _default_folder() -> Path:
-    # Not the cache folder: that may be shared by machines, and their devices are different ones.
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and os.access(runtime, os.W_OK):
-        folder = Path(runtime, "ckprof")
-    else:
-        folder = Path(tempfile.gettempdir(), f"ckprof-{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder

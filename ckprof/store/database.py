@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from ckprof.files import new_file_beside
 from ckprof.store.errors import (
     DamagedStoreError,
     NetworkStoreError,
@@ -221,14 +222,16 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
     backup = path.with_name(f"{path.name}.v{version}.bak")
     if backup.exists():
         return
-    temporary = backup.with_name(f"{backup.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    copy = sqlite3.connect(temporary)
+    temporary = new_file_beside(backup)
     try:
-        connection.backup(copy)
+        copy = sqlite3.connect(temporary)
+        try:
+            connection.backup(copy)
+        finally:
+            copy.close()
+        temporary.replace(backup)
     finally:
-        copy.close()
-    temporary.replace(backup)
+        temporary.unlink(missing_ok=True)
 
 
 #: File systems on which several machines, or a machine and its guest, see the same files: locks and shared

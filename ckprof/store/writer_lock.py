@@ -6,17 +6,24 @@ import os
 import platform
 import sys
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
+from ckprof.files import write_atomically
+from ckprof.private_folders import checked, lock_file
 from ckprof.store.errors import BusyStoreError, ReadOnlyStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from filelock import FileLock
+
+#: what SQLite, and this module, have beside a store
+_FILES: Final = ("-journal", "-wal", "-shm", ".writer")
 #: seconds between two looks at a lock that is taken
 _POLL_S = 0.2
 #: seconds that the lock of a process that was killed may outlive it: a child that it was just starting has
@@ -67,7 +74,7 @@ class WriterLock:
         self._store = store
         self.path = store.with_name(f"{store.name}.lock")
         self._holder = _holder_path(store)
-        self._lock = FileLock(self.path)
+        self._lock: FileLock | None = None
 
     def acquire(self, *, wait_s: float | None, on_wait: Callable[[str], None] | None = None) -> None:
         """Take the lock.
@@ -76,32 +83,31 @@ class WriterLock:
         :param on_wait: called once with a message if another process has the lock.
         :raises BusyStoreError: another process has it, and the time is over.
         :raises ReadOnlyStoreError: the lock file cannot be made.
+        :raises ToolchainError: other users could have made a file of the store.
         """
         try:
-            # what the library cannot open it takes for a lock of somebody else on some file systems
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644))
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            self._wait(wait_s, on_wait)
+            for suffix in ("", *_FILES):
+                checked(self._store.with_name(f"{self._store.name}{suffix}"))
+            self._lock = lock = lock_file(self.path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self._wait(lock, wait_s, on_wait)
         except OSError as exc:
             raise ReadOnlyStoreError(
                 f"cannot make the lock file {self.path.name} beside the store: {exc.strerror}", self._store
             ) from None
-        temporary = self._holder.with_name(f"{self._holder.name}.{os.getpid()}")
-        try:
-            temporary.write_bytes(msgspec.json.encode(Holder.this_process()))
-            temporary.replace(self._holder)
-        except OSError:
+        with suppress(OSError):
             # only costs the others the name of this process; a full disk shows when data is written
-            temporary.unlink(missing_ok=True)
+            write_atomically(self._holder, msgspec.json.encode(Holder.this_process()).decode())
 
     def release(self) -> None:
         """Give the lock back; does nothing if it is not held."""
-        if self._lock.is_locked:
+        if self._lock is not None and self._lock.is_locked:
             self._holder.unlink(missing_ok=True)
             self._lock.release()
 
-    def _wait(self, wait_s: float | None, on_wait: Callable[[str], None] | None) -> None:
+    def _wait(self, lock: FileLock, wait_s: float | None, on_wait: Callable[[str], None] | None) -> None:
         """Wait for the lock.
 
         :raises BusyStoreError: the time is over.
@@ -112,7 +118,7 @@ class WriterLock:
         elif on_wait is not None and wait_s != 0:
             on_wait(f"{self._store}: {_describe(holder)} is writing; waiting for it")
         try:
-            self._lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=_POLL_S)
+            lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=_POLL_S)
         except Timeout:
             raise BusyStoreError(
                 f"{_describe(self._current_holder())} is writing this store; "

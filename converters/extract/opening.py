@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, ToolchainError
+from ckprof.files import write_atomically
 from ckprof.paths import cache_dir
 from ckprof_converters.extract.ar import members
 from ckprof_converters.extract.debian import identify_package, read_package
@@ -79,14 +79,8 @@ def load(digest: str) -> CachedLibrary | None:
 def save(digest: str, library: CachedLibrary) -> None:
     """Keep a library; a cache that cannot be written is no error."""
     path = cache_path(digest)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(zlib.compress(msgspec.msgpack.encode(library), _LEVEL))
-        beside.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        write_atomically(path, zlib.compress(msgspec.msgpack.encode(library), _LEVEL))
 
 
 class OpenedLibrary:

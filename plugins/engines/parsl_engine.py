@@ -18,6 +18,7 @@ from ckprof.errors import CkprofError, ToolchainError, UsageError
 from ckprof.orphans import tied
 from ckprof.plain_text import one_line
 from ckprof.plugin.protocols.engines import Pool
+from ckprof.private_folders import private_folder
 from ckprof.python_child import python_command
 from ckprof_plugins.engines import parsl_task
 from ckprof_plugins.engines.parsl_keys import make_keys
@@ -175,8 +176,7 @@ def _start(pools: Sequence[Pool], settings: ParslSettings, folder: Path, alive: 
     from parsl.dataflow.dflow import DataFlowKernel
 
     # others must not read keys, nor the scripts of jobs
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    private_folder(folder).chmod(0o700)
     return DataFlowKernel(
         Config(
             executors=[make_executor(pool, settings, folder / "keys", alive) for pool in pools],

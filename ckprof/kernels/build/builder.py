@@ -9,7 +9,6 @@ found. If some fail, the library is linked from the others.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from ckprof.kernels.build.units import (
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
 from ckprof.model.results import BuildSummary
+from ckprof.private_folders import lock_file, private_folder, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,11 +97,8 @@ def build_tree(
     :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :raises ToolchainError: something that every kernel needs cannot be built.
     """
-    from filelock import FileLock
-
     try:
-        work_dir.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(work_dir / "build.lock")
+        lock = lock_file(private_folder(work_dir) / "build.lock")
         lock.acquire()
     except OSError as exc:
         raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
@@ -344,7 +341,7 @@ class _Build:
         log = self._keep_log(step_id, step_id if step_id == LINK_STEP else what.rsplit(" ", 1)[-1])
         why = explain(result, log, self._timeout_s)
         if result is not None and result.status == compile_step.STORAGE:
-            temporary = tempfile.gettempdir()
+            temporary = str(temporary_folder())
             if temporary in why and str(self._cache.root) not in why:
                 raise ToolchainError(
                     f"{temporary}: the compiler cannot write its temporary files: {why}; "

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from ckprof.errors import InputError, ToolchainError
 from ckprof.files import scratch_folder, write_atomically
 from ckprof.kernels.build.digests import digest_file
 from ckprof.paths import CACHE_VARIABLE
+from ckprof.private_folders import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -219,7 +220,7 @@ class ObjectCache:
         if not self.root.is_dir():
             return 0
         try:
-            with FileLock(self.root / "prune.lock", timeout=0):
+            with lock_file(self.root / "prune.lock").acquire(timeout=0):
                 return self._prune(limit, in_use_s)
         except (Timeout, OSError):
             return 0  # someone else is at it, or it cannot be written

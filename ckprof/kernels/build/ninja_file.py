@@ -13,6 +13,7 @@ from signal import SIGINT, SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
+from ckprof.files import scratch_folder
 from ckprof.kernels.build import compile_step
 from ckprof.orphans import bound
 
@@ -85,12 +86,14 @@ def run(root: Path, jobs: int, on_progress: Progress | None) -> None:
     :raises ToolchainError: ninja itself cannot do its work.
     """
     try:
-        status, tail = run_steps(
-            (*ninja_command(), "-k", "0", "-j", str(jobs)),
-            on_progress,
-            cwd=root,
-            env={**os.environ, "NINJA_STATUS": "[%f/%t] "},
-        )
+        # some compilers give their temporary files names that others can foresee
+        with scratch_folder() as temporary:
+            status, tail = run_steps(
+                (*ninja_command(), "-k", "0", "-j", str(jobs)),
+                on_progress,
+                cwd=root,
+                env={**os.environ, "NINJA_STATUS": "[%f/%t] ", "TMPDIR": str(temporary)},
+            )
     except OSError as exc:
         raise ToolchainError(
             f"ninja cannot be started: {exc}; reinstall it with 'pip install ninja'"

@@ -18,6 +18,7 @@ import msgspec
 
 import ckprof
 from ckprof.errors import InputError
+from ckprof.files import new_file_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +66,7 @@ def _create(path: Path, data: bytes) -> bool:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = new_file_beside(path)
     try:
         temporary.write_bytes(data)
         temporary.replace(path)

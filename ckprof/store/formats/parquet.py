@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.files import write_output
+from ckprof.files import scratch_folder, write_output
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
@@ -50,7 +49,7 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     """
     duckdb = _duckdb()
     result = ExportResult()
-    with tempfile.TemporaryDirectory(prefix="ckprof-") as folder:
+    with scratch_folder() as folder:
         lines, target = Path(folder, "attempts.ndjson"), Path(folder, "attempts.parquet")
         with lines.open("wb") as stream:
             for attempt in store.attempts(query):

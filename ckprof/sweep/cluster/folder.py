@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof.private_folders import lock_file, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ class ObjectFolder:
         if path.exists():
             return digest
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            private_folder(self.root)
             handle, name = tempfile.mkstemp(prefix=".new-", dir=self.root)
             try:
                 with os.fdopen(handle, "wb") as stream:
@@ -63,13 +64,10 @@ class ObjectFolder:
 
     def lock(self, digest: str) -> AbstractContextManager[object]:
         """Have other processes that look for an object wait for the first one, which may get it from afar."""
-        from filelock import FileLock
-
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            return lock_file(private_folder(self.root) / f"{digest}.lock")
         except OSError:
             return nullcontext()
-        return FileLock(self.root / f"{digest}.lock")
 
     def get(self, digest: str) -> bytes | None:
         """Return an object; ``None`` if it is not here. One whose content is damaged is removed."""
@@ -175,9 +173,11 @@ class SweepFolder:
         """Make the folder, and forget requests to stop.
 
         :raises InputError: it cannot be made.
+        :raises ToolchainError: other users could have put something there.
         """
         try:
-            self.shards.mkdir(parents=True, exist_ok=True)
+            private_folder(self.root)
+            self.shards.mkdir(exist_ok=True)
             (self.root / "started").mkdir(exist_ok=True)
             for old in self.root.glob("stop-*"):
                 old.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ import msgspec
 from ckprof.model.architecture import use_files
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols.engines import Pool, Slot
+from ckprof.private_folders import checked, private_folder
 from ckprof.store.partial import PartialContent, Piece, write_partial
 from ckprof.sweep.cluster.local import LocalSession
 
@@ -115,7 +116,7 @@ class MergePool:
         self._numbers = count()
         self._lost = 0
         # what a process that was killed has left
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(checked(folder), ignore_errors=True)
 
     def __enter__(self) -> MergePool:
         return self
@@ -183,7 +184,7 @@ class MergePool:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _submit(self, pieces: tuple[Piece, ...]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self._folder)
         path = self._folder / f"{next(self._numbers)}.db"
         task = ReadTask(
             target=str(path), pieces=pieces, plugins=self._plugins, architectures=self._architectures

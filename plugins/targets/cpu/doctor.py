@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import CkprofError
+from ckprof.errors import CkprofError, ToolchainError
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build.ninja_file import ninja_command
 from ckprof.kernels.build.probe import ziglang_executable
@@ -111,7 +111,10 @@ def _machine() -> list[Finding]:
 
 
 def _cache() -> list[Finding]:
-    used = ObjectCache(object_cache_dir()).size_bytes()
+    try:
+        used = ObjectCache(object_cache_dir()).size_bytes()
+    except ToolchainError as exc:
+        return [Finding("object cache", State.BROKEN, str(exc), f"set {CACHE_VARIABLE} to a folder of yours")]
     return [
         Finding(
             "object cache",
