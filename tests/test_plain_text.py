@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ckprof.cli.console import Console
 from ckprof.errors import InputError
-from ckprof.plain_text import csv_cell, markdown_cell, one_line, plain
+from ckprof.plain_text import one_line, plain
 
 
 @given(st.text())
@@ -37,13 +37,3 @@ def test_the_console_shows_text_only(show) -> None:
 
 def test_names_of_files_are_shown_in_one_line() -> None:
     assert str(InputError("no such file", "a\n::error::b")) == "a\\n::error::b: no such file"
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@a", "\tx"])
-def test_no_cell_is_a_formula(text: str) -> None:
-    assert csv_cell(text) == f"'{text}"
-    assert csv_cell(-1.5) == -1.5
-
-
-def test_cells_of_markdown_hold_no_markup() -> None:
-    assert markdown_cell("a | <b>\nc") == "a \\| &lt;b> c"

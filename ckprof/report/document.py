@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ckprof.plain_text import plain
+from ckprof.plain_text import one_line, plain
+from ckprof.report.escape import markdown_block, markdown_cell, markdown_text
 from ckprof.report.table import Table
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ class Heading:
     """A title of its own."""
 
     title: str
+    #: of the headings of Markdown
+    level: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +30,24 @@ class Block:
     lines: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list, one text an item."""
+
+    texts: tuple[str, ...]
+
+
+#: of a document; a text may have several lines
+Part: TypeAlias = "str | Heading | Block | Items | Table[Any]"
+
+
 @dataclass(slots=True)
 class Document:
     """Parts that stand below each other, a blank line between them."""
 
-    parts: list[str | Heading | Block | Table[Any]] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
-    def add(self, *parts: str | Heading | Block | Table[Any]) -> None:
+    def add(self, *parts: Part) -> None:
         """Append parts; a text may have several lines, an empty one is left out."""
         self.parts += [part for part in parts if part != ""]
 
@@ -50,12 +64,15 @@ class Document:
         return "\n\n".join(map(_markdown, self.parts)) + "\n"
 
 
-def _text(part: str | Heading | Block | Table[Any], terminal: Terminal | None) -> str:
+def _text(part: Part, terminal: Terminal | None) -> str:
     if isinstance(part, Table):
         return part.text(terminal)
     if isinstance(part, Block):
         return plain("\n".join(part.lines))
-    text = plain(part.title if isinstance(part, Heading) else part)
+    if isinstance(part, Items):
+        text = "\n".join(f"* {one_line(text)}" for text in part.texts)
+    else:
+        text = plain(part.title if isinstance(part, Heading) else part)
     return text if terminal is None else "\n".join(_wrapped(line, terminal) for line in text.split("\n"))
 
 
@@ -73,9 +90,11 @@ def _wrapped(line: str, terminal: Terminal) -> str:
     )
 
 
-def _markdown(part: str | Heading | Block | Table[Any]) -> str:
+def _markdown(part: Part) -> str:
     if isinstance(part, Table):
         return part.markdown()
     if isinstance(part, Heading):
-        return f"### {part.title}"
-    return "\n".join(["```", *part.lines, "```"]) if isinstance(part, Block) else part
+        return f"{'#' * part.level} {markdown_cell(part.title)}"
+    if isinstance(part, Items):
+        return "\n".join(f"* {markdown_cell(text)}" for text in part.texts)
+    return markdown_block(part.lines) if isinstance(part, Block) else markdown_text(part)

@@ -1,12 +1,10 @@
-"""JUnit XML for CI services: suites of test cases, without the characters that XML cannot hold."""
+"""JUnit XML for CI services: suites of test cases."""
 
 from __future__ import annotations
 
-import re
-from typing import Final
 from xml.etree import ElementTree
 
-_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from ckprof.report.escape import xml_text
 
 
 class JUnit:
@@ -16,7 +14,7 @@ class JUnit:
     """
 
     def __init__(self, name: str) -> None:
-        self._root = ElementTree.Element("testsuites", name=_clean(name))
+        self._root = ElementTree.Element("testsuites", name=xml_text(name))
 
     def suite(self, name: str) -> ElementTree.Element:
         """Add a suite, for test cases of :func:`add`."""
@@ -35,10 +33,6 @@ class JUnit:
 
 def add(parent: ElementTree.Element, tag: str, text: str = "", **attributes: str) -> ElementTree.Element:
     """Add an element to another one."""
-    child = ElementTree.SubElement(parent, tag, {key: _clean(value) for key, value in attributes.items()})
-    child.text = _clean(text) or None
+    child = ElementTree.SubElement(parent, tag, {key: xml_text(value) for key, value in attributes.items()})
+    child.text = xml_text(text) or None
     return child
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("?", text)

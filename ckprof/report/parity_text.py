@@ -8,7 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import ParityFinding
+from ckprof.plain_text import one_line
 from ckprof.report.document import Block, Document
+from ckprof.report.escape import html_text, markdown_block, markdown_cell
 from ckprof.report.junit import JUnit, add
 from ckprof.report.table import ESSENTIAL, Column, Table
 from ckprof.wording import counted
@@ -35,22 +37,23 @@ def parity_document(report: ParityReport) -> Document:
     """Return a summary of all comparisons, then every finding."""
     document = Document([_summary(report)])
     for comparison in report.comparisons:
-        lines = list(_findings(comparison))
+        lines = [f"  {one_line(line)}" for line in _findings(comparison)]
         if lines:
-            document.add(Block((comparison.title, *(f"  {line}" for line in lines))))
+            document.add(Block((one_line(comparison.title), *lines)))
     document.add(verdict(report))
     return document
 
 
 def render_parity_markdown(report: ParityReport) -> str:
     """Render the same for a pull request: findings are folded away, but for those that fail it."""
-    parts = [f"**{verdict(report)}**", "", _summary(report).markdown(), ""]
+    parts = [f"**{markdown_cell(verdict(report))}**", "", _summary(report).markdown(), ""]
     for comparison in report.comparisons:
         lines = list(_findings(comparison))
         if not lines:
             continue
         opened = " open" if comparison.failed(report.fail_on) else ""
-        parts += [f"<details{opened}><summary>{comparison.title}</summary>", "", "```", *lines, "```", ""]
+        title = html_text(one_line(comparison.title))
+        parts += [f"<details{opened}><summary>{title}</summary>", "", markdown_block(lines), ""]
         parts += ["</details>", ""]
     return "\n".join(parts).rstrip() + "\n"
 

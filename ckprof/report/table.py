@@ -7,7 +7,8 @@ import io
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from ckprof.plain_text import csv_cell, markdown_cell, one_line
+from ckprof.plain_text import one_line
+from ckprof.report.escape import csv_cell, markdown_cell
 from ckprof.report.layout import Align, Cell, Fitted, ShownColumn, fit, folded, painted, tabulated
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ class Table(Generic[RowT]):
             [Cell(text) for text in row] for row in zip(*(shown.cells for shown in columns), strict=True)
         ]
         notes = self.notes([]) if self.notes is not None else []
-        return "\n".join([tabulated(columns, cells, "github"), *notes, *self._more()])
+        below = map(markdown_cell, [*notes, *self._more()])
+        return "\n".join([tabulated(columns, cells, "github"), *below])
 
     def csv(self) -> str:
         """Return a line with the names of the columns and one for each row; missing values are empty."""

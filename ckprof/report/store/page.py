@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
+from ckprof.plain_text import plain
+from ckprof.report.escape import html_text
 from ckprof.report.figures import common_start, display_name
 from ckprof.report.store.charts import BANDS, coverage_chart, heat_chart, roofline_chart, status_class
 from ckprof.report.store.heat import statuses_of
@@ -84,6 +86,7 @@ def _template() -> Template:
         loader=jinja2.PackageLoader("ckprof.report.store"),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
+        finalize=html_text,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -100,8 +103,8 @@ def _data(content: ReportContent, start: str) -> Markup:
     """Return what the script draws from, as JSON that can stand in a ``script`` element."""
     statuses = list(Status)
     data = {
-        "problems": [brief(key.problem) for key in content.heat.problems],
-        "instances": [instance.name.removeprefix(start) for instance in content.heat.instances],
+        "problems": [plain(brief(key.problem)) for key in content.heat.problems],
+        "instances": [plain(instance.name.removeprefix(start)) for instance in content.heat.instances],
         "statuses": [status.value for status in statuses],
         # percent of the best, -1 without a measurement, -2 - n for status n
         "cells": [
@@ -127,7 +130,7 @@ def _traces(rows: Sequence[Row], kernels: int, start: str) -> list[dict[str, Any
     first_s = min((measured.started for row in chosen for measured in row.rounds), default=0.0)
     return [
         {
-            "name": display_name(row)[len(start) :],
+            "name": plain(display_name(row)[len(start) :]),
             "reference": _is_reference(row),
             # seconds since the first round of the problem, median in milliseconds
             "points": [

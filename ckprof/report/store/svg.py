@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from ckprof.report.escape import html_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,11 +71,11 @@ def _nice_step(rough: float) -> float:
 def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
     """Return an element; ``class_`` and ``aria_label`` become ``class`` and ``aria-label``."""
     texts = [
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{html_text(value)}"'
         for key, value in attributes.items()
         if value is not None
     ]
-    inner = Markup("").join(escape(child) for child in children)
+    inner = Markup("").join(map(html_text, children))
     text = f"<{name}{''.join(texts)}>{inner}</{name}>" if inner else f"<{name}{''.join(texts)}/>"
     return Markup(text)  # noqa: S704 - every value is escaped above, names are our own
 

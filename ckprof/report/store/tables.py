@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from ckprof.model.problem import brief
 from ckprof.report.comparison.text_formats import comparison_document
-from ckprof.report.document import Document, Heading
+from ckprof.report.document import Document, Heading, Items
+from ckprof.report.escape import html_text
 from ckprof.report.figures import (
     display_name,
     name_column,
@@ -104,7 +105,7 @@ def page_cell(column: Column[Any], row: object) -> PageCell:
 def page_text(column: Column[Any], row: object) -> str:
     """Return the text of a cell for HTML: lines may break within names."""
     text = cell_text(column, row)
-    return Markup("_<wbr>").join(text.split("_")) if column.css_class == "name" else text
+    return Markup("_<wbr>").join(map(html_text, text.split("_"))) if column.css_class == "name" else text
 
 
 def cell_text(column: Column[Any], row: object) -> str:
@@ -263,7 +264,7 @@ def render_markdown(content: ReportContent) -> str:
     """Render overview, best kernels, coverage, failures, and the comparison if there is one."""
     counts = content.overview
     columns: list[Column[tuple[str, str]]] = [Column("what", itemgetter(0)), Column("value", itemgetter(1))]
-    document = Document([f"## {content.title}", counts.summary, Table(columns, counts.facts)])
+    document = Document([Heading(content.title, level=2), counts.summary, Table(columns, counts.facts)])
     if content.comparison:
         document.add(*comparison_document(content.comparison).parts)
     if content.best_table:
@@ -282,14 +283,14 @@ def _shortened(table: Table[Any]) -> Table[Any]:
     return replace(table, most_rows=MOST_ROWS, elsewhere="--format html has all")
 
 
-def _coverage(content: ReportContent) -> str:
+def _coverage(content: ReportContent) -> Items:
     lines = []
     for curve in content.coverage:
         counts = ", ".join(str(step.covered) for step in curve.steps[:10])
         more = ", ..." if len(curve.steps) > 10 else ""
         lines.append(
-            f"* within {percent(curve.tolerance, None)} of the best: {curve.text}; with 1, 2, ... "
+            f"within {percent(curve.tolerance, None)} of the best: {curve.text}; with 1, 2, ... "
             f"kernels {counts}{more}"
         )
-    lines += [f"* P{problem.number} {brief(problem.problem)}: {problem.text}" for problem in content.unserved]
-    return "\n".join(lines)
+    lines += [f"P{problem.number} {brief(problem.problem)}: {problem.text}" for problem in content.unserved]
+    return Items(tuple(lines))

@@ -1,0 +1,204 @@
+"""Texts that mean harm stay texts in every format: no link, image, tag or control results."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from ckprof.compare.compare import compare
+from ckprof.compare.side import side_of
+from ckprof.model.outcome import Status
+from ckprof.model.results import BatchResults, ListResult, Verdict
+from ckprof.plain_text import plain, visible
+from ckprof.report import batch_report, parity_text, run_data, run_table
+from ckprof.report.comparison import data_formats, text_formats
+from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
+from ckprof.report.junit import JUnit, add
+from ckprof.report.run_summary import render_best, render_for_terminal
+from ckprof.report.store import image
+from ckprof.report.store.content import report_content
+from ckprof.report.store.options import ReportOptions
+from ckprof.report.store.page import render_html
+from ckprof.report.store.tables import render_markdown
+from ckprof.report.table import Terminal
+from tests.measured import Made, attempts, later
+
+from .hostile_text import (
+    CONTROL,
+    PAYLOADS,
+    Elements,
+    assert_harmless_markdown,
+    assert_harmless_text,
+    poisoned,
+)
+from .test_parity_formats import FULL, report
+
+ALL = " ".join(PAYLOADS)
+HOSTILE = pytest.mark.parametrize("payload", [*PAYLOADS, ALL], ids=lambda text: ascii(text)[1:25])
+#: characters that some format acts upon
+SPECIAL = st.text("ab1 \n\t\\`*_{}[]()<>#+-=.!|~&;:/@$\"'\r\x00\x1b\x9b\u202e\u200b漢", max_size=30)
+
+
+@given(text=SPECIAL)
+def test_text_in_markdown_is_the_text(text: str) -> None:
+    shown = markdown_cell(text)
+    tokens = MarkdownIt("gfm-like", {"html": True}).parse(shown)
+    kinds = [token.type for token in tokens]
+    assert kinds in ([], ["paragraph_open", "inline", "paragraph_close"], ["code_block"])
+    words = [child for token in tokens for child in token.children or ()]
+    assert {child.type for child in words} <= {"text", "text_special"}
+    seen = "".join(token.content for token in (words or tokens))
+    if kinds != ["code_block"]:
+        assert " ".join(seen.split()) == " ".join(plain(text).split())
+
+
+@given(text=SPECIAL)
+def test_lines_in_markdown_begin_nothing(text: str) -> None:
+    tokens = MarkdownIt("gfm-like", {"html": True}).parse(markdown_text(text))
+    assert {token.type for token in tokens} <= {"paragraph_open", "inline", "paragraph_close", "code_block"}
+    children = {child.type for token in tokens for child in token.children or ()}
+    assert children <= {"text", "text_special", "softbreak", "hardbreak"}
+
+
+@given(cells=st.lists(SPECIAL, min_size=2, max_size=3))
+def test_cells_in_markdown_stay_cells(cells: list[str]) -> None:
+    row = "| " + " | ".join(map(markdown_cell, cells)) + " |"
+    head = "|" + " h |" * len(cells) + "\n|" + "---|" * len(cells)
+    tokens = MarkdownIt("gfm-like").parse(f"{head}\n{row}\n")
+    assert sum(token.type == "td_open" for token in tokens) == len(cells)
+
+
+@given(lines=st.lists(SPECIAL, min_size=1, max_size=4))
+def test_no_line_ends_a_block(lines: list[str]) -> None:
+    tokens = MarkdownIt("gfm-like").parse(markdown_block(lines))
+    assert [token.type for token in tokens] == ["fence"]
+    assert len(tokens[0].content.splitlines()) == len(lines)
+
+
+@given(text=SPECIAL)
+def test_text_in_html_is_the_text(text: str) -> None:
+    found = Elements(f'<p title="{html_text(text)}">{html_text(text)}</p>')
+    (only,) = found.seen
+    assert found.text == only[1]["title"] == plain(text)
+
+
+@HOSTILE
+def test_csv_cells_are_texts(payload: str) -> None:
+    shown = csv_cell(payload)
+    assert isinstance(shown, str) and not CONTROL.search(shown)
+    assert shown.removeprefix("'") == visible(payload)
+    assert not shown.startswith(("=", "+", "-", "@", "\t"))
+    assert csv_cell(-1.5) == -1.5
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@a", "\tx", "\rx"])
+def test_no_cell_is_a_formula(text: str) -> None:
+    assert csv_cell(text) == f"'{visible(text)}"
+
+
+@HOSTILE
+def test_xml_holds_the_text(payload: str) -> None:
+    junit = JUnit(payload)
+    add(junit.suite(payload), "testcase", payload, name=payload)
+    root = ElementTree.fromstring(junit.render())  # noqa: S314 - our own text
+    (case,) = root.iter("testcase")
+    assert case.text == xml_text(payload) and not CONTROL.search(junit.render())
+    assert len([*root.iter()]) == 3
+
+
+@HOSTILE
+def test_runs_show_texts_as_texts(payload: str, results) -> None:
+    hostile = poisoned(results, payload)
+    for text in (run_table.render_table(hostile), render_best(hostile, "table", 3)):
+        assert_harmless_text(text)
+    # lines are folded for terminals alone, which no build service reads
+    assert not CONTROL.search(render_for_terminal(hostile, Terminal(width=90), all_rows=True))
+    for text in (run_table.render_markdown(hostile), render_best(hostile, "md", 3)):
+        assert_harmless_markdown(text)
+    for text in (run_data.render_csv(hostile), render_best(hostile, "csv", 3)):
+        assert not CONTROL.search(text)
+        rows = list(csv.reader(io.StringIO(text)))
+        assert {len(row) for row in rows} == {len(rows[0])}
+
+
+@HOSTILE
+def test_batches_show_texts_as_texts(payload: str, results) -> None:
+    lists = tuple(
+        ListResult(name=f"{n}", direction="fwd", verdict=verdict, reason="why", results=some, seconds=1.0)
+        for n, (verdict, some) in enumerate(
+            [(Verdict.FAILED, results), (Verdict.BROKEN, None), (Verdict.SKIPPED, None)]
+        )
+    )
+    batch = poisoned(BatchResults(root="conf", set_name="", found=3, lists=lists, why=True), payload)
+    assert_harmless_text(batch_report.render_batch_table(batch))
+    assert_harmless_markdown(batch_report.render_batch_markdown(batch))
+    assert not CONTROL.search(batch_report.render_batch_csv(batch))
+
+
+@HOSTILE
+def test_parity_shows_texts_as_texts(payload: str) -> None:
+    hostile = poisoned(report(FULL), payload)
+    assert_harmless_text(parity_text.render_parity_table(hostile))
+    assert_harmless_markdown(parity_text.render_parity_markdown(hostile))
+    text = parity_text.render_parity_junit(hostile)
+    assert not CONTROL.search(text)
+    ElementTree.fromstring(text)  # noqa: S314 - our own text
+
+
+def sides(payload: str):
+    """Two sides whose every text means harm; stores hold nothing that is no character."""
+    payload = payload.encode(errors="ignore").decode()
+    made = Made(
+        problems=2,
+        rounds=3,
+        failing=lambda p, i: Status.RUN_ERROR if i == 0 else Status.UNSUPPORTED if i == 1 else None,
+    )
+    other = Made(problems=2, rounds=3, session=later(), factor=lambda p, i: 1.5 if i == 2 else 1.0)
+    return (
+        side_of(f"{name}{payload}", [poisoned(one, payload) for one in attempts(some)])
+        for name, some in (("old", made), ("new", other))
+    )
+
+
+@HOSTILE
+def test_comparisons_show_texts_as_texts(payload: str) -> None:
+    comparison = compare(*sides(payload))
+    assert_harmless_text(text_formats.render_table(comparison))
+    assert_harmless_markdown(text_formats.render_markdown(comparison))
+    assert not CONTROL.search(data_formats.render_csv(comparison))
+    text = data_formats.render_junit(comparison)
+    assert not CONTROL.search(text)
+    ElementTree.fromstring(text)  # noqa: S314 - our own text
+
+
+@HOSTILE
+def test_stores_show_texts_as_texts(payload: str) -> None:
+    old, new = sides(payload)
+    content = report_content(old, ReportOptions(title=f"title {payload}"), new)
+    assert_harmless_markdown(render_markdown(content))
+    page, usual = render_html(content), render_html(report_content(*usual_content()))
+    assert not CONTROL.search(page)
+    found = Elements(page)
+    assert found.tags == Elements(usual).tags and not found.comments
+    assert not CONTROL.search(found.text)
+    for tag, attributes in found.seen:
+        assert not any(name.startswith("on") or name in ("src", "autofocus") for name in attributes), tag
+        assert re.match(r"#|data:,$", attributes.get("href") or "#"), tag
+        assert not any(CONTROL.search(value or "") for value in attributes.values())
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert not re.search(r"\\u00[019]|\\u20[26]", data.replace("\\\\", ""))
+    drawn = image._drawing(content)
+    assert not CONTROL.search(drawn)
+    ElementTree.fromstring(drawn)  # noqa: S314 - our own text
+
+
+def usual_content():
+    old, new = sides("")
+    return old, ReportOptions(), new
