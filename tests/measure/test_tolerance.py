@@ -56,6 +56,20 @@ def test_splits_that_meet_in_the_accumulator_get_no_slack():
     assert derive_tolerance(DataType.BF16, sums, split_k=64).atol > 10 * whole.atol
 
 
+def test_two_rounded_products_that_nearly_cancel_pass():
+    """Without a fused multiply-add, what is left of them has the rounding errors of both."""
+    draw = np.random.default_rng(2)
+    large = np.float32(1) - draw.random((2, 200_000), dtype=np.float32) / 8
+    b = draw.random(200_000, dtype=np.float32) / 16 - np.float32(0.5)
+    a = np.stack([large[0], np.minimum(large[0] * large[1], 1)])
+    b = np.stack([b, -b / large[1]])
+    reference = (a.astype(float) * b).sum(axis=0)
+    total = (a[0] * b[0]) + (a[1] * b[1])
+    # of decimals from 0 to 1 and from -0.5 to 0.5
+    deviation = math.sqrt(2 / 3 / 12)
+    assert within(total, reference, deviation, DataType.FP32, 2, 1, SplitSum.ACCUMULATOR).all()
+
+
 def test_all_zero_reference_must_be_met_exactly():
     for types in (DataType.FP16, DataType.FP32, DataType.BF16):
         assert derive_tolerance(types, Sums(reduction_length=9, magnitude=0.0, deviation=0.0)).atol == 0

@@ -22,6 +22,9 @@ products of numbers of up to 16 bits are exact in fp32.
 ``u^2 * s^2 / 3``. The sum of ``s^2`` over the walk is ``n * (d^2 / 6 + ref^2 / 3)`` (the area under the
 squares of a bridge and of its mean), so the deviation is ``u * sqrt(n / 3) * (d / sqrt(6) + |ref| /
 sqrt(3))`` at most. Other orders of additions, trees and splits among them, have smaller running sums.
+Products of fp32 numbers are no fp32 numbers: without a fused multiply-add each is rounded before it is added,
+which adds ``u^2 / 3`` times the sum of their squares, ``d^2 + ref^2 / n``. That is next to nothing in a long
+sum, and most of the error of a short one.
 
 **Matrix units** add several products at once and cut off what is below the last place of the largest of
 them: seen on NVIDIA's (Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores",
@@ -154,10 +157,13 @@ def _summed(types: TypeSet, length: int) -> Tolerance:
     bits = 8 * min(dtype.properties.size_bytes for dtype in types.operands)
     step = _STEP.get(bits, 0) if types.compute_type is None else _TF32_STEP
     unit = _SHORT_UNIT if bits == _SHORT_BITS else unit_roundoff(types.acc)
-    of_each = _DEVIATIONS * unit * math.sqrt(length / 3) * (2 if step else 1)
-    rounded = Tolerance(rtol=of_each / math.sqrt(3), atol=of_each / math.sqrt(6))
+    of_each = _DEVIATIONS * unit * math.sqrt(length / 3)
     if not step:
-        return rounded
+        product = 1 / length
+        return Tolerance(
+            rtol=of_each * math.sqrt(1 / 3 + product**2), atol=of_each * math.sqrt(1 / 6 + product)
+        )
+    rounded = Tolerance(rtol=2 * of_each / math.sqrt(3), atol=2 * of_each / math.sqrt(6))
     steps = math.ceil(length / step)
     return Tolerance(
         rtol=rounded.rtol + unit * (steps / 2 + 1),
