@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Outcome, Status
+from ckprof.model.requirement import NOT_ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +34,7 @@ class Rejection:
             problem_index=0,
             status=self.status,
             reason=self.reason,
-            unmet_requirements=self.unmet_requirements,
+            unmet_requirements=(*self.unmet_requirements, NOT_ASKED) if self.unmet_requirements else (),
         )
 
 

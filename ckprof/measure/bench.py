@@ -21,7 +21,7 @@ from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.reading import Reading
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.types import types_on
 from ckprof.plugin.operations import layout_named
 from ckprof.session import ignore
@@ -342,5 +342,9 @@ class KernelBench:
 
 def _unsupported(unmet: UnmetRequirement) -> Outcome:
     return Outcome(
-        key="", problem_index=0, status=Status.UNSUPPORTED, reason=unmet.message, unmet_requirements=(unmet,)
+        key="",
+        problem_index=0,
+        status=Status.UNSUPPORTED,
+        reason=unmet.message,
+        unmet_requirements=(unmet, NOT_ASKED),
     )

@@ -19,7 +19,7 @@ from ckprof.measure.worker.guards import read_tensor
 from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
 from ckprof.measure.worker_replacement import ReplacedWorker, WorkerTurns
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.requirement import MEMORY_RULES, UnmetRequirement
+from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
 
@@ -383,7 +383,8 @@ class Executor:
             return self._prepare_worker()
         hint = "; --reference host needs less of the device's" if problem.on_device else ""
         reason = f"not enough memory: {rejected}{hint}"
-        self._blocking_failure = not_met(UnmetRequirement(rule=reply.rule, message=reason), reason=reason)
+        lacking = UnmetRequirement(rule=reply.rule, message=reason)
+        self._blocking_failure = not_met(lacking, NOT_ASKED, reason=reason)
         return self._blocking_failure
 
     def _current_problem(self) -> PreparedProblem:

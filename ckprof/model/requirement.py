@@ -11,6 +11,9 @@ DEVICE_MEMORY: Final = "device-memory"
 MEMORY_IN_USE: Final = "memory-in-use"
 #: what is not met where memory is lacking, of a device, of the host, or for a kernel's workspace
 MEMORY_RULES: Final = frozenset({DEVICE_MEMORY, MEMORY_IN_USE, "memory", "workspace"})
+#: what stands last where not all requirements were tested: the others that are named may not be all
+#: (``CKPROF_UNTESTED`` of kernel libraries)
+UNTESTED: Final = "untested"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +28,12 @@ class UnmetRequirement:
     found: int | str | None = None
     #: ... and the limit, or what is allowed; ``None`` for a rule that compares nothing
     allowed: int | str | None = None
+
+
+def untested(message: str) -> UnmetRequirement:
+    """Return what says that there may be more requirements that are not met."""
+    return UnmetRequirement(rule=UNTESTED, message=message)
+
+
+#: for kernels that were never asked about a problem
+NOT_ASKED: Final = untested("the kernel was not asked about the problem: there may be more that is not met")

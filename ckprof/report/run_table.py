@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
+from ckprof.model.requirement import UNTESTED
 from ckprof.report.document import Block, Document, Heading
 from ckprof.report.layout import ASKED
 from ckprof.report.rows import (
@@ -277,7 +278,10 @@ def _indices(results: RunResults, outcomes: Iterable[Outcome]) -> set[int]:
 
 def why_table(counts: Sequence[RequirementCount]) -> Table[RequirementCount]:
     """Return the table of the conditions that are not met, with what its columns mean."""
-    note = "'only this': instances that would be supported if this one condition were met."
+    note = (
+        "'only this': instances that would be supported if this one condition were met; none of those "
+        f"whose other conditions are {UNTESTED}."
+    )
     columns: list[Column[RequirementCount]] = [
         Column("not met", lambda count: count.condition),
         Column("instances", lambda count: count.instances, align="right"),

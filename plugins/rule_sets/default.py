@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, make_instance, upstream_accepts
+from ckprof_plugins.rule_sets.no_problem import entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ckprof.model.architecture import Sizes
-    from ckprof.plugin.protocols import RuleSetRequest
+    from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
 
 _VECTORS: Final = (4, 8, 8)
 
@@ -65,7 +65,9 @@ class DefaultRuleSet:
             for ndim in request.ndims
             for config in _configs(direction, ndim, request)
         )
-        return [RuleSetEntry(make_instance(config, number)) for number, config in enumerate(configs)]
+        return [
+            entry_of(make_instance(config, number), request.arch) for number, config in enumerate(configs)
+        ]
 
 
 def _configs(direction: str, ndim: int, request: RuleSetRequest) -> Iterator[GemmConfig]:

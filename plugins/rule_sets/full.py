@@ -18,6 +18,7 @@ from ckprof_plugins.rule_sets.gemm_config import (
     make_instance,
     upstream_accepts,
 )
+from ckprof_plugins.rule_sets.no_problem import entry_of
 from ckprof_plugins.rule_sets.tile_math import Pair, fitting_pairs, legacy_mma_k, mma_k, vectors_fit
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class FullRuleSet:
                     for config, defect in _gemm_configs(_Kind(direction, ndim, dtype, request.arch)):
                         seen.setdefault(config, defect)
         entries = [
-            RuleSetEntry(make_instance(config, number), defect)
+            entry_of(make_instance(config, number), request.arch, defect)
             for number, (config, defect) in enumerate(seen.items())
         ]
         return entries + _depthwise_entries(request, len(entries))

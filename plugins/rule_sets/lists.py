@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance
 from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, StreamK, upstream_accepts
+from ckprof_plugins.rule_sets.no_problem import entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.architecture import Architecture
     from ckprof.model.instance import Instance
-    from ckprof.plugin.protocols import RuleSetRequest
+    from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
 
 #: Direction -> folder of its lists.
 _FOLDERS: Final = {"fwd": "forward", "bwd_data": "backward_data", "bwd_weight": "backward_weight"}
@@ -40,7 +40,9 @@ class ListRuleSet:
                 wanted = instance.ndim in request.ndims and instance.dtype in request.dtypes
                 if wanted and _upstream_accepts(instance, request.arch):
                     instances.setdefault(replace(instance, id=0))
-        return [RuleSetEntry(replace(instance, id=number)) for number, instance in enumerate(instances)]
+        return [
+            entry_of(replace(instance, id=number), request.arch) for number, instance in enumerate(instances)
+        ]
 
 
 def _upstream_accepts(instance: Instance, arch: Architecture) -> bool:

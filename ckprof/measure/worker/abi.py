@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 5
+ABI_VERSION = 6
 
 #: ``CKPROF_MAX_VALUES`` and ``CKPROF_MAX_TENSORS``
 MAX_VALUES = 22

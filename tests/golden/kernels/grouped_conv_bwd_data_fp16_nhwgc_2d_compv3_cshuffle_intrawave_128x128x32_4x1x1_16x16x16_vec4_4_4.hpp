@@ -232,14 +232,17 @@ struct grouped_conv_bwd_data_fp16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_
         return rejected;
     }
 
-    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
+    // What the kernel says by itself, which may be wrong about a problem that the launcher rejects.
+    static bool kernel_supports(const ck_tile::conv::ConvParam& param, int k_batch)
     {
-        if(rejects(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
-        {
-            return false;
-        }
         const HostArgs args(param, nullptr, nullptr, {}, nullptr, k_batch);
         return Kernel::IsSupportedArgument(Kernel::MakeKernelArgs(args));
+    }
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
+    {
+        return !rejects(param, k_batch, [](void*, const char*, const char*) {}, nullptr) &&
+               kernel_supports(param, k_batch);
     }
 
 #ifndef CKPROF_SUPPORT_ONLY

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 5
+#define CKPROF_ABI_VERSION 6
 
 /* Most sizes of a problem, and most tensors of an operation. */
 #define CKPROF_MAX_VALUES 22
@@ -84,13 +84,17 @@ typedef struct ckprof_plan
  * The texts live as long as the call. */
 typedef void (*ckprof_report)(void* context, const char* condition, const char* message);
 
+/* The id that is reported last where a support test did not get to its end: what was reported
+ * before may not be all that is not met. */
+#define CKPROF_UNTESTED "untested"
+
 typedef struct ckprof_kernel
 {
     const char* key;  /* content key of the instance, 32 hexadecimal digits */
     const char* name; /* kernel name */
     /* CKPROF_OK: *plan is filled. CKPROF_REJECTED: report was called for every condition that is
-     * not met, the one that decides first. CKPROF_FAILED: report was called with what was thrown.
-     */
+     * not met, the one that decides first, and with CKPROF_UNTESTED if there may be more of them.
+     * CKPROF_FAILED: report was called with what was thrown. */
     ckprof_status (*is_supported)(const ckprof_problem* problem,
                                   ckprof_plan* plan,
                                   ckprof_report report,

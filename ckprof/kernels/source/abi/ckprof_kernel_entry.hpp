@@ -76,6 +76,8 @@ struct support_test
     bool (*launcher)(const param& problem, int k_batch, ckprof_report report, void* context);
     std::size_t (*workspace_bytes)(const param& problem, int k_batch);
     int (*deduce_split_k)(const param& problem);
+    // Null where the kernel cannot be asked without its launcher.
+    bool (*kernel_alone)(const param& problem, int k_batch);
 };
 
 // CK Tile chooses by the device alone and may then reject its own choice, be it that the type of
@@ -88,6 +90,14 @@ CKPROF_COLD int choose_split_k(const support_test<Operation>& test,
     int split_k = test.deduce_split_k(param);
     while(split_k > 1 && !test.kernel(param, split_k)) split_k /= 2;
     return split_k > 1 ? split_k : 1;
+}
+
+// Says that what was reported may not be all that the problem does not meet.
+CKPROF_COLD inline void report_untested(ckprof_report report, void* context)
+{
+    report(context,
+           CKPROF_UNTESTED,
+           "the kernel's other conditions were not tested: there may be more that is not met");
 }
 
 // Puts a kernel's question to a problem that is itself well-formed.
@@ -105,13 +115,18 @@ CKPROF_COLD ckprof_status ask(const support_test<Operation>& test,
         const std::string why = "a kernel for " + std::to_string(test.ndim) +
                                 "D problems, this one is " + std::to_string(problem.ndim) + "D";
         report(context, "dimensions", why.c_str());
+        report_untested(report, context);
         return CKPROF_REJECTED;
     }
     if(plan.split_k < 0 && test.deduce_split_k != nullptr)
         plan.split_k = choose_split_k(test, param);
     if constexpr(requires { Operation::rejects(problem, report, context); })
     {
-        if(Operation::rejects(problem, report, context)) return CKPROF_REJECTED;
+        if(Operation::rejects(problem, report, context))
+        {
+            report_untested(report, context);
+            return CKPROF_REJECTED;
+        }
     }
     bool rejected = test.launcher != nullptr && test.launcher(param, plan.split_k, report, context);
     if(!rejected && plan.split_k < 1)
@@ -123,23 +138,33 @@ CKPROF_COLD ckprof_status ask(const support_test<Operation>& test,
         report(context, "split-k", why.c_str());
         rejected = true;
     }
+    // What the launcher rejects may be what CK Tile's own test could not stand. The host model's
+    // can, but for splits that are no number.
+    bool all_tested = !rejected;
+    bool supported  = true;
 #ifdef CKPROF_HAS_REJECTION_REASON
     const ck_tile::host_model::collect_rejections all;
-#endif
-    // What the launcher rejects may be what the kernel's test could not stand.
-    const bool supported = rejected || test.kernel(param, plan.split_k);
-#ifdef CKPROF_HAS_REJECTION_REASON
+    const auto kernel = rejected ? test.kernel_alone : test.kernel;
+    if(kernel != nullptr && plan.split_k > 0)
+    {
+        supported  = kernel(param, plan.split_k);
+        all_tested = ck_tile::host_model::were_all_conditions_tested();
+    }
     for(const ck_tile::host_model::rejection& rejection : ck_tile::host_model::unmet_requirements())
     {
         report(context, rejection.condition.c_str(), rejection.reason.c_str());
         rejected = true;
     }
+#else
+    if(!rejected) supported = test.kernel(param, plan.split_k);
 #endif
     if(!supported && !rejected)
     {
+        // This test is one condition, and nobody knows more about it.
         report(context, "support-test", "the kernel's own support test rejects the problem");
-        rejected = true;
+        return CKPROF_REJECTED;
     }
+    if(rejected && !all_tested) report_untested(report, context);
     if(rejected) return CKPROF_REJECTED;
     if(test.workspace_bytes != nullptr)
         plan.workspace_bytes = test.workspace_bytes(param, plan.split_k);
@@ -182,12 +207,15 @@ struct functions
                                      &Launcher::is_supported,
                                      nullptr,
                                      nullptr,
+                                     nullptr,
                                      nullptr};
         if constexpr(requires { &Launcher::rejects; }) test.launcher = &Launcher::rejects;
         if constexpr(requires { &Launcher::workspace_bytes; })
             test.workspace_bytes = &Launcher::workspace_bytes;
         if constexpr(requires { &Launcher::deduce_split_k; })
             test.deduce_split_k = &Launcher::deduce_split_k;
+        if constexpr(requires { &Launcher::kernel_supports; })
+            test.kernel_alone = &Launcher::kernel_supports;
         return test;
     }
 

@@ -181,14 +181,17 @@ struct grouped_conv_bwd_weight_bf16_nhwgc_2d_compv1_cshuffle_intrawave_128x128x3
         return rejected;
     }
 
-    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
+    // What the kernel says by itself, which may be wrong about a problem that the launcher rejects.
+    static bool kernel_supports(const ck_tile::conv::ConvParam& param, int k_batch)
     {
-        if(rejects(param, k_batch, [](void*, const char*, const char*) {}, nullptr))
-        {
-            return false;
-        }
         const HostArgs args(param, nullptr, nullptr, {}, nullptr, k_batch);
         return Kernel::IsSupportedArgument(Kernel::MakeKernelArgs(args));
+    }
+
+    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
+    {
+        return !rejects(param, k_batch, [](void*, const char*, const char*) {}, nullptr) &&
+               kernel_supports(param, k_batch);
     }
 
 #ifndef CKPROF_SUPPORT_ONLY

@@ -825,7 +825,7 @@ void sample()
     EXPECT(thrown);
 }
 
-// What is not met when all conditions are asked, as "id id ...".
+// What is not met when all conditions are asked, as "id id ...", and "..." if there may be more.
 std::string conditions_not_met(supported test, const conv::ConvParam& p, index_t k_batch)
 {
     const host_model::collect_rejections all;
@@ -836,7 +836,7 @@ std::string conditions_not_met(supported test, const conv::ConvParam& p, index_t
         EXPECT(!rejection.reason.empty());
         ids += (ids.empty() ? "" : " ") + rejection.condition;
     }
-    return ids;
+    return host_model::were_all_conditions_tested() ? ids : ids + " ...";
 }
 
 void all_rejections()
@@ -869,7 +869,7 @@ void all_rejections()
                                lengths{1, 1},
                                lengths{0, 0},
                                lengths{0, 0});
-    EXPECT(conditions_not_met(forward, none, 2) == "problem problem");
+    EXPECT(conditions_not_met(forward, none, 2) == "problem problem ...");
 
     constexpr auto weight = &backward_weight_family<
         half_t,
@@ -880,13 +880,41 @@ void all_rejections()
                    "pipeline-depth split-k-atomics split-k-atomics split-k vector-b vector-a "
                    "merged-groups",
                backward);
-    EXPECT(conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 0) == "split-k");
+    EXPECT(conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 0) == "split-k ...");
 
     constexpr auto data =
         &backward_data_family<half_t, 2, kernel_config{.vectors{8, 8, 2}}>::is_supported;
     const std::string too_many = conditions_not_met(data, problem_2d(1, 1, 4, 4, 12, 40, 12), 1);
     EXPECT_MSG(too_many == "gemm-count vector-b vector-a", too_many);
-    EXPECT(conditions_not_met(data, problem_2d(1, 1, 8, 8, 3, 9), 0) == "split-k");
+    EXPECT(conditions_not_met(data, problem_2d(1, 1, 8, 8, 3, 9), 0) == "split-k ...");
+    // What no index reaches is not all that is asked of a large problem.
+    const conv::ConvParam large = problem_2d(3, 1, 4, 4, 1, 30000);
+    EXPECT_MSG(conditions_not_met(forward, large, 1).starts_with("index-range index-range"),
+               conditions_not_met(forward, large, 1));
+    EXPECT_MSG(conditions_not_met(forward, large, 1).ends_with("vector-a vector-c"),
+               conditions_not_met(forward, large, 1));
+    EXPECT_MSG(conditions_not_met(data, large, 1) == "index-range index-range vector-b vector-a",
+               conditions_not_met(data, large, 1));
+    EXPECT_MSG(conditions_not_met(weight, large, -1).find("merged-groups") != std::string::npos,
+               conditions_not_met(weight, large, -1));
+    // Products of lengths that exceed 64 bits.
+    constexpr std::int64_t most = 2147483647;
+    const conv::ConvParam beyond(2,
+                                 7,
+                                 most,
+                                 most,
+                                 most,
+                                 lengths{1, 1},
+                                 lengths{most, most},
+                                 lengths{1, 1},
+                                 lengths{1, 1},
+                                 lengths{0, 0},
+                                 lengths{0, 0});
+    for(const supported test : {supported(forward), supported(data), supported(weight)})
+    {
+        const std::string ids = conditions_not_met(test, beyond, 1);
+        EXPECT_MSG(ids.starts_with("index-range index-range") && !ids.ends_with("..."), ids);
+    }
 }
 
 } // namespace

@@ -33,6 +33,13 @@ CK_TILE_HOST_MODEL_API const std::string& last_rejection();
 
 CK_TILE_HOST_MODEL_API void clear_rejection();
 
+// To be called by a support test that has asked everything it knows. Without, a list of
+// unmet_requirements is taken for a part of them: the test has returned at one of the first.
+CK_TILE_HOST_MODEL_API void all_conditions_tested();
+
+// Whether the last support test of this thread has said so.
+CK_TILE_HOST_MODEL_API bool were_all_conditions_tested();
+
 // Thrown at a launch: this device cannot do it, for a reason that a support test does not know. Not
 // the kernel has failed, but one more condition is not met.
 class rejected_launch : public std::runtime_error

@@ -14,12 +14,14 @@ namespace ck_tile::host_model {
 constexpr std::int64_t images_per_split(const conv_shape& shape)
 {
     constexpr std::int64_t limit = std::int64_t{1} << 31;
-    const auto bytes             = [&](std::int64_t channels, std::int64_t positions) {
+    // In floating point: the support test comes later, and the product may exceed 64 bits.
+    const auto bytes = [&](std::int64_t channels, const std::int64_t (&lengths)[3]) {
         return 4.0 * static_cast<double>(shape.N) * static_cast<double>(channels) *
-               static_cast<double>(positions);
+               static_cast<double>(lengths[0]) * static_cast<double>(lengths[1]) *
+               static_cast<double>(lengths[2]);
     };
-    const double in_bytes  = bytes(shape.C, volume(shape.input));
-    const double out_bytes = bytes(shape.K, volume(shape.output));
+    const double in_bytes  = bytes(shape.C, shape.input);
+    const double out_bytes = bytes(shape.K, shape.output);
     const double most      = in_bytes > out_bytes ? in_bytes : out_bytes;
     if(most <= static_cast<double>(limit)) { return shape.N; }
 

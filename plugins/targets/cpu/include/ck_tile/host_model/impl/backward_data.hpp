@@ -13,7 +13,8 @@
 
 namespace ck_tile::host_model::impl {
 
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+inline std::int64_t divide_up(std::int64_t a, std::int64_t b)
+{ return saturated_sum(a, b - 1) / b; }
 
 } // namespace ck_tile::host_model::impl
 
@@ -28,7 +29,7 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
     call.shape   = shape;
     call.k_batch = k_batch;
     // A meaningless problem is left without GEMMs for supports_backward_data() to reject.
-    if(!check_problem(shape)) { return call; }
+    if(!check_sizes(shape)) { return call; }
 
     call.images_per_split = images_per_split(shape);
     call.image_splits     = divide_up(shape.N, call.images_per_split);
@@ -59,11 +60,19 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
     {
         remainders[axis] = std::min(call.tilde[axis], shape.filter[axis]);
     }
-    call.gemm_count = saturated_volume(remainders);
-    if(call.gemm_count > most_backward_data_gemms) { return call; }
-
+    call.gemm_count          = saturated_volume(remainders);
     const std::int64_t tiles = saturated_product(divide_up(call.gemm.m, facts.m_per_block),
                                                  divide_up(call.gemm.n, facts.n_per_block));
+    if(call.gemm_count > most_backward_data_gemms)
+    {
+        // The first remainder has the most taps.
+        call.gemm.k = saturated_product(divide_up(shape.filter[0], call.tilde[0]),
+                                        divide_up(shape.filter[1], call.tilde[1]),
+                                        divide_up(shape.filter[2], call.tilde[2]),
+                                        shape.K);
+        call.blocks = saturated_product(tiles, call.gemm_count);
+        return call;
+    }
     for(std::int64_t z = 0; z < remainders[0]; ++z)
     {
         for(std::int64_t y = 0; y < remainders[1]; ++y)
@@ -78,7 +87,8 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
                 }
                 gemm.k      = saturated_product(saturated_volume(gemm.taps), shape.K);
                 call.gemm.k = std::max(call.gemm.k, gemm.k);
-                call.blocks = std::min<std::int64_t>(call.blocks + tiles, largest_index + 1);
+                call.blocks =
+                    std::min<std::int64_t>(saturated_sum(call.blocks, tiles), largest_index + 1);
                 call.gemms.push_back(gemm);
             }
         }
@@ -100,7 +110,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
     using namespace impl;
     const conv_shape& shape = call.shape;
     clear_rejection();
-    if(!check_problem(shape)) { return false; }
+    if(!check_sizes(shape) || !check_strides(shape)) { return false; }
     if(call.k_batch < 1)
     {
         check_at_least("split-k", "k_batch", call.k_batch, 1);
@@ -117,18 +127,23 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
     {
         return false;
     }
-    return check_specialization(facts, shape) &&
-           check_layout("weight", facts.wei_layout, facts.wei_layout_known) &&
-           check_multiple("C", shape.C, 'B', facts.vector_size_b) &&
-           check_layout("input", facts.in_layout, facts.in_layout_known) &&
-           check_multiple("C", shape.C, 'C', facts.vector_size_c) &&
-           check_layout("output", facts.out_layout, facts.out_layout_known) &&
-           check_multiple("K", shape.K, 'A', facts.vector_size_a) &&
-           check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
-           check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1) &&
-           check_index("GemmK", call.gemm.k) && check_index("the number of tiles", call.blocks) &&
-           check_index("image splits times k_batch",
-                       saturated_product(call.image_splits, call.k_batch));
+    const bool met = check_specialization(facts, shape) &&
+                     check_layout("weight", facts.wei_layout, facts.wei_layout_known) &&
+                     check_multiple("C", shape.C, 'B', facts.vector_size_b) &&
+                     check_layout("input", facts.in_layout, facts.in_layout_known) &&
+                     check_multiple("C", shape.C, 'C', facts.vector_size_c) &&
+                     check_layout("output", facts.out_layout, facts.out_layout_known) &&
+                     check_multiple("K", shape.K, 'A', facts.vector_size_a) &&
+                     check_index("GemmM padded to the tile",
+                                 saturated_sum(call.gemm.m, facts.m_per_block - 1)) &&
+                     check_index("GemmN padded to the tile",
+                                 saturated_sum(call.gemm.n, facts.n_per_block - 1)) &&
+                     check_index("GemmK", call.gemm.k) &&
+                     check_index("the number of tiles", call.blocks) &&
+                     check_index("image splits times k_batch",
+                                 saturated_product(call.image_splits, call.k_batch));
+    all_conditions_tested();
+    return met;
 }
 
 } // namespace ck_tile::host_model

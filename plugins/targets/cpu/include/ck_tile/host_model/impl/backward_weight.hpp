@@ -39,13 +39,18 @@ CK_TILE_HOST_MODEL_API backward_weight_call make_backward_weight_call(const kern
     backward_weight_call call{};
     call.shape   = shape;
     call.k_batch = std::max<std::int64_t>(k_batch, 0);
-    if(!check_problem(shape)) { return call; }
+    if(!check_sizes(shape)) { return call; }
     const std::int64_t merged = facts.groups_to_merge;
     call.gemm.m               = saturated_product(shape.K, merged);
     call.gemm.n               = saturated_product(saturated_volume(shape.filter), shape.C, merged);
     call.gemm.k               = saturated_product(shape.N, saturated_volume(shape.output));
     call.gemm.batch           = shape.G / merged + (shape.G % merged != 0);
-    if(k_batch < 0) { call.k_batch = facts.stream_k ? 1 : automatic_k_batch(facts, call.gemm); }
+    if(k_batch < 0)
+    {
+        // Numbers that no index reaches are left for the support test to reject.
+        const bool countable = std::max({call.gemm.m, call.gemm.n, call.gemm.k}) <= largest_index;
+        call.k_batch = facts.stream_k || !countable ? 1 : automatic_k_batch(facts, call.gemm);
+    }
     return call;
 }
 
@@ -56,7 +61,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     const conv_shape& shape    = call.shape;
     const std::int64_t k_batch = call.k_batch;
     clear_rejection();
-    if(!check_problem(shape) || !check_async(facts)) { return false; }
+    if(!check_sizes(shape) || !check_strides(shape) || !check_async(facts)) { return false; }
     if(facts.stream_k)
     {
         if(!current_device().has("stream_k") &&
@@ -122,9 +127,13 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     {
         return false;
     }
-    return check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
-           check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1) &&
-           check_index("GemmK", call.gemm.k);
+    const bool indexable = check_index("GemmM padded to the tile",
+                                       saturated_sum(call.gemm.m, facts.m_per_block - 1)) &&
+                           check_index("GemmN padded to the tile",
+                                       saturated_sum(call.gemm.n, facts.n_per_block - 1)) &&
+                           check_index("GemmK", call.gemm.k);
+    all_conditions_tested();
+    return indexable;
 }
 
 } // namespace ck_tile::host_model

@@ -16,7 +16,7 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
 {
     using namespace impl;
     clear_rejection();
-    if(!check_problem(shape)) { return false; }
+    if(!check_sizes(shape) || !check_strides(shape)) { return false; }
 
     const int at_once = f.tiles_at_once();
     const int vector  = std::min(f.in_vector, 4);
@@ -105,6 +105,7 @@ CK_TILE_HOST_MODEL_API bool supports_depthwise(const depthwise_facts& f, const c
     {
         return false;
     }
+    all_conditions_tested();
     return true;
 }
 

@@ -61,18 +61,21 @@ inline matrix_view view_of_e(const plain_gemm_facts& facts, const plain_gemm_cal
 inline std::string stride_condition(const matrix_view& view)
 { return std::string("stride-") + static_cast<char>(view.name - 'A' + 'a'); }
 
-// Positive sizes, and nothing that the 32-bit arithmetic of a kernel cannot reach. Ends a support
-// test also when all unmet_requirements are collected.
-inline bool check_plain_problem(const plain_gemm_facts& facts, const plain_gemm_call& call)
+// Positive sizes. Ends a support test also when all unmet_requirements are collected.
+inline bool check_plain_sizes(const plain_gemm_call& call)
 {
     const std::size_t before = unmet_requirements().size();
-    if(!check_at_least("problem", "M", call.m, 1) || !check_at_least("problem", "N", call.n, 1) ||
-       !check_at_least("problem", "K", call.k, 1) ||
-       !check_at_least("problem", "the number of products", call.batch, 1) ||
-       !check_at_least("split-k", "k_batch", call.k_batch, 1))
-    {
-        return false;
-    }
+    const bool positive      = check_at_least("problem", "M", call.m, 1) &&
+                               check_at_least("problem", "N", call.n, 1) &&
+                               check_at_least("problem", "K", call.k, 1) &&
+                               check_at_least("problem", "the number of products", call.batch, 1) &&
+                               check_at_least("split-k", "k_batch", call.k_batch, 1);
+    return positive && unmet_requirements().size() == before;
+}
+
+// Nothing that the 32-bit arithmetic of a kernel cannot reach.
+inline bool check_plain_indices(const plain_gemm_facts& facts, const plain_gemm_call& call)
+{
     for(const matrix_view& view :
         {view_of_a(facts, call), view_of_b(facts, call), view_of_e(facts, call)})
     {
@@ -102,12 +105,10 @@ inline bool check_plain_problem(const plain_gemm_facts& facts, const plain_gemm_
     {
         return false;
     }
-    const bool indexable =
-        check_index("M padded to the tile", call.m + facts.m_per_block - 1) &&
-        check_index("N padded to the tile", call.n + facts.n_per_block - 1) &&
-        check_index("K padded to all splits",
-                    saturated_product(call.k_batch, facts.k_per_block) + call.k - 1);
-    return indexable && unmet_requirements().size() == before;
+    return check_index("M padded to the tile", call.m + facts.m_per_block - 1) &&
+           check_index("N padded to the tile", call.n + facts.n_per_block - 1) &&
+           check_index("K padded to all splits",
+                       saturated_product(call.k_batch, facts.k_per_block) + call.k - 1);
 }
 
 inline bool check_tile(
@@ -209,6 +210,7 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
         reject("split-k",
                equation("k_batch", call.k_batch) + " leaves nothing of " + equation("K", call.k) +
                    " to the last split");
+        // What follows is about the loops of that split.
         return false;
     }
     const std::int64_t fewest = std::min(loops(last), loops(std::max<std::int64_t>(last - 1, 0)));
@@ -252,7 +254,7 @@ CK_TILE_HOST_MODEL_API bool supports_plain_gemm(const plain_gemm_facts& facts,
 {
     using namespace impl;
     clear_rejection();
-    if(!check_plain_problem(facts, call)) { return false; }
+    if(!check_plain_sizes(call) || !check_plain_indices(facts, call)) { return false; }
     if(!check_odd_atomics(facts.vector_size_c, facts.e_type, call.k_batch)) { return false; }
     if(facts.deals_steps && call.k < call.k_batch * facts.k_mma &&
        !reject("split-k",
@@ -271,11 +273,15 @@ CK_TILE_HOST_MODEL_API bool supports_plain_gemm(const plain_gemm_facts& facts,
     const auto columns = [&] {
         return check_tile("tile-n", "N", call.n, facts.n_per_block, facts.pad_n);
     };
-    return (facts.a_row_major ? check_depth(facts, call) : rows()) && check_vector(a) &&
-           (facts.b_row_major ? columns() : check_depth(facts, call)) && check_vector(b) &&
-           check_d_tensors(facts, call) && (facts.e_row_major ? columns() : rows()) &&
-           check_vector(e) && check_alignment(a, call.batch) && check_alignment(b, call.batch) &&
-           check_alignment(e, call.batch) && check_batch(facts, call) && check_parts(facts, call);
+    const bool met = (facts.a_row_major ? check_depth(facts, call) : rows()) && check_vector(a) &&
+                     (facts.b_row_major ? columns() : check_depth(facts, call)) &&
+                     check_vector(b) && check_d_tensors(facts, call) &&
+                     (facts.e_row_major ? columns() : rows()) && check_vector(e) &&
+                     check_alignment(a, call.batch) && check_alignment(b, call.batch) &&
+                     check_alignment(e, call.batch) && check_batch(facts, call);
+    if(!met || !check_parts(facts, call)) { return false; }
+    all_conditions_tested();
+    return true;
 }
 
 } // namespace ck_tile::host_model

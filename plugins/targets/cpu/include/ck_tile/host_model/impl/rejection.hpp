@@ -13,6 +13,7 @@ struct rejection_record
 {
     std::vector<rejection> unmet_requirements;
     bool collecting = false;
+    bool all_tested = false;
 };
 
 inline rejection_record& rejections_of_this_thread()
@@ -43,7 +44,17 @@ CK_TILE_HOST_MODEL_API const std::string& last_rejection()
 }
 
 CK_TILE_HOST_MODEL_API void clear_rejection()
-{ impl::rejections_of_this_thread().unmet_requirements.clear(); }
+{
+    impl::rejection_record& record = impl::rejections_of_this_thread();
+    record.unmet_requirements.clear();
+    record.all_tested = false;
+}
+
+CK_TILE_HOST_MODEL_API void all_conditions_tested()
+{ impl::rejections_of_this_thread().all_tested = true; }
+
+CK_TILE_HOST_MODEL_API bool were_all_conditions_tested()
+{ return impl::rejections_of_this_thread().all_tested; }
 
 CK_TILE_HOST_MODEL_API collect_rejections::collect_rejections()
 {

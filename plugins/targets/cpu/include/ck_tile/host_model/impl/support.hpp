@@ -32,6 +32,13 @@ constexpr std::int64_t saturated_product(Factors... factors)
 constexpr std::int64_t saturated_volume(const std::int64_t (&lengths)[3])
 { return saturated_product(lengths[0], lengths[1], lengths[2]); }
 
+// What is padded to whole tiles, likewise.
+constexpr std::int64_t saturated_sum(std::int64_t value, std::int64_t more)
+{
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    return value > most - more ? most : value + more;
+}
+
 inline std::string equation(const std::string& what, std::int64_t value)
 { return what + " = " + std::to_string(value); }
 
@@ -75,7 +82,7 @@ inline std::string axis_name(const char* what, int axis)
 // CK Tile does not test that a problem makes sense; computing one that does not would only hide it.
 // The rest of a support test cannot stand such a problem, so this ends it also when all
 // unmet_requirements are collected.
-inline bool check_problem(const conv_shape& shape)
+inline bool check_sizes(const conv_shape& shape)
 {
     const std::size_t before = unmet_requirements().size();
     const auto at_least      = [](const std::string& what, std::int64_t value, std::int64_t least) {
@@ -111,18 +118,22 @@ inline bool check_problem(const conv_shape& shape)
             return false;
         }
     }
-    // Strides that the kernel arguments hold in 32 bits: one image, one group of weights.
-    const bool indexable =
-        check_index("G", shape.G) && check_index("N", shape.N) &&
-        check_index("G*C", saturated_product(shape.G, shape.C)) &&
-        check_index("G*K", saturated_product(shape.G, shape.K)) &&
-        check_index("the input image size G*C*prod(input)",
-                    saturated_product(shape.G, shape.C, saturated_volume(shape.input))) &&
-        check_index("the output image size G*K*prod(output)",
-                    saturated_product(shape.G, shape.K, saturated_volume(shape.output))) &&
-        check_index("the weight size per group K*C*prod(filter)",
-                    saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
+    const bool indexable = check_index("G", shape.G) && check_index("N", shape.N) &&
+                           check_index("K", shape.K) && check_index("C", shape.C);
     return indexable && unmet_requirements().size() == before;
+}
+
+// Strides that the kernel arguments hold in 32 bits: one image, one group of weights.
+inline bool check_strides(const conv_shape& shape)
+{
+    return check_index("G*C", saturated_product(shape.G, shape.C)) &&
+           check_index("G*K", saturated_product(shape.G, shape.K)) &&
+           check_index("the input image size G*C*prod(input)",
+                       saturated_product(shape.G, shape.C, saturated_volume(shape.input))) &&
+           check_index("the output image size G*K*prod(output)",
+                       saturated_product(shape.G, shape.K, saturated_volume(shape.output))) &&
+           check_index("the weight size per group K*C*prod(filter)",
+                       saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
 }
 
 inline bool check_async(const kernel_facts& facts)
@@ -236,9 +247,7 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
     const bool merging      = facts.groups_to_merge > 1;
 
     clear_rejection();
-    if(!check_problem(shape)) { return false; }
-
-    if(!check_async(facts)) { return false; }
+    if(!check_sizes(shape) || !check_strides(shape) || !check_async(facts)) { return false; }
     if(call.k_batch != 1 &&
        !reject("split-k",
                equation("k_batch", call.k_batch) + ": the forward kernel does not split K"))
@@ -278,14 +287,17 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
         }
     }
 
-    return check_index("GemmM", call.gemm.m) && check_index("GemmN", call.gemm.n) &&
-           check_index("GemmK", call.gemm.k) &&
-           check_index(
-               "the number of tiles",
-               saturated_product((call.gemm.m + facts.m_per_block - 1) / facts.m_per_block,
-                                 (call.gemm.n + facts.n_per_block - 1) / facts.n_per_block)) &&
-           check_index("GemmM padded to the tile", call.gemm.m + facts.m_per_block - 1) &&
-           check_index("GemmN padded to the tile", call.gemm.n + facts.n_per_block - 1);
+    const std::int64_t rows    = saturated_sum(call.gemm.m, facts.m_per_block - 1);
+    const std::int64_t columns = saturated_sum(call.gemm.n, facts.n_per_block - 1);
+    const bool indexable =
+        check_index("GemmM", call.gemm.m) && check_index("GemmN", call.gemm.n) &&
+        check_index("GemmK", call.gemm.k) &&
+        check_index("the number of tiles",
+                    saturated_product(rows / facts.m_per_block, columns / facts.n_per_block)) &&
+        check_index("GemmM padded to the tile", rows) &&
+        check_index("GemmN padded to the tile", columns);
+    all_conditions_tested();
+    return indexable;
 }
 
 } // namespace ck_tile::host_model

@@ -41,8 +41,9 @@ struct GroupedConvolutionBackwardWeightKernel
 
     static bool IsSupportedArgument(const KernelArgs& kargs)
     {
-        return right_tail(kargs.call) &&
-               host_model::supports_backward_weight(base::facts, kargs.call);
+        // In this order: the test of the problem forgets what was rejected before it.
+        return host_model::supports_backward_weight(base::facts, kargs.call) &&
+               (!host_model::were_all_conditions_tested() || right_tail(kargs.call));
     }
 
     // The tail of this pipeline reads blocks of the next split where a split has one or three. The
@@ -54,7 +55,7 @@ struct GroupedConvolutionBackwardWeightKernel
             std::string_view(GemmPipeline::facts.class_name) == std::string_view("AgBgCrCompV4");
         if(!affected || call.k_batch < 2) { return true; }
         const std::int64_t grain = call.k_batch * TilePartitioner::KPerBlock;
-        const std::int64_t loops = (call.gemm.k + grain - 1) / grain;
+        const std::int64_t loops = (call.gemm.k - 1) / grain + 1;
         if(loops != 1 && loops != 3) { return true; }
         return host_model::reject("split-tail",
                                   "splits with " + std::to_string(loops) +
