@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, image_part, reordered, taps
+from ckprof_plugins.directions._convolution.default_problems import default_problems
 from ckprof_plugins.directions._convolution.direction import Direction
 from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
 from ckprof_plugins.directions._convolution.gemm_sizes import backward_data_product
@@ -76,6 +77,8 @@ class BackwardData(Direction):
     aliases = ("backward_data",)
     miopen_flag = 2
     operation = OPERATION
+    #: vectors of 16 along K occur in its lists alone
+    default_problem = default_problems(out_channels=80)
 
     positional_form = PositionalForm(
         operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),

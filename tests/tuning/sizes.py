@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ckprof.tuning.time_model.expression import form_of
 from ckprof.tuning.time_model.work import Sizes, sizes_of_product
 from ckprof_plugins.directions._convolution import gemm_sizes
-from ckprof_plugins.directions._convolution.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions._convolution.default_problems import default_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ckprof.tuning.time_model.work import GemmSizes
 
 #: number of spatial dimensions -> form of convolutions
-FORMS = {ndim: form_of(problem) for ndim, problem in DEFAULT_PROBLEMS.items()}
+FORMS = {ndim: form_of(problem) for ndim, problem in default_problems().items()}
 
 
 def sizes_from(function: Callable[[Any], tuple[Any, ...]], element_bytes: int = 2) -> GemmSizes:

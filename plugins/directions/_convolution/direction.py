@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.types import TypeSet
 from ckprof_plugins.directions._convolution.c_interface import conv_interface
-from ckprof_plugins.directions._convolution.default_problems import DEFAULT_PROBLEMS
+from ckprof_plugins.directions._convolution.default_problems import default_problems
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions._convolution.miopen import looks_like_miopen, parse_miopen
 from ckprof_plugins.directions._convolution.miopen_flags import BASES
@@ -54,7 +54,7 @@ class Direction(ABC):
     operation: ClassVar[ConvOperation]
 
     problem_types: ClassVar[tuple[type[object], ...]] = (ConvProblem,)
-    default_problem: ClassVar[Mapping[int, ConvProblem]] = DEFAULT_PROBLEMS
+    default_problem: ClassVar[Mapping[int, ConvProblem]] = default_problems()
     layouts: ClassVar[tuple[ConvLayout, ...]] = LAYOUTS
     line_forms = ("miopen", "ckprofiler")
     programs = ("MIOpenDriver", "ckProfiler")

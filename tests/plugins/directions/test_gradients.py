@@ -69,4 +69,4 @@ def test_reduction_lengths():
     # of three taps, two meet the same element; of four, with stride 4 and dilation 2, again two
     assert DATA.reduction_length(problem) == 5 * 2 * 2
     assert WEIGHT.reduction_length(problem) == 2 * problem.output[0] * problem.output[1]
-    assert DATA.reduction_length(DATA.default_problem[3]) == 64 * 27
+    assert DATA.reduction_length(DATA.default_problem[3]) == 80 * 27
