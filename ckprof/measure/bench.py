@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.kernel_measurement import Verified
+    from ckprof.measure.measured import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.rounds import KernelCell, Visit

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import ToolchainError
 from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
-from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest, Measured, Verified, not_met
+from ckprof.measure.kernel_measurement import KernelMeasurement
+from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met
 from ckprof.measure.sampling_settings import cache_bytes, timing_settings
 from ckprof.measure.verify.storage import decode, storage_type
-from ckprof.measure.worker import messages
+from ckprof.measure.worker import messages, sampling_messages
 from ckprof.measure.worker.gaps import without_gaps
 from ckprof.measure.worker.guards import read_tensor
 from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
@@ -57,7 +59,7 @@ _SUSPECT_LAUNCHES: Final = 150
 _SUSPECT_S: Final = 10.0
 
 
-def _searching(timing: messages.TimingSettings) -> messages.TimingSettings:
+def _searching(timing: sampling_messages.TimingSettings) -> sampling_messages.TimingSettings:
     """Return how a suspected kernel is sampled: one that is wrong in one of fifty launches is to be found."""
     return msgspec.structs.replace(
         timing,
@@ -70,12 +72,21 @@ def _lacks_memory(measured: Measured) -> bool:
     return any(unmet.rule in MEMORY_RULES for unmet in measured.unmet_requirements)
 
 
+class _Doubt(Enum):
+    """What an attempt has found for which its kernel may not be to blame."""
+
+    #: a result, which may be wrong in few of many launches
+    WRONG = "wrong"
+    #: it did not get to its end, and will not again if the kernel is to blame
+    FAILED = "failed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     """What a measurement is that is one of several of its kernel."""
 
     #: how this one samples
-    timing: messages.TimingSettings
+    timing: sampling_messages.TimingSettings
     #: what an earlier one found right
     verified: Verified | None = None
     #: the problem with operands whose sums are exact
@@ -256,11 +267,12 @@ class Executor:
             exact=repeat.exact if repeat is not None else None,
         )
         measured = self._attempt(request)
-        while measured is None:
+        while isinstance(measured, _Doubt):
             # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
             # of its own, and for the second time, it is this one's.
             self._turns.end_waiting()
-            request = replace(request, suspected=True, timing=_searching(request.timing))
+            if measured is _Doubt.WRONG:
+                request = replace(request, suspected=True, timing=_searching(request.timing))
             measured = self._attempt(request, again=True)
         self.verified = measured.verified
         self._tell_timing(key, problem_index, measured)
@@ -300,11 +312,11 @@ class Executor:
             yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
             position += stored.size
 
-    def _attempt(self, request: KernelRequest, *, again: bool = False) -> Measured | None:
+    def _attempt(self, request: KernelRequest, *, again: bool = False) -> Measured | _Doubt:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
         :param again: an attempt before had no outcome.
-        :returns: ``None`` if something went wrong for which others may be to blame: a kernel before may have
+        :returns: doubt if something went wrong for which others may be to blame: a kernel before may have
             left a thread, a process, an alarm or a damaged heap behind, or the device has failed for once.
         :raises ToolchainError: no kernel is to blame: a new worker cannot use the device either.
         """
@@ -324,7 +336,7 @@ class Executor:
             reason = f"{_STAGES[measurement.stage]}: {failure}"
             if not again and (failure.of_device or not alone):
                 self._worker.discard(f"kernel {key}: {reason}")
-                return None
+                return _Doubt.FAILED
         else:
             if _lacks_memory(measured) and self._turns.end_waiting():
                 return self._attempt(request, again=again)
@@ -335,7 +347,9 @@ class Executor:
                 self._worker.discard(f"kernel {key} {measured.reason}")
             if failed and not doubtful:
                 self._prepare_worker()
-            return None if doubtful else measured
+            if doubtful:
+                return _Doubt.WRONG if wrong else _Doubt.FAILED
+            return measured
         self._worker.discard(f"kernel {key}: {reason}")
         # Before the kernel is blamed: a device that is lost fails whatever is launched.
         self._prepare_worker()

@@ -7,30 +7,35 @@ device has found, and digests tell whether operands and reference are still thos
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from ckprof.measure.launch_findings import AUDIT_LEAST_S, AUDIT_SHARE, dishonest, with_share, written_late
+from ckprof.measure.launch_findings import (
+    AUDIT_LEAST_S,
+    AUDIT_SHARE,
+    dishonest,
+    implausible,
+    with_share,
+    written_late,
+)
+from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met, not_run
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
-from ckprof.measure.worker import guards, messages
-from ckprof.measure.worker.messages import MOST_LAUNCHES, AbiStatus
+from ckprof.measure.worker import guards, messages, sampling_messages
+from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
-from ckprof.model.noise import quantile
-from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, KernelResult, Status, Verification
+from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Status, Verification
 from ckprof.model.ranking import summarise
-from ckprof.model.requirement import MEMORY_IN_USE, UnmetRequirement
 from ckprof.model.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -42,69 +47,6 @@ if TYPE_CHECKING:
     from ckprof.measure.verify.comparison import Comparison
     from ckprof.measure.verify.stored_file import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
-    from ckprof.model.types import SplitSum
-
-#: seconds that the parent's clock may deviate from the worker's
-_CLOCK_SLACK_S: Final = 1e-3
-#: how many times its reported duration a run may take on the parent's clock, beside this many milliseconds
-#: for what a launcher does before and after
-_MOST_SLOWDOWN: Final = 20.0
-_LAUNCH_MS: Final = 20.0
-#: what a rejected run may name first: the id of the condition that is not met
-_NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): (?P<message>.+)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """A result that was compared with the reference and found right: the same bytes need no second look."""
-
-    #: of all bytes of the result
-    digest: bytes
-    verification: Verification
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured(KernelResult):
-    """What became of one kernel, and what the next measurement has to know."""
-
-    #: every condition that the problem does not meet, if that is why
-    unmet_requirements: tuple[UnmetRequirement, ...] = ()
-    #: splits of the reduction that were run; ``None`` if it did not come to that
-    split_k: int | None = None
-    #: the last result that was found right
-    verified: Verified | None = None
-    #: wall seconds of the timing stage
-    timing_s: float = 0.0
-    #: seconds of these spent on flushing caches
-    flush_s: float = 0.0
-    #: bytes touched before every sample
-    flush_bytes: int = 0
-    #: False if it did not come to that for a reason that has nothing to do with the kernel
-    launched: bool = True
-    #: the kernel did what may harm the next one: the worker must not be used any more
-    tainted: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelRequest:
-    """Which kernel is measured, and how."""
-
-    key: str
-    #: splits of the reduction; less than 1 lets the kernel choose
-    split_k: int
-    split_sum: SplitSum
-    timing: messages.TimingSettings
-    #: seconds for verification and copying, each time
-    own_limit_s: float
-    #: least duration that the device could need, in milliseconds; 0 if that is not known
-    least_ms: float = 0.0
-    #: what an earlier measurement of the kernel on the problem found right; then only the result of the timed
-    #: runs is judged
-    verified: Verified | None = None
-    #: the problem with operands whose sums are exact; the kernel runs on it first, unless it was right before
-    exact: PreparedProblem | None = None
-    #: a launch was wrong for which a kernel before may be to blame: every one is looked at
-    suspected: bool = False
 
 
 class KernelMeasurement:
@@ -172,7 +114,7 @@ class KernelMeasurement:
         if first.measured.status is not Status.OK:
             return first.measured
         self.stage = "time"
-        sample = messages.Sample(
+        sample = sampling_messages.Sample(
             key=request.key,
             split_k=splits,
             timing=request.timing,
@@ -212,7 +154,11 @@ class KernelMeasurement:
         return self._timed(last, sampled, sampling, elapsed_s)
 
     def _timed(
-        self, last: Measured, sampled: messages.Sampled, sampling: messages.Sampling, elapsed_s: float
+        self,
+        last: Measured,
+        sampled: sampling_messages.Sampled,
+        sampling: sampling_messages.Sampling,
+        elapsed_s: float,
     ) -> Measured:
         """Return a right result with its times."""
         keep = self._request.timing.keep_samples
@@ -236,7 +182,7 @@ class KernelMeasurement:
             ran = self._library.run(run, clock.limit_s)
         measured = Measured(status=Status.OK)
         if ran.status is not AbiStatus.OK:
-            measured = _not_run(ran)
+            measured = not_run(ran)
         elif verify:
             self.stage = "verify"
             measured = self._verify()
@@ -263,7 +209,7 @@ class KernelMeasurement:
             return 0.0
         return 1.0 if self._request.suspected else AUDIT_SHARE
 
-    def _verify_launches(self, audit: messages.Audit) -> Measured | None:
+    def _verify_launches(self, audit: sampling_messages.Audit) -> Measured | None:
         """Judge what was seen of launches in between, and results that wait for it.
 
         :returns: ``None`` if all is right.
@@ -431,57 +377,3 @@ class _Clock:
     limit_s: float
     start_s: float
     elapsed_s: float = 0.0
-
-
-def implausible(sampling: messages.Sampling, elapsed_s: float, least_ms: float) -> str:
-    """Return why reported durations cannot be true, or an empty text.
-
-    :param elapsed_s: seconds on the parent's clock during which the samples were taken.
-    :param least_ms: least duration that the device could need; 0 if that is not known.
-    """
-    samples = np.asarray(sampling.samples_ms, dtype=np.float64)
-    if not samples.size or not np.isfinite(samples).all() or not (samples > 0).all():
-        return "the worker reported durations that are no positive numbers"
-    own_s = sampling.flush_s + sampling.audit_s
-    if not (0 <= min(sampling.flush_s, sampling.audit_s) and own_s <= elapsed_s + _CLOCK_SLACK_S):
-        return f"the worker reported {own_s:.3g} s of flushing and checks within {elapsed_s:.3g} s"
-    launches = sampling.launches
-    if not 1 <= launches <= MOST_LAUNCHES:
-        return f"the worker reported samples of {launches} launches, expected 1 to {MOST_LAUNCHES}"
-    total_s = float(samples.sum()) * launches / 1e3
-    if total_s > elapsed_s + _CLOCK_SLACK_S:
-        return f"the launcher reported runs of {total_s:.3g} s, which took {elapsed_s:.3g} s with all else"
-    taken_ms = (elapsed_s - own_s) * 1e3 / (samples.size + max(0, sampling.warmup))
-    mean_ms = float(samples.mean()) * launches
-    if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
-        run_ms, whole_ms = mean_ms / launches, taken_ms / launches
-        return f"the launcher reported {run_ms:.3g} ms per run, which took {whole_ms:.3g} ms"
-    median_ms = quantile(sorted(sampling.samples_ms), 0.5)
-    if median_ms < least_ms:
-        return f"the launcher reported {median_ms:.3g} ms, the device's peak allows {least_ms:.3g} ms"
-    return ""
-
-
-def not_met(*unmet: UnmetRequirement, reason: str) -> Measured:
-    """Return what becomes of a kernel whose requirements are not met: unsupported, unless that may pass."""
-    if any(requirement.rule == MEMORY_IN_USE for requirement in unmet):
-        return Measured(
-            status=Status.RUN_ERROR,
-            reason=f"not launched: {reason}; others use the device's memory now",
-            launched=False,
-        )
-    return Measured(status=Status.UNSUPPORTED, reason=reason, unmet_requirements=unmet)
-
-
-def _not_run(ran: messages.Ran) -> Measured:
-    if ran.status is AbiStatus.REJECTED:
-        named = _NAMED_CONDITION.fullmatch(ran.reason)
-        rejection = (
-            UnmetRequirement(rule=named["rule"], message=named["message"])
-            if named
-            else UnmetRequirement(rule="run", message=ran.reason or "the kernel gave no reason")
-        )
-        return not_met(rejection, reason=rejection.message)
-    # An error may stay with the device, and the next kernel would be blamed for it.
-    reason = ran.reason or "the run failed without a reason"
-    return Measured(status=Status.RUN_ERROR, reason=reason, tainted=True)

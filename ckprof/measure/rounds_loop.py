@@ -14,7 +14,7 @@ from typing import Protocol
 from ckprof.measure.processes import ProcessShares
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
-from ckprof.measure.worker.messages import TimingSettings
+from ckprof.measure.worker.sampling_messages import TimingSettings
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Conditions, Outcome, Status
 from ckprof.model.problem import Problem

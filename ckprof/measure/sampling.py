@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ckprof.measure.stopping import SamplingEnd
-from ckprof.measure.worker.messages import MOST_LAUNCHES, Sampling
+from ckprof.measure.worker.sampling_messages import MOST_LAUNCHES, Sampling
 from ckprof.model.outcome import MAX_TIME, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckprof.measure.worker.messages import TimingSettings
+    from ckprof.measure.worker.sampling_messages import TimingSettings
 
 
 #: the parent kills the worker at the full timeout; sampling must be over before

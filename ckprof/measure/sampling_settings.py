@@ -12,7 +12,7 @@ from ckprof.measure.host import last_level_cache_bytes
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.measure.stopping import CRITERIA
-from ckprof.measure.worker.messages import FEWEST_SAMPLES, TimingSettings
+from ckprof.measure.worker.sampling_messages import FEWEST_SAMPLES, TimingSettings
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe

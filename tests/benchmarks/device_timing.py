@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.measure.executor import Executor
-from ckprof.measure.worker.messages import AbiStatus, Sampled
+from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RemoteLibrary
+from ckprof.measure.worker.sampling_messages import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

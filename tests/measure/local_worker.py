@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest, Measured
+from ckprof.measure.kernel_measurement import KernelMeasurement
+from ckprof.measure.measured import KernelRequest, Measured
 from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import CHUNK_BYTES

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError, PluginError, UsageError
-from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
+from ckprof.measure.kernel_measurement import KernelMeasurement
+from ckprof.measure.measured import KernelRequest
 from ckprof.measure.options import ReferencePlace, RunOptions
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.measure.sampling_settings import timing_settings

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ckprof.measure import prepare
-from ckprof.measure.kernel_measurement import Measured
+from ckprof.measure.measured import Measured
 from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import PreparedProblem, ProblemTensors, prepare_problem
 from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Support

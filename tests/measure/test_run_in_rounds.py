@@ -9,6 +9,7 @@ import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.measure import events
+from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.sampling_settings import round_options, share_of_round, timing_settings
 from ckprof.model.outcome import LEFT_EARLY, SETTLED, Status
@@ -169,6 +170,25 @@ def test_an_abort_is_measured_again_once(start):
     assert first.status is Status.RUN_ERROR and "SIGABRT" in first.reason
     assert last.status is Status.OK
     assert len([event for event in seen if isinstance(event, events.WorkerLost)]) == 2
+
+
+@compiler
+def test_a_crash_is_not_repeated_with_more_launches(start, monkeypatch):
+    """Those are for what is wrong now and then; what dies in its first launch dies in the next one."""
+    requests = []
+
+    class Noted(KernelMeasurement):
+        def __init__(self, library, prepared, request):
+            requests.append(request)
+            super().__init__(library, prepared, request)
+
+    monkeypatch.setattr("ckprof.measure.executor.KernelMeasurement", Noted)
+    list(start(["aborts", "wrong", "ok"], replace(QUICK, rounds=1))[0])
+    attempts = {key: [one for one in requests if one.key == key] for key in ("aborts", "wrong")}
+    assert [one.suspected for one in attempts["aborts"]] == [False, False]
+    assert len({one.timing.min_samples for one in attempts["aborts"]}) == 1
+    # alone in its worker there is nobody else to blame
+    assert [one.suspected for one in attempts["wrong"]] in ([False], [False, True])
 
 
 @compiler

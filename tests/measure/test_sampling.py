@@ -4,7 +4,7 @@ import pytest
 import scipy.stats
 
 from ckprof.measure.sampling import SHORT_MS, Launches, launches_per_sample, take_samples
-from ckprof.measure.worker.messages import MOST_LAUNCHES, TimingSettings
+from ckprof.measure.worker.sampling_messages import MOST_LAUNCHES, TimingSettings
 from ckprof.model.ranking import summarise
 
 

@@ -26,7 +26,8 @@ from ckprof.measure.worker.abi import CProblem, Library, LibraryError
 from ckprof.measure.worker.gaps import with_gaps, without_gaps
 from ckprof.measure.worker.guards import CheckedTensor, out_of_bounds_writes, read_tensor
 from ckprof.measure.worker.memory import DeviceTensors
-from ckprof.measure.worker.messages import AbiStatus, TimingSettings
+from ckprof.measure.worker.messages import AbiStatus
+from ckprof.measure.worker.sampling_messages import TimingSettings
 from ckprof.measure.worker.session import timed_run
 from ckprof.model.ranking import summarise
 from ckprof.model.rates import rates_of

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.verify.stored_file import StoredFile
-    from ckprof.measure.worker.messages import Findings
+    from ckprof.measure.worker.sampling_messages import Findings
     from ckprof.model.tensor import TensorSpec
     from ckprof.model.tolerance import Tolerance
     from ckprof.model.types import DataType

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.measure.worker.guards import POISON_BYTE
-from ckprof.measure.worker.messages import MOST_BUSY, Audit
 from ckprof.measure.worker.negation import by_index, negate, sign_bits, word_type
+from ckprof.measure.worker.sampling_messages import MOST_BUSY, Audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.worker.device_audit import DeviceAudit
     from ckprof.measure.worker.memory import GuardedTensor
-    from ckprof.measure.worker.messages import Sample
+    from ckprof.measure.worker.sampling_messages import Sample
     from ckprof.measure.worker.signs import SignedAxis
 
 #: bytes of an operand that are negated at a time, at most, unless one index has more

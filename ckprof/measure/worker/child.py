@@ -23,6 +23,8 @@ from ckprof.orphans import take_standard_streams, watch
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+    from ckprof.measure.worker.message import Message
+
 
 class Channel:
     """The line to the parent.
@@ -44,7 +46,7 @@ class Channel:
         """Wait for the next request; return its nonce as well."""
         return messages.decode_request(self._queue.get())
 
-    def send(self, nonce: str, reply: messages.Message) -> None:
+    def send(self, nonce: str, reply: Message) -> None:
         """Answer the request with this nonce."""
         self._replies.write(messages.encode_line(nonce, reply))
         self._replies.flush()

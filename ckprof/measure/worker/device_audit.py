@@ -16,7 +16,7 @@ import numpy as np
 
 from ckprof.measure.worker.audit import Signs, chance
 from ckprof.measure.worker.guards import POISON_BYTE
-from ckprof.measure.worker.messages import MOST_LAUNCHES, Audit
+from ckprof.measure.worker.sampling_messages import MOST_LAUNCHES, Audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,7 +24,8 @@ import msgspec
 from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.worker.check_work import MAX_AXES, MAX_CHECKED, MAX_LOOPS
 from ckprof.measure.worker.guards import POISON_BYTE
-from ckprof.measure.worker.messages import AbiStatus, Findings
+from ckprof.measure.worker.messages import AbiStatus
+from ckprof.measure.worker.sampling_messages import Findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

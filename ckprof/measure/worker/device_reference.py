@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from ckprof.measure.worker import messages
+from ckprof.measure.worker import messages, sampling_messages
 from ckprof.measure.worker.check_work import bytes_of
 from ckprof.measure.worker.device_checks import Limits
 from ckprof.measure.worker.memory import GuardedTensor
@@ -144,7 +144,7 @@ class DeviceReference:
         self._checks.wait()
         return self._checks.count_others(self.result.address, poison, self.result.size_bytes)
 
-    def compare(self, limits: Limits) -> messages.Findings:
+    def compare(self, limits: Limits) -> sampling_messages.Findings:
         """Compare the result."""
         return self._checks.compare(
             self._work.result_element,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.measure.worker.message import Message
+
 #: bytes of the worker's error output that are kept
 _TAIL_BYTES = 16384
 #: lines of it that are shown
@@ -124,7 +126,7 @@ class WorkerProcess:
         """Memory into which the worker copies tensors."""
         return self._shared.bytes
 
-    def ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
+    def ask(self, request: Message, limit_s: float) -> messages.Reply:
         """Send a request and wait for its reply.
 
         Error output from before it is forgotten: it has nothing to do with what follows.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from ckprof.measure.worker import messages
+from ckprof.measure.worker import messages, sampling_messages
+from ckprof.measure.worker.message import Message
 from ckprof.measure.worker.process import UnexpectedReply, WorkerFailure
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         def shared(self) -> NDArray[np.uint8]:
             """Memory into which the worker copies tensors."""
 
-        def ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
+        def ask(self, request: Message, limit_s: float) -> messages.Reply:
             """Send a request and wait for its reply."""
 
         def check_silence(self) -> None:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 #: seconds that a worker gets to start, load the library and select the device
 START_LIMIT_S = 120.0
 
-_Reply = TypeVar("_Reply", bound=messages.Message)
+_Reply = TypeVar("_Reply", bound=Message)
 
 
 class LibraryUnusable(WorkerFailure):
@@ -86,7 +87,7 @@ class RemoteLibrary:
         """
         return self._opened(request)
 
-    def _opened(self, request: messages.Message) -> messages.Opened:
+    def _opened(self, request: Message) -> messages.Opened:
         reply = self._line.ask(request, START_LIMIT_S)
         if isinstance(reply, messages.OpenFailed):
             raise LibraryUnusable(reply.reason, loaded=reply.loaded)
@@ -140,12 +141,14 @@ class RemoteLibrary:
         """Poison the result and run a kernel once."""
         return _expect(messages.Ran, self._line.ask(request, limit_s), request.key)
 
-    def sample(self, request: messages.Sample, limit_s: float) -> messages.Sampled | messages.Ran:
+    def sample(
+        self, request: sampling_messages.Sample, limit_s: float
+    ) -> sampling_messages.Sampled | messages.Ran:
         """Poison the result and time a kernel; a run that failed is returned instead."""
         reply = self._line.ask(request, limit_s)
         if isinstance(reply, messages.Ran):
             return _expect(messages.Ran, reply, request.key)
-        return _expect(messages.Sampled, reply, request.key)
+        return _expect(sampling_messages.Sampled, reply, request.key)
 
     def copy_out(self, tensor: str, start: int, size: int, limit_s: float) -> NDArray[np.uint8]:
         """Return bytes of a tensor, valid until the next call."""

@@ -13,7 +13,7 @@ import msgspec
 from ckprof.measure.sampling import KernelFailure, Launches, checked_time, take_samples
 from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.stored_file import StoredFile
-from ckprof.measure.worker import messages
+from ckprof.measure.worker import messages, sampling_messages
 from ckprof.measure.worker.abi import CProblem, DeviceError, Library, LibraryError
 from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
 from ckprof.measure.worker.device_audit import DeviceAudit, LaunchWork, SignBytes
@@ -85,7 +85,7 @@ class KernelSession:
                 return self._query(request)
             case messages.RunOnce():
                 return self._run(request)
-            case messages.Sample():
+            case sampling_messages.Sample():
                 return self._sample(request)
             case messages.CopyOut():
                 return self._copy_out(request)
@@ -238,7 +238,7 @@ class KernelSession:
                 status, reason, time_ms = AbiStatus.FAILED, str(failure), 0.0
         return messages.Ran(key=request.key, status=status, reason=reason, time_ms=time_ms)
 
-    def _sample(self, request: messages.Sample) -> messages.Reply:
+    def _sample(self, request: sampling_messages.Sample) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
         problem, buffers = _c_problem(self._loaded_values(), request.split_k), tensors.buffers
         start = time.perf_counter()
@@ -272,9 +272,9 @@ class KernelSession:
         except KernelFailure as failure:
             return messages.Ran(key=request.key, status=AbiStatus.FAILED, reason=str(failure))
         over = time.perf_counter()
-        seen = audit.finish() if audit is not None else messages.Audit()
+        seen = audit.finish() if audit is not None else sampling_messages.Audit()
         audit_s = sampling.audit_s + (before - start) + (time.perf_counter() - over)
-        return messages.Sampled(
+        return sampling_messages.Sampled(
             key=request.key,
             sampling=msgspec.structs.replace(
                 sampling,
@@ -289,7 +289,7 @@ class KernelSession:
         )
 
     def _audit(
-        self, request: messages.Sample, times: LaunchTimes, run: Callable[..., float]
+        self, request: sampling_messages.Sample, times: LaunchTimes, run: Callable[..., float]
     ) -> HostAudit | DeviceAudit | None:
         """Return what looks at launches; ``None`` where their results are not verified."""
         loaded, tensors = self._request, self._loaded()
