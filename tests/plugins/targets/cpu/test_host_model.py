@@ -57,6 +57,13 @@ def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_large_tensors(tmp_path: Path) -> None:
+    """No kernel counts the elements of a tensor with 32 bits; one that does is found."""
+    binary = build(COMPILERS[0], "large_tensors", tmp_path, ["-O1", "-march=native"])
+    assert "large tensors: ok" in run([binary])
+
+
+@pytest.mark.thorough
 def test_stream_k_partition(tmp_path: Path) -> None:
     """From 1 to 300 workgroups: each iteration once, nothing read before it is written, exact results."""
     binary = build(COMPILERS[0], "stream_k_partition", tmp_path, ["-O1", "-march=native"])

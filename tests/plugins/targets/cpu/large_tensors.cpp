@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Tensors of more elements than 32 bits count, of each family of kernels.
+//
+// The memory is only reserved: windows lie far apart, and nothing between them is touched. Each
+// result is compared with the definition in 64-bit arithmetic. The same definition with offsets of
+// 32 bits, as a kernel has that forgot to widen them, gives something else: what it would find
+// instead of the last image is in the first one.
+#include <cstdint>
+#include <sys/mman.h>
+#include <vector>
+
+#include "check.hpp"
+#include "gemm_family.hpp"
+#include "kernel_family.hpp"
+
+using namespace ck_tile;
+using test::kernel_config;
+
+namespace {
+
+constexpr std::int64_t images = 9, channels = 8, outputs = 16, length = 8192, stride = 512;
+constexpr kernel_config plain{.vectors{8, 8, 8}};
+constexpr std::int64_t positions = length / stride; // of windows along an axis
+constexpr std::int64_t image     = length * length * channels;
+static_assert(image <= INT32_MAX && (images - 1) * image > UINT32_MAX - image);
+
+// Zeros, of which only what is touched takes memory.
+template <typename T>
+class reserved
+{
+public:
+    explicit reserved(std::int64_t count)
+        : bytes_(static_cast<std::size_t>(count) * sizeof(T)),
+          memory_(mmap(nullptr,
+                       bytes_,
+                       PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                       -1,
+                       0))
+    { EXPECT(memory_ != MAP_FAILED); }
+    ~reserved() { munmap(memory_, bytes_); }
+    reserved(const reserved&)            = delete;
+    reserved& operator=(const reserved&) = delete;
+
+    T* data() const { return static_cast<T*>(memory_); }
+    T& operator[](std::int64_t at) const { return data()[at]; }
+
+private:
+    std::size_t bytes_;
+    void* memory_;
+};
+
+// -1, 0 and 1 without a pattern that sums cancel.
+float value(std::int64_t at) { return static_cast<float>((at * 2654435761 >> 7) % 3 - 1); }
+
+struct place
+{ std::int64_t n, h, w; };
+
+template <typename Function>
+void at_every_window(const Function& function)
+{
+    for(std::int64_t n = 0; n < images; ++n)
+        for(std::int64_t h = 0; h < positions; ++h)
+            for(std::int64_t w = 0; w < positions; ++w) function(place{n, h, w});
+}
+
+// Offset is what a kernel counts elements with.
+template <typename Offset>
+std::int64_t in_input(const place& p, std::int64_t c)
+{
+    const std::int64_t whole =
+        ((p.n * length + p.h * stride) * length + p.w * stride) * channels + c;
+    return static_cast<std::int64_t>(static_cast<Offset>(whole));
+}
+
+std::int64_t in_output(const place& p, std::int64_t k)
+{ return ((p.n * positions + p.h) * positions + p.w) * outputs + k; }
+
+conv::ConvParam problem()
+{
+    const auto both = [](std::int64_t v) {
+        const auto one = static_cast<index_t>(v);
+        return std::vector<index_t>{one, one};
+    };
+    return conv::ConvParam(2,
+                           1,
+                           images,
+                           outputs,
+                           channels,
+                           both(1),
+                           both(length),
+                           both(stride),
+                           both(1),
+                           both(0),
+                           both(0));
+}
+
+template <typename T>
+std::vector<T> filled(std::int64_t count, std::int64_t from)
+{
+    std::vector<T> values(static_cast<std::size_t>(count));
+    for(std::size_t i = 0; i < values.size(); ++i)
+    {
+        values[i] = T(value(from + static_cast<std::int64_t>(i)));
+    }
+    return values;
+}
+
+template <typename T>
+void fill_windows(const reserved<T>& input)
+{
+    at_every_window([&](const place& p) {
+        for(std::int64_t c = 0; c < channels; ++c)
+        {
+            input[in_input<std::int64_t>(p, c)] = T(value(in_output(p, c)));
+        }
+    });
+}
+
+constexpr std::int64_t windows = images * positions * positions;
+
+void forward()
+{
+    using family = test::forward_family<half_t, 2, plain>;
+    const reserved<half_t> input(images * image);
+    fill_windows(input);
+    const auto weight = filled<half_t>(outputs * channels, 1000);
+    std::vector<half_t> output(static_cast<std::size_t>(windows * outputs));
+    family::launch({problem(), input.data(), weight.data(), {}, output.data(), 1}, {});
+    const auto wrong = [&]<typename Offset>(Offset) {
+        std::int64_t count = 0;
+        at_every_window([&](const place& p) {
+            for(std::int64_t k = 0; k < outputs; ++k)
+            {
+                float sum = 0;
+                for(std::int64_t c = 0; c < channels; ++c)
+                {
+                    sum += static_cast<float>(input[in_input<Offset>(p, c)]) *
+                           static_cast<float>(weight[static_cast<std::size_t>(k * channels + c)]);
+                }
+                count +=
+                    static_cast<float>(output[static_cast<std::size_t>(in_output(p, k))]) != sum;
+            }
+        });
+        return count;
+    };
+    EXPECT_MSG(wrong(std::int64_t{}) == 0, "forward");
+    EXPECT_MSG(wrong(std::uint32_t{}) > 0, "offsets of 32 bits are not found in a forward kernel");
+}
+
+void backward_data()
+{
+    using family = test::backward_data_family<half_t, 2, plain>;
+    const reserved<half_t> input(images * image);
+    const auto weight = filled<half_t>(outputs * channels, 1000);
+    auto output       = filled<half_t>(windows * outputs, 0);
+    // Without zeros before: what no window reaches stays untouched.
+    test::launch_backward<family::kernel>(
+        GroupedConvBwdDataHostArgs(problem(), input.data(), weight.data(), {}, output.data(), 1),
+        input.data(),
+        0,
+        {});
+    const auto wrong = [&]<typename Offset>(Offset) {
+        std::int64_t count = 0;
+        at_every_window([&](const place& p) {
+            for(std::int64_t c = 0; c < channels; ++c)
+            {
+                float sum = 0;
+                for(std::int64_t k = 0; k < outputs; ++k)
+                {
+                    sum += static_cast<float>(output[static_cast<std::size_t>(in_output(p, k))]) *
+                           static_cast<float>(weight[static_cast<std::size_t>(k * channels + c)]);
+                }
+                count += static_cast<float>(input[in_input<Offset>(p, c)]) != sum;
+            }
+        });
+        return count;
+    };
+    EXPECT_MSG(wrong(std::int64_t{}) == 0, "backward data");
+    EXPECT_MSG(wrong(std::uint32_t{}) > 0, "offsets of 32 bits are not found in backward data");
+}
+
+template <typename Launch>
+void backward_weight(const char* name, const Launch& launch)
+{
+    const reserved<half_t> input(images * image);
+    fill_windows(input);
+    auto output = filled<half_t>(windows * outputs, 5000);
+    std::vector<half_t> weight(static_cast<std::size_t>(outputs * channels));
+    launch(input.data(), weight.data(), output.data());
+    const auto wrong = [&]<typename Offset>(Offset) {
+        std::int64_t count = 0;
+        for(std::int64_t k = 0; k < outputs; ++k)
+        {
+            for(std::int64_t c = 0; c < channels; ++c)
+            {
+                float sum = 0;
+                at_every_window([&](const place& p) {
+                    sum += static_cast<float>(output[static_cast<std::size_t>(in_output(p, k))]) *
+                           static_cast<float>(input[in_input<Offset>(p, c)]);
+                });
+                count +=
+                    static_cast<float>(weight[static_cast<std::size_t>(k * channels + c)]) != sum;
+            }
+        }
+        return count;
+    };
+    EXPECT_MSG(wrong(std::int64_t{}) == 0, name);
+    EXPECT_MSG(wrong(std::uint32_t{}) > 0, std::string("32 bits are not found: ") + name);
+}
+
+// The last tile of a product whose A has nearly 2^31 elements, and twice as many bytes.
+void product()
+{
+    namespace model = host_model;
+    const auto entry =
+        test::make_support_entry<half_t, half_t, float, half_t, test::gemm_config{.pad_m = true}>();
+    constexpr std::int64_t rows = 65535, columns = 64, depth = 32768, tile = 64;
+    model::plain_gemm_call call{};
+    call.m        = rows;
+    call.n        = columns;
+    call.k        = depth;
+    call.k_batch  = 1;
+    call.stride_a = call.stride_b = depth;
+    call.stride_e                 = columns;
+    call.batch                    = 1;
+    EXPECT(model::supports_plain_gemm(*entry.facts, call));
+    const reserved<half_t> a(rows * depth), b(columns * depth), e(rows * columns);
+    const auto in_b              = [](std::int64_t n, std::int64_t k) { return n * depth + k; };
+    constexpr std::int64_t step  = 1024;
+    constexpr std::int64_t first = rows / tile * tile;
+    for(std::int64_t k = 0; k < depth; k += step)
+    {
+        for(std::int64_t m = first; m < rows; ++m)
+            a[m * depth + k] = half_t(value(m * 31 + k / step));
+        for(std::int64_t n = 0; n < columns; ++n) b[in_b(n, k)] = half_t(value(n * 17 + k / step));
+    }
+    call.a = a.data();
+    call.b = b.data();
+    call.e = e.data();
+    model::run_plain_gemm_block(*entry.facts, call, rows / tile, 0, model::block_position{});
+    const auto wrong = [&]<typename Offset>(Offset) {
+        std::int64_t count = 0;
+        for(std::int64_t m = first; m < rows; ++m)
+        {
+            for(std::int64_t n = 0; n < columns; ++n)
+            {
+                float sum = 0;
+                for(std::int64_t k = 0; k < depth; k += step)
+                {
+                    // counted in bytes
+                    const auto at = static_cast<Offset>((m * depth + k) * 2);
+                    if(at < 0) { continue; }
+                    sum += static_cast<float>(a[static_cast<std::int64_t>(at) / 2]) *
+                           static_cast<float>(b[in_b(n, k)]);
+                }
+                count += static_cast<float>(e[m * columns + n]) != sum;
+            }
+        }
+        return count;
+    };
+    EXPECT_MSG(wrong(std::int64_t{}) == 0, "product");
+    EXPECT_MSG(wrong(std::int32_t{}) > 0, "offsets of 32 bits are not found in a product");
+    // CK Tile counts elements with 32 bits: one row more than they reach.
+    call.m = 65537;
+    EXPECT(!model::supports_plain_gemm(*entry.facts, call));
+    EXPECT(model::unmet_requirements().front().condition == "index-range");
+}
+
+// What one image alone must not exceed.
+void an_image_too_large()
+{
+    using family      = test::forward_family<half_t, 2, plain>;
+    conv::ConvParam p = problem();
+    p.C_ *= 8;
+    EXPECT(!family::is_supported(p, 1));
+    EXPECT(host_model::unmet_requirements().front().condition == "index-range");
+}
+
+} // namespace
+
+int main()
+{
+    forward();
+    backward_data();
+    backward_weight("backward weight", [](void* in, void* wei, void* out) {
+        test::backward_weight_family<half_t, 2, plain>::launch(problem(), in, wei, out, 1);
+    });
+    backward_weight("backward weight in parts", [](void* in, void* wei, void* out) {
+        test::backward_weight_family<half_t, 2, plain>::launch(problem(), in, wei, out, 4);
+    });
+    product();
+    an_image_too_large();
+    return test::finish("large tensors");
+}
