@@ -42,3 +42,32 @@ def conf_root() -> Path:
     from importlib.resources import files
 
     return Path(str(files("ckprof_conf")))
+
+
+def checkout_path(path: Path) -> Path | None:
+    """Return a file's path from the root of the repository that it is checked out in.
+
+    :returns: ``None`` for a file that is in no repository.
+    """
+    resolved = path.resolve()
+    for folder in resolved.parents:
+        if (folder / ".git").exists():
+            return resolved.relative_to(folder)
+    return None
+
+
+def lasting_name(path: Path | str) -> str:
+    """Return a name of a file that stays when the checkout moves: what results are filed under elsewhere.
+
+    That is the name of a list that ships with ckprof, the path from the root of the repository, the path from
+    the current folder, or the mere name of a file; what is no file is returned as it is.
+    """
+    if not Path(path).exists():
+        return str(path)
+    resolved, shipped, here = Path(path).resolve(), conf_root().resolve(), Path.cwd()
+    if resolved.is_relative_to(shipped):
+        return resolved.relative_to(shipped).as_posix()
+    in_checkout = checkout_path(resolved)
+    if in_checkout is not None:
+        return in_checkout.as_posix()
+    return resolved.relative_to(here).as_posix() if resolved.is_relative_to(here) else resolved.name

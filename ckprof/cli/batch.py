@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ckprof.cli.delivery import Delivery
@@ -16,10 +17,11 @@ from ckprof.model.results import BatchResults, ListResult, Verdict
 if TYPE_CHECKING:
     import argparse
 
+    from ckprof.cli.outputs import Outputs
     from ckprof.cli.session import Session
 
 
-def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
+def run_batch(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
     """Run every list of the tree.
 
     What was found out before Ctrl-C, or before an error that no list is to blame for, is reported as well.
@@ -27,9 +29,10 @@ def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: the tree, an option, a problem, a plugin or the toolchain is wrong.
     """
     formats = session.registry.formats
-    if formats.find(arguments.format).render_batch is None:
-        able = ", ".join(format_.id for format_ in formats if format_.render_batch is not None)
-        raise UsageError(f"--format {arguments.format} cannot show a tree of lists (can: {able})")
+    for chosen in (outputs.format, *(further for further, _ in outputs.further)):
+        if chosen.render_batch is None:
+            able = ", ".join(format_.id for format_ in formats if format_.render_batch is not None)
+            raise UsageError(f"format {chosen.id} cannot show a tree of lists (can: {able})")
     request = _request(arguments, session)
     for name in request.query.pipelines:
         session.registry.pipelines.find(name)
@@ -46,7 +49,8 @@ def run_batch(arguments: argparse.Namespace, session: Session) -> ExitCode:
         end = exc
     delivery = Delivery(session)
     if lists:
-        _report(arguments, session, len(batch.paths), lists, delivery)
+        outputs.mark_delivered()
+        _report(arguments, outputs, len(batch.paths), lists, delivery)
     delivery.finish(end)
     session.signals.check()
     return _exit_code(lists)
@@ -86,7 +90,7 @@ def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) 
 
 
 def _report(
-    arguments: argparse.Namespace, session: Session, found: int, lists: list[ListResult], delivery: Delivery
+    arguments: argparse.Namespace, outputs: Outputs, found: int, lists: list[ListResult], delivery: Delivery
 ) -> None:
     """Write the JSON report and print the summary."""
     from ckprof.report.batch_report import batch_document, render_batch_json, render_batch_table
@@ -99,11 +103,15 @@ def _report(
         why=bool(arguments.why),
     )
     delivery.write(arguments.json, lambda: render_batch_json(results))
-    render = session.registry.formats.find(arguments.format).render_batch
+    for further, path in outputs.further:
+        delivery.write(path, partial(further.render_batch, results))
+    render = outputs.format.render_batch
     if arguments.format == "table":
         delivery.show(lambda: batch_document(results), lambda: render_batch_table(results))
     elif render is not None:
-        delivery.show(lambda: render(results), lambda: render_batch_table(results))
+        delivery.show(
+            lambda: render(results), lambda: render_batch_table(results), commands=outputs.format.commands
+        )
 
 
 def _exit_code(lists: list[ListResult]) -> ExitCode:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.outputs import add_output_file
 from ckprof.errors import ExitCode
 from ckprof.measure.requests import CallOptions
 
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--problem", required=True, metavar="LINE", help="a problem line, as 'ckprof run' takes it"
     )
     add_fields(parser, CallOptions)
+    add_output_file(parser)
     # the only form; programs that call the dispatcher's helper ask for it
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen, reader
-from ckprof.cli.report_file import write_report
+from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.compare.options import ChangePolicy, CompareOptions, FailOn, SettleLimits, SettleOptions
 from ckprof.errors import ExitCode, UsageError
 from ckprof.option import members
@@ -74,13 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="ID",
         help="output format (default: table): {comparison_formats}",
     )
-    group.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write to this file, and a summary to standard error",
-    )
+    add_outputs(group)
 
 
 def _add_settle_options(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +97,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: an input or an option is wrong.
     """
-    chosen_format = session.registry.comparison_formats.find(arguments.format)
+    with Outputs(arguments, session, session.registry.comparison_formats) as outputs:
+        return _compare(arguments, session, outputs)
+
+
+def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
     policy = chosen(arguments, ChangePolicy)
     if arguments.self_test:
         return _self_test(arguments, session, policy)
@@ -116,16 +113,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     comparison = session.profiler.compare(old, new, options)
     if not comparison.rows:
         raise UsageError("the inputs have no kernel and problem in common: nothing can be compared")
-    if arguments.output is not None:
-        write_report(chosen_format.render(comparison), arguments.output)
-        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
-        session.console.info(f"{arguments.output}: {counts}")
-    elif arguments.format == "table":
+    if session.console.terminal is not None and arguments.format == "table":
         from ckprof.report.comparison.text_formats import comparison_document
 
-        session.console.result(comparison_document(comparison))
+        outputs.deliver(comparison, lambda: session.console.result(comparison_document(comparison)))
     else:
-        session.console.exact(chosen_format.render(comparison))
+        outputs.deliver(comparison)
+    if arguments.outputs:
+        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
+        session.console.info(f"{', '.join(str(output.path) for output in arguments.outputs)}: {counts}")
     failures = comparison.failures(arguments.fail_on)
     if failures:
         session.console.info(f"failed: {', '.join(failures)}")

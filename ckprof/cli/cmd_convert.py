@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines, report_lossy_lines
-from ckprof.cli.convert_report import ConvertReport
+from ckprof.cli.convert_report import FORMATS, ConvertReport
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
@@ -15,6 +15,7 @@ from ckprof.lists.catalog_folders import CatalogState, Output, check_outputs, pl
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import find_folder, find_list, read_list
 from ckprof.model.conversion import ListReading, ListState, TreeList, TreeRequest
+from ckprof.report.failure import failure_annotations
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("table", "json"),
+        choices=FORMATS,
         help="say on standard output what was converted, skipped and why; needs -o (default: a table for "
-        "folders)",
+        "folders); github: as annotations for GitHub Actions",
     )
 
 
@@ -101,12 +102,17 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
     direction = session.registry.operation(arguments.direction) if arguments.direction else None
     directions = [direction.id] if direction else []
-    conversion = read_list(
-        find_list(arguments.conf),
-        session.registry,
-        direction=direction.id if direction else None,
-        reading=shared_options.chosen_list_reading(arguments, session, directions),
-    )
+    try:
+        conversion = read_list(
+            find_list(arguments.conf),
+            session.registry,
+            direction=direction.id if direction else None,
+            reading=shared_options.chosen_list_reading(arguments, session, directions),
+        )
+    except InputError as exc:
+        if arguments.format == "github":
+            session.console.exact(failure_annotations(exc))
+        raise
     report_conversion(conversion, session.console)
     if not conversion.catalogs:
         raise InputError("no line gives an instance; their reasons are counted above", conversion.path)
@@ -128,7 +134,7 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
         files=tuple(_written_or_checked(outputs, arguments, None)),
     )
     if arguments.format:
-        session.console.result(report.as_json() if arguments.format == "json" else report.as_document())
+        report.show(arguments.format, session.console)
     else:
         for file in report.files:
             session.console.info(
@@ -165,7 +171,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
             notes.update(dict.fromkeys(item.conversion.notes))
     for note in notes:
         session.console.info(f"note: {note}")
-    session.console.result(report.as_json() if arguments.format == "json" else report.as_document())
+    report.show(arguments.format, session.console)
     if plan.failures:
         raise plan.failures[0]
     return _verdict(report, arguments, session)
@@ -181,7 +187,7 @@ def _verdict(report: ConvertReport, arguments: argparse.Namespace, session: Sess
     if not arguments.check:
         return ExitCode.OK
     wrong = [file for file in report.files if file.state is not CatalogState.AS_EXPECTED]
-    if arguments.format != "json":
+    if arguments.format not in ("json", "github"):
         for text in report.difference_lines():
             session.console.result(text)
     return ExitCode.FAILED if wrong else ExitCode.OK

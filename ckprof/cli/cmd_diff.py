@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.cmd_parity import add_comparison_options, print_report
+from ckprof.cli.outputs import Outputs
 from ckprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,24 +46,24 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a file or an option is wrong.
     """
-    session.registry.parity_formats.find(arguments.format)
     for name in (arguments.first, arguments.second):
         if holds_measurements(Path(name)):
             raise UsageError(
                 f"{name} holds measurements, not instances: compare them with "
                 f"'ckprof compare {arguments.first} {arguments.second}'"
             )
-    report = session.profiler.diff(
-        arguments.first,
-        arguments.second,
-        reading=shared_options.chosen_list_reading(
-            arguments, session, [arguments.direction] if arguments.direction else []
-        ),
-        direction=arguments.direction,
-        revision=arguments.revision,
-        fail_on=arguments.fail_on,
-    )
-    return print_report(arguments, session, report)
+    with Outputs(arguments, session, session.registry.parity_formats) as outputs:
+        report = session.profiler.diff(
+            arguments.first,
+            arguments.second,
+            reading=shared_options.chosen_list_reading(
+                arguments, session, [arguments.direction] if arguments.direction else []
+            ),
+            direction=arguments.direction,
+            revision=arguments.revision,
+            fail_on=arguments.fail_on,
+        )
+        return print_report(outputs, session, report)
 
 
 def holds_measurements(path: Path) -> bool:

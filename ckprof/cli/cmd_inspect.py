@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
+from ckprof.cli.fields import add_format
 from ckprof.cli.kernel_text import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="only rows that meet it, e.g. spills>0, limited_by=lds, waves_per_simd<2 (repeatable, ANDed)",
     )
     group.add_argument("--variants", action="store_true", help="a row for each device function of a kernel")
-    group.add_argument("--format", choices=("table", "json", "csv"), default="table", help="(default: table)")
+    add_format(group, "csv")
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.cli.cmd_plugins import plugin_table
 from ckprof.cli.fields import add_format
 from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
+from ckprof.cli.outputs import add_output_file
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.shared_options import add_instance_options, chosen_query, split_names
 from ckprof.errors import ExitCode, UsageError
@@ -88,6 +89,7 @@ def _add_instance_options(parser: CommandParser, session: Session) -> None:
     group.add_argument(
         "--format", choices=FORMATS, default="table", help="names: one a line (default: table)"
     )
+    add_output_file(group)
     group.add_argument(
         "--export-json",
         type=Path,

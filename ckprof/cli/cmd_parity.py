@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode
 from ckprof.model.conversion import ListReading
 from ckprof.parity.check import check_parity
@@ -72,6 +73,7 @@ def add_comparison_options(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="output format (default: table): {parity_formats}",
     )
+    add_outputs(group)
     add_fields(group, ParityRequest, "fail_on", "revision")
     add_fields(parser.add_argument_group("lists"), ListReading, "layout", "dtype", "lenient", "mma_k_table")
 
@@ -81,10 +83,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a log, the library or an option is wrong.
     """
-    session.registry.parity_formats.find(arguments.format)
-    request = _request(arguments, session)
-    report, lock = check_parity(session.profiler, request)
-    code = print_report(arguments, session, report)
+    with Outputs(arguments, session, session.registry.parity_formats) as outputs:
+        request = _request(arguments, session)
+        report, lock = check_parity(session.profiler, request)
+        code = print_report(outputs, session, report)
     if request.write is not None:
         if code is not ExitCode.OK:
             session.console.error(f"{request.write} is not written: the strings do not match")
@@ -117,16 +119,14 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
     )
 
 
-def print_report(arguments: argparse.Namespace, session: Session, report: ParityReport) -> ExitCode:
-    """Print the comparisons and return whether they are fine.
+def print_report(outputs: Outputs, session: Session, report: ParityReport) -> ExitCode:
+    """Write the comparisons in all formats that were asked for, and return whether they are fine.
 
-    :raises UsageError: there is no such format.
+    :raises CkprofError: a format cannot show them, or a file cannot be written.
     """
-    chosen_format = session.registry.parity_formats.find(arguments.format)
-    if chosen_format.id == "table":
-        from ckprof.report.parity_text import parity_document
+    from ckprof.report.parity_text import parity_document
 
-        session.console.result(parity_document(report))
-    else:
-        session.console.exact(chosen_format.render(report))
+    # the table is fitted to the terminal
+    fitted = outputs.format.id == "table"
+    outputs.deliver(report, (lambda: session.console.result(parity_document(report))) if fitted else None)
     return ExitCode.OK if report.passed else ExitCode.FAILED

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.outputs import result_in_file
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     group = parser.add_argument_group("import, merge, export, recover")
     group.add_argument("--store", type=Path, metavar="FILE", help="import, merge: the store to add to")
-    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="export, recover: the file to write")
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file to write")
     group.add_argument(
         "--format", metavar="NAME", help="csv, json, ndjson, parquet, t4 or a plugin's (default: by the file)"
     )
@@ -126,7 +127,7 @@ def _single(arguments: argparse.Namespace) -> Path:
 def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.store.store import Store
 
-    with Store(_single(arguments)) as store:
+    with Store(_single(arguments)) as store, result_in_file(arguments.output, session):
         session.console.result(_overview(store, query_of(arguments)))
     return ExitCode.OK
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from ckprof.cli import shared_options
 from ckprof.cli.delivery import Delivery
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.kernel_text import print_instances, print_plan
+from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.cli.report_file import check_report
 from ckprof.cli.run_options import (
     add_problem_options,
@@ -110,7 +112,8 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         "--format",
         default="table",
         metavar="ID",
-        help="format of the result on standard output: table, csv, json, md, or one that a plugin adds "
+        help="format of the result on standard output: table, csv, json, md, junit, github, or one that a "
+        "plugin adds "
         "(default: table); on a terminal the table is cut to its width and counts unsupported instances by "
         "reason; files and pipes get all rows and columns",
     )
@@ -133,6 +136,7 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         "formats table, md and csv. Problems without a verified kernel are named on standard error",
     )
     add_fields(group, StoreOptions, "store", "tags", required=False)
+    add_outputs(group)
     group.add_argument("--json", type=Path, metavar="PATH", help="write the JSON report to this file as well")
 
 
@@ -141,7 +145,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    session.registry.formats.find(arguments.format)
+    with Outputs(arguments, session, session.registry.formats) as outputs:
+        return _run(arguments, session, outputs)
+
+
+def _run(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
     _check_top(arguments)
     check_report(arguments.json)
     if arguments.tree is not None:
@@ -151,13 +159,13 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
         from ckprof.cli.batch import run_batch
 
-        return run_batch(arguments, session)
+        return run_batch(arguments, session, outputs)
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
-    return _run_lists(arguments, session)
+    return _run_lists(arguments, session, outputs)
 
 
-def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
+def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
     profiler = session.profiler
     directions = shared_options.chosen_directions(arguments, session)
     if arguments.list_instances:
@@ -181,21 +189,30 @@ def _run_lists(arguments: argparse.Namespace, session: Session) -> ExitCode:
     end = profiler.execute_until_end(plan)
     if isinstance(end.error, UsageError) and not end.results.outcomes:
         raise end.error  # what was asked for cannot be done: there is nothing to show
-    delivery = _deliver(end.results, arguments, session)
+    delivery = _deliver(end.results, arguments, session, outputs)
     delivery.finish(end.error)
     session.signals.check()
     return ExitCode.OK if end.results.succeeded else ExitCode.FAILED
 
 
-def _deliver(results: RunResults, arguments: argparse.Namespace, session: Session) -> Delivery:
+def _deliver(
+    results: RunResults, arguments: argparse.Namespace, session: Session, outputs: Outputs
+) -> Delivery:
     """Write and print the report."""
     from ckprof.report.run_data import render_json
     from ckprof.report.run_table import render_table
 
     delivery = Delivery(session)
     # The file first: standard output may be a terminal that is gone.
+    outputs.mark_delivered()
     delivery.write(arguments.json, lambda: render_json(results))
-    delivery.show(lambda: _rendered(results, arguments, session), lambda: render_table(results))
+    for chosen_format, path in outputs.further:
+        delivery.write(path, partial(chosen_format.render, results))
+    delivery.show(
+        lambda: _rendered(results, arguments, session),
+        lambda: render_table(results),
+        commands=outputs.format.commands,
+    )
     return delivery
 
 

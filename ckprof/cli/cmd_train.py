@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="PATH", help="where the model is written"
     )
-    add_format(parser)
+    add_format(parser, to_file=False)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

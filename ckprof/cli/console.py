@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ckprof.cli.status_line import StatusLine
@@ -14,6 +15,8 @@ from ckprof.errors import InputError
 from ckprof.plain_text import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ckprof.report.document import Document
     from ckprof.report.table import Table, Terminal
 
@@ -44,6 +47,15 @@ class Console:
         self.clear_status()
         text = plain(content) if isinstance(content, str) else content.text(self.terminal)
         self.exact(text if text.endswith("\n") else f"{text}\n")
+
+    @contextmanager
+    def collected(self) -> Iterator[io.StringIO]:
+        """Collect the parts of the result in place of printing them."""
+        before, self._out = self._out, io.StringIO()
+        try:
+            yield self._out
+        finally:
+            self._out = before
 
     def table(self, table: Table[Any], form: str) -> None:
         """Print a table; of the form ``json`` its rows with their raw values."""

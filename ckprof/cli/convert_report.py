@@ -11,6 +11,8 @@ from ckprof.errors import ListError
 from ckprof.lists.catalog_folders import CatalogState
 from ckprof.model.conversion import ListState
 from ckprof.report.document import Document
+from ckprof.report.failure import remarks_on
+from ckprof.report.github import Annotation, Level, render
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
 
@@ -18,11 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ckprof.cli.console import Console
     from ckprof.lists.catalog_folders import CatalogFile
     from ckprof.model.conversion import TreeList
 
 SCHEMA: Final = "ckprof.convert"
 VERSION: Final = 1
+
+#: values of ``--format``
+FORMATS: Final = ("table", "json", "github")
 
 #: differences of a catalog that are printed one by one
 _SHOWN: Final = 50
@@ -64,16 +70,28 @@ class ConvertReport:
             indent=2,
         )
 
+    def as_annotations(self) -> str:
+        """Return remarks on wrong lines and catalogs, on what was left out, and on what is lossy."""
+        remarks = [remark for item in self.lists for remark in _remarks(item)]
+        remarks += [
+            Annotation(level=Level.ERROR, title="catalog", message=text, path=file.output.path)
+            for file in self.files
+            for text in _differences(file)
+        ]
+        return render(remarks, self._summary())
+
+    def show(self, form: str | None, console: Console) -> None:
+        """Print the report in one of :data:`FORMATS`, as a table unless one is named."""
+        if form == "github":
+            console.exact(self.as_annotations())
+        else:
+            console.result(self.as_json() if form == "json" else self.as_document())
+
     def difference_lines(self) -> Iterator[str]:
         """Yield one line per difference between the files and what they should hold."""
         for file in self.files:
-            path = file.output.path
-            if file.state is CatalogState.MISSING:
-                yield f"{path}: is missing, expected {counted(len(file.output.catalog.records), 'instance')}"
-            for difference in file.differences[:_SHOWN]:
-                yield f"{path}: {difference}"
-            if len(file.differences) > _SHOWN:
-                yield f"{path}: ... and {len(file.differences) - _SHOWN} more differences"
+            for text in _differences(file):
+                yield f"{file.output.path}: {text}"
 
     def _files_of(self, path: Path) -> list[CatalogFile]:
         return [file for file in self.files if path in file.output.sources]
@@ -120,6 +138,34 @@ class ConvertReport:
         if item.error is not None:
             values["errors"] = _errors(item)
         return values
+
+
+def _differences(file: CatalogFile) -> Iterator[str]:
+    if file.state is CatalogState.MISSING:
+        yield f"is missing, expected {counted(len(file.output.catalog.records), 'instance')}"
+    yield from map(str, file.differences[:_SHOWN])
+    if len(file.differences) > _SHOWN:
+        yield f"... and {len(file.differences) - _SHOWN} more differences"
+
+
+def _remarks(item: TreeList) -> Iterator[Annotation]:
+    if item.error is not None:
+        yield from remarks_on(item.error)
+    if item.conversion is None:
+        return
+    for dropped in item.conversion.dropped:
+        if dropped.rule == "error":
+            yield Annotation(
+                level=Level.WARNING,
+                title="left out",
+                message=dropped.reason,
+                path=item.path,
+                line=dropped.line,
+            )
+    for lossy in item.conversion.lossy:
+        yield Annotation(
+            level=Level.NOTICE, title="lossy", message=lossy.what, path=item.path, line=lossy.line
+        )
 
 
 def _errors(item: TreeList) -> list[dict[str, Any]]:

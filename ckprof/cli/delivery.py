@@ -31,14 +31,29 @@ class Delivery:
         """Write a form to a file, if one was asked for; say whether it went well."""
         return path is None or self._try(lambda: write_report(render(), path), f"the report {path}")
 
-    def show(self, render: Callable[[], str | Table[Any] | Document], fallback: Callable[[], str]) -> None:
-        """Show a form on standard output; what cannot be rendered is shown otherwise, on standard error."""
+    def show(
+        self,
+        render: Callable[[], str | Table[Any] | Document],
+        fallback: Callable[[], str],
+        *,
+        commands: bool = False,
+    ) -> None:
+        """Show a form on standard output; what cannot be rendered is shown otherwise, on standard error.
+
+        :param commands: lines may be commands of a build service.
+        """
         shown: list[str | Table[Any] | Document] = []
         if not self._try(lambda: shown.append(render()), "the report"):
             self._session.console.info("the results follow as a table")
             self._try(lambda: self._session.console.warning(fallback()), "the table")
             return
-        self._try(lambda: self._session.console.result(shown[0]), "standard output")
+        self._try(lambda: self._print(shown[0], commands), "standard output")
+
+    def _print(self, content: str | Table[Any] | Document, commands: bool) -> None:
+        if commands and isinstance(content, str):
+            self._session.console.exact(content)
+        else:
+            self._session.console.result(content)
 
     def finish(self, end: BaseException | None = None) -> None:
         """Raise what went wrong.

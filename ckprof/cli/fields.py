@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from ckprof.cli.outputs import add_output_file
 from ckprof.errors import UsageError
 from ckprof.option import options_of
 
@@ -56,14 +57,17 @@ def add_fields(
             group.add_argument(*option.spelling(field).split(), dest=_dest(field, option), **keywords)
 
 
-def add_format(group: argparse._ActionsContainer, *others: str) -> None:
-    """Add ``--format``.
+def add_format(group: argparse._ActionsContainer, *others: str, to_file: bool = True) -> None:
+    """Add ``--format``, and ``-o`` for the file that the result is written to.
 
     :param others: formats beside ``table`` and ``json``.
+    :param to_file: false for commands whose ``-o`` is something else.
     """
     group.add_argument(
         "--format", choices=("table", "json", *others), default="table", help="(default: table)"
     )
+    if to_file:
+        add_output_file(group)
 
 
 def chosen(

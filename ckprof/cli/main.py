@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import completion
 from ckprof.cli.commands import COMMANDS
+from ckprof.cli.outputs import to_output_file
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.stop_signals import StopSignals
 from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError
@@ -138,7 +139,7 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
             parser.print_help()
         return ExitCode.USAGE
     session.report_broken_plugins()
-    with session.manager.blaming(f"'ckprof {command.name}'"):
+    with session.manager.blaming(f"'ckprof {command.name}'"), to_output_file(parsed, session):
         code: int = importlib.import_module(command.module).run(parsed, session)
     session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
     return code

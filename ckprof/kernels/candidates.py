@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError
-from ckprof.model.kernel import SelectedKernel
+from ckprof.model.kernel import KEY_DIGITS, SelectedKernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.plugin.protocols import Pipeline, RuleSetEntry
     from ckprof.plugin.registry import Registry
-
-
-#: Digits of the content key that are appended to a name that is already taken.
-_KEY_DIGITS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +88,7 @@ class KernelNames:
         # most names are free: the key, which takes longer, is not needed then
         if owner is instance or owner.key == instance.key:
             return name
-        name = f"{name}_{instance.key[:_KEY_DIGITS]}"
+        name = f"{name}_{instance.key[:KEY_DIGITS]}"
         self._owners[name.lower()] = instance
         return name
 

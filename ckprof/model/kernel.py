@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import Final
 
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
+
+#: digits of the content key that are appended to a name that is already taken
+KEY_DIGITS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,15 @@ class KernelRef:
     layout: str = ""
     #: identity fields of the instance as plain JSON values
     fields: Mapping[str, object] = field(default_factory=dict)
+
+    def lasting_name(self, splits: int = 1) -> str:
+        """Return a name that does not depend on which other kernels there are.
+
+        :param splits: parts of the reduction, which are in the name where there are several.
+        """
+        digits = self.key[:KEY_DIGITS]
+        words = [self.name.removesuffix(f"_{digits}"), digits] if digits else [self.name]
+        return " ".join([*words, f"(split-K {splits})"] if splits != 1 else words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,13 @@ class Comparison:
     lossy: tuple[Lossy, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
+    #: the title with names of files that stay when checkouts move; empty where the title has no files
+    title_of_checkout: str = ""
+
+    @property
+    def lasting_title(self) -> str:
+        """What the comparison is filed under from one call to the next."""
+        return self.title_of_checkout or self.title
 
     @property
     def matched(self) -> int:

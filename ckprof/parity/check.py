@@ -20,7 +20,7 @@ from ckprof.parity.generated_side import catalog_side, library_side
 from ckprof.parity.lockfile import Lock, digest, freeze, locked_side
 from ckprof.parity.request import chosen_revision, parity_tasks
 from ckprof.parity.side import is_library
-from ckprof.paths import conf_root
+from ckprof.paths import conf_root, lasting_name
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def compare_files(session: Session, files: ComparedFiles, reading: ListReading) 
     requests = [list_request(path, reading, direction, whole=True) for path in paths]
     first, second = against_each_other(*(_side_of(request, registry, insisted) for request in requests))
     comparison = compare(first, second, registry.strings, f"{names[0]} and {names[1]}")
+    comparison = replace(comparison, title_of_checkout=" and ".join(map(lasting_name, paths)))
     return _report(revision, files.fail_on, [comparison])
 
 
@@ -134,6 +135,7 @@ class _TaskCheck:
         self._task = task
         self._revision = revision
         self.title = f"{task.direction.id} {', '.join(_shown(path) for path in task.paths)}"
+        self._lasting_title = f"{task.direction.id} {', '.join(map(lasting_name, task.paths))}"
         self.comparisons: list[Comparison] = []
         self.lists = [self._read(path) for path in task.paths]
 
@@ -152,10 +154,12 @@ class _TaskCheck:
         if source == "both":
             computed, generated = generated, self._built(conversions)
             agreement = agree(computed, generated, self._registry.strings, f"{self.title}: both sources")
-            self.comparisons.append(agreement)
+            lasting = f"{self._lasting_title}: both sources"
+            self.comparisons.append(replace(agreement, title_of_checkout=lasting))
             if agreement.missing or agreement.extra:
                 return generated
-        self.comparisons.append(compare(expected, generated, self._registry.strings, self.title))
+        comparison = compare(expected, generated, self._registry.strings, self.title)
+        self.comparisons.append(replace(comparison, title_of_checkout=self._lasting_title))
         return generated
 
     def _read(self, path: Path) -> ConversionRequest:

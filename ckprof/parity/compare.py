@@ -65,6 +65,7 @@ class _Comparing:
             self._string(parsed, ours.get(parsed, []), theirs.get(parsed, []))
         seen = self._first_skips.keys() | ours.keys()
         self._skipped += [skip for parsed, skip in self._second.skipped if parsed not in seen]
+        missing, extra = self._partners()
         return Comparison(
             title=title,
             first=self._first.name,
@@ -72,7 +73,8 @@ class _Comparing:
             first_count=len(self._first.entries),
             second_count=len(self._second.entries),
             matches=tuple(self._matches),
-            **self._partners(),
+            missing=missing,
+            extra=extra,
             duplicates=tuple(self._duplicates),
             lossy=tuple(self._lossy),
             skipped=tuple(self._skipped),
@@ -140,16 +142,16 @@ class _Comparing:
                 )
             )
 
-    def _partners(self) -> dict[str, tuple[Unmatched, ...]]:
+    def _partners(self) -> tuple[tuple[Unmatched, ...], tuple[Unmatched, ...]]:
         """Return what is missing and what is extra, in pairs that most likely are one changed instance."""
         missing, extra = self._missing, self._extra
         pairs = closest_pairs(_kinds_and_fields(missing), _kinds_and_fields(extra))
         to_extra = {place: extra[partner] for place, partner in pairs.items()}
         to_missing = {partner: missing[place] for place, partner in pairs.items()}
-        return {
-            "missing": tuple(self._unmatched(missing, to_extra, extra, self._second, swap=False)),
-            "extra": tuple(self._unmatched(extra, to_missing, missing, self._first, swap=True)),
-        }
+        return (
+            tuple(self._unmatched(missing, to_extra, extra, self._second, swap=False)),
+            tuple(self._unmatched(extra, to_missing, missing, self._first, swap=True)),
+        )
 
     def _unmatched(
         self,

@@ -1,4 +1,8 @@
-"""JUnit XML for CI services: suites of test cases."""
+"""JUnit XML for CI services: suites of test cases, without the characters that XML cannot hold.
+
+Services follow a case from run to run by its class and its name. So neither has line numbers or paths of a
+checkout: those stand in messages.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,26 @@ class JUnit:
 
     def __init__(self, name: str) -> None:
         self._root = ElementTree.Element("testsuites", name=xml_text(name))
+        self._names: dict[tuple[str, str], int] = {}
 
     def suite(self, name: str) -> ElementTree.Element:
-        """Add a suite, for test cases of :func:`add`."""
+        """Add a suite, for test cases of :meth:`case`; it is the class of its cases."""
         return add(self._root, "testsuite", name=name)
+
+    def case(self, suite: ElementTree.Element, name: str) -> ElementTree.Element:
+        """Add a test case; of several with one name, the second and later ones are numbered."""
+        owner = suite.get("name", "")
+        count = self._names[owner, name] = self._names.get((owner, name), 0) + 1
+        return add(suite, "testcase", classname=owner, name=name if count == 1 else f"{name} #{count}")
 
     def render(self) -> str:
         """Return the document, with the counts of its cases."""
-        counts = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
+        counts = {
+            "tests": "testcase",
+            "failures": "testcase/failure",
+            "errors": "testcase/error",
+            "skipped": "testcase/skipped",
+        }
         for key, path in counts.items():
             for suite in self._root:
                 suite.set(key, str(len(suite.findall(path))))

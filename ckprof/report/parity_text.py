@@ -1,4 +1,4 @@
-"""Comparisons of instance strings as text, Markdown, JSON and JUnit XML."""
+"""Comparisons of instance strings as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ckprof.model.parity import ParityFinding
 from ckprof.plain_text import one_line
 from ckprof.report.document import Block, Document
 from ckprof.report.escape import html_text, markdown_block, markdown_cell
-from ckprof.report.junit import JUnit, add
 from ckprof.report.table import ESSENTIAL, Column, Table
 from ckprof.wording import counted
 
@@ -170,47 +169,6 @@ def render_parity_json(report: ParityReport) -> str:
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     values = asdict(comparison)
     matches = values.pop("matches")
+    del values["title_of_checkout"]
     counts = {finding.value: count for finding, count in comparison.counts.items()}
     return {**values, "counts": {"matched": comparison.matched, **counts}, "matches": matches}
-
-
-def render_parity_junit(report: ParityReport) -> str:
-    """Render one suite per comparison; what does not fail the comparison is a passed or skipped case."""
-    junit = JUnit("ckprof parity")
-    for comparison in report.comparisons:
-        suite = junit.suite(comparison.title)
-        for finding, text, source, about in _cases(comparison):
-            case = add(suite, "testcase", classname=comparison.title, name=f"{source} {text}")
-            if finding in report.fail_on:
-                add(case, "failure", text, type=finding.value, message=about)
-            elif finding is ParityFinding.SKIPPED:
-                add(case, "skipped", message=about)
-            elif finding is not None:
-                add(case, "system-out", f"{finding.value}: {about}")
-    return junit.render()
-
-
-def _cases(comparison: Comparison) -> Iterator[tuple[ParityFinding | None, str, str, str]]:
-    """Yield what is found, the instance string, where it is from, and what is to be said of it."""
-    for match in comparison.matches:
-        yield None, match.text, match.source, ""
-    for item in comparison.missing:
-        yield ParityFinding.MISSING, item.text, item.source, _about(item, comparison.first)
-    for item in comparison.extra:
-        yield ParityFinding.EXTRA, item.text, item.source, _about(item, comparison.second)
-    for copy in comparison.duplicates:
-        about = f"{counted(len(copy.sources), 'time')} in {copy.side}: {', '.join(copy.sources)}"
-        yield ParityFinding.DUPLICATE, copy.text, copy.sources[0], about
-    for loss in comparison.lossy:
-        changed = differences(loss.differences)
-        about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
-        yield ParityFinding.LOSSY, loss.text, loss.sources[-1], about
-    for skip in comparison.skipped:
-        yield ParityFinding.SKIPPED, skip.text, skip.source, f"{skip.rule}: {skip.reason}"
-
-
-def _about(item: Unmatched, side: str) -> str:
-    parts = [f"only in {side}", item.note]
-    if item.nearest is not None:
-        parts.append(f"nearest {item.nearest.source}: {differences(item.nearest.differences)}")
-    return "; ".join(part for part in parts if part)

@@ -8,8 +8,8 @@ from ckprof.plugin.protocols import ComparisonFormat, ParityFormat, ReportFormat
 
 @hookimpl
 def ckprof_register_report_formats() -> list[ReportFormat]:
-    """Return table, JSON, CSV and Markdown for runs and batches."""
-    from ckprof.report import batch_report, run_data, run_table
+    """Return table, JSON, CSV, Markdown, JUnit and GitHub's annotations for runs and batches."""
+    from ckprof.report import batch_report, failure, run_ci, run_data, run_table
 
     return [
         ReportFormat(
@@ -19,16 +19,32 @@ def ckprof_register_report_formats() -> list[ReportFormat]:
             render_batch=batch_report.render_batch_csv,
         ),
         ReportFormat(
+            id="github",
+            label="annotations for GitHub Actions",
+            render=run_ci.render_run_github,
+            render_batch=run_ci.render_batch_github,
+            commands=True,
+            render_failure=failure.failure_annotations,
+        ),
+        ReportFormat(
             id="json",
             label="everything, with schema and version",
             render=run_data.render_json,
             render_batch=batch_report.render_batch_json,
         ),
         ReportFormat(
+            id="junit",
+            label="one test case per instance and problem",
+            render=run_ci.render_run_junit,
+            render_batch=run_ci.render_batch_junit,
+            render_failure=failure.failure_junit,
+        ),
+        ReportFormat(
             id="md",
             label="tables in Markdown",
             render=run_table.render_markdown,
             render_batch=batch_report.render_batch_markdown,
+            render_failure=failure.failure_markdown,
         ),
         ReportFormat(
             id="table",
@@ -41,34 +57,65 @@ def ckprof_register_report_formats() -> list[ReportFormat]:
 
 @hookimpl
 def ckprof_register_parity_formats() -> list[ParityFormat]:
-    """Return table, JSON, JUnit and Markdown for comparisons of instance strings."""
-    from ckprof.report import parity_text
+    """Return table, JSON, JUnit, Markdown and GitHub's annotations for comparisons of instance strings."""
+    from ckprof.report import failure, parity_ci, parity_text
 
     return [
         ParityFormat(
+            id="github",
+            label="annotations for GitHub Actions",
+            render=parity_ci.render_parity_github,
+            render_failure=failure.failure_annotations,
+        ),
+        ParityFormat(
             id="json", label="everything, with schema and version", render=parity_text.render_parity_json
         ),
-        ParityFormat(id="junit", label="one test case per instance", render=parity_text.render_parity_junit),
-        ParityFormat(id="md", label="for pull requests", render=parity_text.render_parity_markdown),
+        ParityFormat(
+            id="junit",
+            label="one test case per instance",
+            render=parity_ci.render_parity_junit,
+            render_failure=failure.failure_junit,
+        ),
+        ParityFormat(
+            id="md",
+            label="for pull requests",
+            render=parity_text.render_parity_markdown,
+            render_failure=failure.failure_markdown,
+        ),
         ParityFormat(id="table", label="for a terminal", render=parity_text.render_parity_table),
     ]
 
 
 @hookimpl
 def ckprof_register_comparison_formats() -> list[ComparisonFormat]:
-    """Return table, JSON, CSV, Markdown and JUnit for comparisons of two sides of measurements."""
-    from ckprof.report.comparison import data_formats, text_formats
+    """Return table, JSON, CSV, Markdown, JUnit and GitHub's annotations for comparisons of measurements."""
+    from ckprof.report import failure
+    from ckprof.report.comparison import ci_formats, data_formats, text_formats
 
     return [
         ComparisonFormat(
             id="csv", label="one row per matched kernel and problem", render=data_formats.render_csv
         ),
         ComparisonFormat(
+            id="github",
+            label="annotations for GitHub Actions",
+            render=ci_formats.render_github,
+            render_failure=failure.failure_annotations,
+        ),
+        ComparisonFormat(
             id="json", label="everything, with schema and version", render=data_formats.render_json
         ),
-        ComparisonFormat(id="junit", label="one test case per row, for CI", render=data_formats.render_junit),
         ComparisonFormat(
-            id="md", label="tables in Markdown, for pull requests", render=text_formats.render_markdown
+            id="junit",
+            label="one test case per row, for CI",
+            render=ci_formats.render_junit,
+            render_failure=failure.failure_junit,
+        ),
+        ComparisonFormat(
+            id="md",
+            label="tables in Markdown, for pull requests",
+            render=text_formats.render_markdown,
+            render_failure=failure.failure_markdown,
         ),
         ComparisonFormat(id="table", label="tables for a terminal", render=text_formats.render_table),
     ]

@@ -16,10 +16,12 @@ from ckprof.compare.model import Comparison
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
-from ckprof.report.comparison.data_formats import render_csv, render_json, render_junit
+from ckprof.report.comparison.ci_formats import render_github, render_junit
+from ckprof.report.comparison.data_formats import render_csv, render_json
 from ckprof.report.comparison.text_formats import MOST_ROWS, render_markdown, render_table
 from ckprof.store.attempt import Mark
 from tests.measured import TOOLCHAIN, Made, attempts, later
+from tests.report.services import obeyed
 
 OLD = Made(seed=1, noise=0.004, load=0.5)
 NEW = Made(
@@ -97,6 +99,14 @@ def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
     assert {one.get("type") for one in root.findall(".//failure")} == {"slower", "status"}
     assert len(root.findall(".//skipped")) == 1
     assert sum(int(suite.get("failures", "0")) for suite in root) == 2
+
+
+def test_github_names_what_is_slower_or_fails(comparison: Comparison) -> None:
+    read = obeyed(render_github(comparison))
+    assert sorted(one["title"].partition(":")[0] for one in read) == ["slower", "status"]
+    assert {one["level"] for one in read} == {"error"}
+    lost = replace(comparison, only_old=(comparison.rows[0].old,))
+    assert [one["level"] for one in obeyed(render_github(lost))].count("warning") == 1
 
 
 def test_junit_survives_control_characters() -> None:

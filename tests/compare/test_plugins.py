@@ -36,7 +36,7 @@ def registry_of(*plugins: object, shipped: bool = False) -> Registry:
 
 def test_plugins_add_formats() -> None:
     registry = registry_of(Plugin(), shipped=True)
-    assert registry.comparison_formats.ids == ("count", "csv", "json", "junit", "md", "table")
+    assert registry.comparison_formats.ids == ("count", "csv", "github", "json", "junit", "md", "table")
     assert registry.store_report_formats.ids == ("count", "html", "md", "png")
 
 

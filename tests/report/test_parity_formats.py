@@ -20,12 +20,13 @@ from ckprof.model.parity import (
     Skipped,
     Unmatched,
 )
+from ckprof.report.parity_ci import render_parity_github, render_parity_junit
 from ckprof.report.parity_text import (
     render_parity_json,
-    render_parity_junit,
     render_parity_markdown,
     render_parity_table,
 )
+from tests.report.services import obeyed
 
 DIFFERENCE = FieldDifference(field="tile_m", first="64", second="128")
 FULL = Comparison(
@@ -129,6 +130,20 @@ def test_junit_has_a_case_per_instance(fail_on, failures, skipped):
         trouble.value for trouble in fail_on
     } & {trouble.value for trouble in ParityFinding}
     assert [suite.get("name") for suite in root] == ["fwd a.conf", "fwd b.conf"]
+
+
+def test_github_has_a_remark_per_finding_on_its_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.conf").touch()
+    read = obeyed(render_parity_github(report(FULL, FINE)))
+    assert [one["level"] for one in read] == ["error", "error", "error", "notice", "notice"]
+    missing, extra, duplicate, _, _ = read
+    assert (missing["file"], missing["line"], missing["title"]) == ("a.conf", "2", "parity: missing")
+    assert "Kernel<2>" in missing["message"] and "the conversion drops it" in missing["message"]
+    assert "file" not in extra, "there is no c.json"
+    assert duplicate["line"] == "9"
+    log = render_parity_github(report(FULL, FINE))
+    assert "PARITY FAILS" in log.splitlines()[-1]
 
 
 def test_junit_holds_only_what_xml_can_hold():

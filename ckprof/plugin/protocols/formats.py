@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ckprof.errors import CkprofError
     from ckprof.model.parity import ParityReport
     from ckprof.model.results import BatchResults, RunResults
     from ckprof.model.types import DataType
@@ -26,6 +27,10 @@ class ReportFormat:
     render: Callable[[RunResults], str]
     #: the same for a batch over many lists; ``None``: this format has none
     render_batch: Callable[[BatchResults], str] | None = None
+    #: lines are commands of a build service, which must be printed as they are
+    commands: bool = False
+    #: why there is no such result, where the format says that: of an input that cannot be used, above all
+    render_failure: Callable[[CkprofError], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,8 @@ class ComparisonFormat:
     label: str
     #: of a :class:`ckprof.compare.model.Comparison`
     render: Callable[[Any], str]
+    #: why there is no such result, where the format says that: of an input that cannot be used, above all
+    render_failure: Callable[[CkprofError], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +64,8 @@ class ParityFormat:
     id: str
     label: str
     render: Callable[[ParityReport], str]
+    #: why there is no such result, where the format says that: of an input that cannot be used, above all
+    render_failure: Callable[[CkprofError], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,17 @@
-"""Comparisons for programs: JSON, CSV and JUnit."""
+"""Comparisons for programs: JSON and CSV."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.compare.verdict import Verdict
 from ckprof.model.problem_types import sizes
-from ckprof.report.comparison.summary import settling_text
 from ckprof.report.figures import display_name
-from ckprof.report.junit import JUnit, add
 from ckprof.report.table import Column, Table
-from ckprof.wording import change
 
 if TYPE_CHECKING:
-    from xml.etree import ElementTree
-
     from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison
     from ckprof.compare.side import ProblemKey, Row
 
@@ -127,36 +120,3 @@ def render_json(comparison: Comparison) -> str:
 def render_csv(comparison: Comparison) -> str:
     """Render one line per matched row; empty cells where there is no such figure."""
     return Table(_COLUMNS, comparison.rows).csv()
-
-
-def render_junit(comparison: Comparison) -> str:
-    """Render one test suite per problem and one test case per row.
-
-    Slower rows and kernels that stopped to work are failures; unclear rows count as skipped.
-    """
-    groups: dict[str, list[ComparedRow]] = defaultdict(list)
-    for row in comparison.rows:
-        key = row.key.problem
-        groups[" ".join(filter(None, (key.direction, key.dtype, key.problem.describe())))].append(row)
-    junit = JUnit(f"{comparison.old_label} against {comparison.new_label}")
-    for name, rows in groups.items():
-        suite = junit.suite(name)
-        suite.set("errors", "0")
-        for row in rows:
-            _case(suite, name, row)
-    return junit.render()
-
-
-def _case(suite: ElementTree.Element, problem: str, row: ComparedRow) -> None:
-    case = add(suite, "testcase", name=display_name(row.old), classname=problem)
-    if row.new.ranked:
-        case.set("time", f"{row.new.time_ms / 1e3:.9f}")
-    verdict = row.judgement.verdict if row.judgement else None
-    if row.worsened:
-        text = f"{row.old.status.value} -> {row.new.status.value}: {row.new.reason}"
-        add(case, "failure", type="status", message=text)
-    elif verdict is Verdict.SLOWER and row.judgement:
-        text = f"{change(row.judgement.change.ratio)}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
-        add(case, "failure", type="slower", message=text)
-    elif verdict is Verdict.UNCLEAR and row.judgement:
-        add(case, "skipped", message=f"unclear: {settling_text(row.judgement)} would settle it")

@@ -1,0 +1,169 @@
+"""Where results go: to standard output, to files, and in several formats at once.
+
+What a command prints as its result goes to the file of ``-o FILE`` as a whole, or it stays as it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ckprof.cli.report_file import check_report, write_report
+from ckprof.errors import CkprofError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+
+    from ckprof.cli.session import Session
+    from ckprof.plugin.kinds import RegistryEntries
+
+_FORMAT_FILE: Final = re.compile(r"([a-z][a-z0-9_]*)=(.+)", re.DOTALL)
+
+
+class _Output(NamedTuple):
+    """One ``-o``."""
+
+    path: Path
+    #: empty for what would go to standard output otherwise
+    format: str = ""
+
+
+def add_output_file(group: argparse._ActionsContainer) -> None:
+    """Add ``-o FILE`` to a command whose result has one format."""
+    group.add_argument(
+        "-o",
+        "--output",
+        dest="outputs",
+        type=lambda text: [_Output(Path(text))],
+        metavar="FILE",
+        help="write the result to this file instead of standard output",
+    )
+
+
+def add_outputs(group: argparse._ActionsContainer) -> None:
+    """Add ``-o`` to a command that renders its result with formats of plugins."""
+    group.add_argument(
+        "-o",
+        "--output",
+        dest="outputs",
+        action="append",
+        type=_output,
+        metavar="[FORMAT=]FILE",
+        help="write the result to this file instead of standard output; with FORMAT=, e.g. "
+        "-o junit=results.xml, write it to this file in that format as well (repeatable)",
+    )
+
+
+def _output(text: str) -> _Output:
+    found = _FORMAT_FILE.fullmatch(text)
+    return _Output(Path(found[2]), found[1]) if found else _Output(Path(text))
+
+
+@contextmanager
+def to_output_file(arguments: argparse.Namespace, session: Session) -> Iterator[None]:
+    """Have what a command prints as its result go to the file of ``-o FILE``, if there is one.
+
+    :raises UsageError: there are several.
+    :raises InputError: it cannot be written.
+    """
+    paths = [output.path for output in _outputs(arguments) if not output.format]
+    if len(paths) > 1:
+        raise UsageError(
+            f"-o names two files for one result: {paths[0]} and {paths[1]}; FORMAT=FILE writes a further one"
+        )
+    with result_in_file(paths[0] if paths else None, session):
+        yield
+
+
+@contextmanager
+def result_in_file(path: Path | None, session: Session) -> Iterator[None]:
+    """Have what is printed as a result go to a file.
+
+    :param path: the file; ``None`` for standard output.
+    :raises InputError: it cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    check_report(path)
+    with session.console.collected() as text:
+        try:
+            yield
+        except BaseException:
+            # what there is of it, as on standard output
+            with session.signals.deferred():
+                _write_rest(text.getvalue(), path, session)
+            raise
+    with session.signals.deferred():
+        write_report(text.getvalue(), path)
+
+
+def _write_rest(text: str, path: Path, session: Session) -> None:
+    if text:
+        try:
+            write_report(text, path)
+        except CkprofError as exc:
+            session.console.error(str(exc))
+
+
+def _outputs(arguments: argparse.Namespace) -> list[_Output]:
+    return getattr(arguments, "outputs", None) or []
+
+
+class Outputs:
+    """The formats that were asked for: as a context manager, reports in them why there is no result.
+
+    :param formats: those that there are.
+    :raises UsageError: there is no such format.
+    :raises InputError: a file cannot be written.
+    """
+
+    def __init__(
+        self, arguments: argparse.Namespace, session: Session, formats: RegistryEntries[Any]
+    ) -> None:
+        self._session = session
+        #: of standard output
+        self.format = formats.find(arguments.format)
+        #: what is written besides
+        self.further = [
+            (formats.find(output.format), output.path) for output in _outputs(arguments) if output.format
+        ]
+        for _, path in self.further:
+            check_report(path)
+        self._delivered = False
+
+    def deliver(self, result: object, show: Callable[[], None] | None = None) -> None:
+        """Write a result in all formats: the files first.
+
+        :param show: shows it on standard output, if not as its format renders it.
+        :raises CkprofError: a format cannot show it, or a file cannot be written.
+        """
+        self.mark_delivered()
+        for chosen, path in self.further:
+            write_report(chosen.render(result), path)
+        if show is not None:
+            show()
+        else:
+            self._session.console.exact(self.format.render(result))
+
+    def mark_delivered(self) -> None:
+        """Note that there is a result: whoever has it writes it, and what follows is no reason against it."""
+        self._delivered = True
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not isinstance(error, CkprofError) or isinstance(error, UsageError) or self._delivered:
+            return
+        for chosen, path in self.further:
+            if chosen.render_failure is not None:
+                write_report(chosen.render_failure(error), path)
+        if self.format.render_failure is not None:
+            self._session.console.exact(self.format.render_failure(error))
