@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from ckprof.errors import InputError
 from ckprof.private_folders import claimed
 
 #: moves everything that ckprof stores for later runs
@@ -42,6 +43,21 @@ def conf_root() -> Path:
     from importlib.resources import files
 
     return Path(str(files("ckprof_conf")))
+
+
+def template_root() -> Path:
+    """Return the folder of the example that packages with plugins are written from.
+
+    :raises InputError: it is not installed.
+    """
+    from importlib.util import find_spec
+
+    # a folder of files, not a package with code
+    spec = find_spec("ckprof_template")
+    locations = spec.submodule_search_locations if spec is not None else None
+    if not locations:
+        raise InputError("the template of plugins is not installed; install ckprof again", "ckprof_template")
+    return Path(next(iter(locations)))
 
 
 def checkout_path(path: Path) -> Path | None:

@@ -57,7 +57,7 @@ def run_batch(arguments: argparse.Namespace, session: Session, outputs: Outputs)
 
 
 def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
-    plan = chosen_plan(arguments, RunOptions(timeout_s=session.settings.timeout))
+    plan = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
     return BatchRequest(
         root=arguments.tree,
         set_name=arguments.set or "",

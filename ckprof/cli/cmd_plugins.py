@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_format
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.plugin.manager import LoadedPlugin
-    from ckprof.testing.plugin_check import ContractCheck
+    from ckprof.testing.contract import ContractCheck
 
 _EPILOG = """\
+example:
+  ckprof plugins --new my_family      # a package in ./ckprof-my-family that passes its own tests
+
 environment:
   CKPROF_DISABLE_PLUGINS=NAME,NAME   do not load these
   CKPROF_TRACE_HOOKS=1               print every hook call on standard error
@@ -27,9 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.epilog = _EPILOG
     add_format(parser)
     parser.add_argument(
+        "--new",
+        metavar="NAME",
+        help="write a package with a plugin: a kernel family of that id, a list, a test and a pyproject.toml",
+    )
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        metavar="FOLDER",
+        help="with --new: where the package's folder ckprof-NAME is made (default: here)",
+    )
+    parser.add_argument(
         "--check",
         metavar="NAME",
-        help="try out the whole contract of one plugin: records, rendering, build, run of an instance",
+        help="try out each object of one plugin: records, rendering, build and run of an instance, formats, "
+        "engines, ...; exit code 4 if one fails, 1 if one could not be tried",
     )
     parser.add_argument(
         "--conf",
@@ -42,12 +58,39 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """Run the command; exit code 4 when a plugin is broken."""
+    if arguments.new is not None:
+        return _new(arguments, session)
+    if arguments.dir is not None:
+        raise UsageError("--dir goes with --new")
     if arguments.check is not None:
         return _check(arguments, session)
     if arguments.conf:
         raise UsageError("--conf goes with --check")
     session.console.table(plugin_table(session), arguments.format)
     return ExitCode.PLUGIN if session.manager.broken else ExitCode.OK
+
+
+def _new(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    from ckprof.plugin.template import write_plugin
+
+    if arguments.check is not None or arguments.conf:
+        raise UsageError("--new goes with neither --check nor --conf")
+    registry, name = session.registry, arguments.new
+    taken = {
+        *registry.pipelines.ids,
+        *registry.operations.ids,
+        *registry.string_kinds.ids,
+        *(plugin.name for plugin in session.manager.plugins),
+    }
+    folder = write_plugin(name, arguments.dir or Path(), taken)
+    session.console.result(
+        f"wrote {folder}\n\n"
+        "next, in that folder:\n"
+        "  python -m pytest                      # its tests pass as it is (pip install pytest)\n"
+        "  pip install -e .                      # from then on ckprof knows the plugin\n"
+        f"  ckprof run fwd --conf {name}.conf"
+    )
+    return ExitCode.OK
 
 
 def plugin_table(session: Session) -> Table[LoadedPlugin]:
@@ -68,7 +111,8 @@ def plugin_table(session: Session) -> Table[LoadedPlugin]:
 
 
 def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.testing.plugin_check import Verdict, check_plugin
+    from ckprof.testing.contract import Verdict
+    from ckprof.testing.plugin_check import check_plugin
 
     checks = list(check_plugin(session.profiler, arguments.check, arguments.conf))
     columns: list[Column[ContractCheck]] = [
@@ -78,5 +122,9 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("detail", lambda check: check.detail, whole_below=True),
     ]
     session.console.table(Table(columns, checks), arguments.format)
-    failed = any(check.verdict is Verdict.FAILED for check in checks)
-    return ExitCode.PLUGIN if failed else ExitCode.OK
+    if any(check.verdict is Verdict.FAILED for check in checks):
+        return ExitCode.PLUGIN
+    untried = [check.what for check in checks if check.verdict is Verdict.NOT_POSSIBLE]
+    if untried:
+        session.console.error(f"not everything could be tried: {', '.join(untried)}")
+    return ExitCode.FAILED if untried else ExitCode.OK

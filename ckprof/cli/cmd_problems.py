@@ -78,7 +78,10 @@ def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("GFLOP per image", _gflop_per_image, align="decimal"),
         Column("what", lambda listed: listed.label, whole_below=True),
     ]
-    session.console.table(Table(columns, [find_set(name) for name in set_names()]), arguments.format)
+    session.console.table(
+        Table(columns, [find_set(name, session.registry) for name in set_names(session.registry)]),
+        arguments.format,
+    )
     return ExitCode.OK
 
 
@@ -98,7 +101,7 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.list_file import render_problems
     from ckprof.problems.problem_set import find_set
 
-    shown = find_set(arguments.name)
+    shown = find_set(arguments.name, session.registry)
     problems = shown.problems(arguments.batch)
     if arguments.format == "json":
         session.console.exact(render_problems(problems, "json", (), shown.origin).text)
@@ -130,7 +133,7 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     operations = tuple(session.registry.operations)
     asked = session.registry.operation(arguments.direction) if arguments.direction else None
-    cases: list[ProblemCase] = problems_of_sets(arguments)
+    cases: list[ProblemCase] = problems_of_sets(arguments, session)
     for text in arguments.problem:
         log = problems_from_text(text, "--problem", operations, bare=True, asked=asked)
         _raise_first(log)

@@ -173,7 +173,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
     baselines = chosen_baselines(arguments, session)
-    options = chosen_plan(arguments, RunOptions(timeout_s=session.settings.timeout))
+    options = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
     plan = planned_run(arguments, session, directions, options)
     plan = replace(plan, baselines=baselines)
     if arguments.dry_run:

@@ -80,7 +80,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option, the store or the toolchain is wrong.
     """
     directions = shared_options.chosen_directions(arguments, session)
-    request = planned_run(arguments, session, directions, chosen_plan(arguments, _usual(session)))
+    plan = chosen_plan(arguments, session, _usual(session))
+    request = planned_run(arguments, session, directions, plan)
     rounds = chosen_rounds(arguments)
     options = chosen(arguments, SweepOptions, rounds=rounds, should_stop=lambda: _stops(session))
     if arguments.dry_run:

@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     _plan_with_one_thread(arguments, session)
     from ckprof.tuning.tuning import tune
 
-    plan = chosen_plan(arguments, _usual(session), counted=True)
+    plan = chosen_plan(arguments, session, _usual(session), counted=True)
     request = planned_run(arguments, session, shared_options.chosen_directions(arguments, session), plan)
     result = tune(session.profiler, request, _options(arguments, session))
     _show(result, arguments, session)

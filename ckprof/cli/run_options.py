@@ -41,7 +41,7 @@ def add_problem_set_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--batch", type=int, metavar="N", help="batch size of the problem sets (default: 1)")
 
 
-def problems_of_sets(arguments: argparse.Namespace) -> list[ProblemCase]:
+def problems_of_sets(arguments: argparse.Namespace, session: Session) -> list[ProblemCase]:
     """Return the problems of all sets, in their order.
 
     :raises UsageError: a set is unknown, or a batch size is given without a set.
@@ -54,17 +54,23 @@ def problems_of_sets(arguments: argparse.Namespace) -> list[ProblemCase]:
     from ckprof.problems.problem_set import find_set
 
     batch = 1 if arguments.batch is None else arguments.batch
-    return [problem for name in arguments.problem_set for problem in find_set(name).problems(batch)]
+    return [
+        problem
+        for name in arguments.problem_set
+        for problem in find_set(name, session.registry).problems(batch)
+    ]
 
 
-def given_problems(arguments: argparse.Namespace, *, counted: bool = False) -> tuple[str | Problem, ...]:
+def given_problems(
+    arguments: argparse.Namespace, session: Session, *, counted: bool = False
+) -> tuple[str | Problem, ...]:
     """Return the lines of ``--problem``, and the problems of ``--problem-set``.
 
     :param counted: those of sets as often as they occur in their network.
     :raises UsageError: a set is unknown, or ``--batch`` is given without one.
     :raises InputError: a set's file is wrong, or the batch size is not positive.
     """
-    of_sets = problems_of_sets(arguments)
+    of_sets = problems_of_sets(arguments, session)
     return (
         *(arguments.problem or ()),
         *(layer.problem for layer in of_sets for _ in range(layer.count if counted else 1)),
@@ -79,7 +85,7 @@ def parsed_problems(
     :param counted: those of sets as often as they occur in their network.
     :raises InputError: a line is wrong, or asks for another direction.
     """
-    given = given_problems(arguments, counted=counted)
+    given = given_problems(arguments, session, counted=counted)
     return session.profiler.problems(direction.id, given, files=arguments.problems or ())
 
 
@@ -97,7 +103,9 @@ def add_run_options(parser: argparse.ArgumentParser, usual: RunOptions) -> argpa
     return group
 
 
-def chosen_plan(arguments: argparse.Namespace, usual: RunOptions, *, counted: bool = False) -> RunPlanOptions:
+def chosen_plan(
+    arguments: argparse.Namespace, session: Session, usual: RunOptions, *, counted: bool = False
+) -> RunPlanOptions:
     """Return what is run, and how.
 
     :param usual: what holds without the options of the run.
@@ -107,7 +115,7 @@ def chosen_plan(arguments: argparse.Namespace, usual: RunOptions, *, counted: bo
     return chosen(
         arguments,
         RunPlanOptions,
-        problems=given_problems(arguments, counted=counted),
+        problems=given_problems(arguments, session, counted=counted),
         run=_chosen_run_options(arguments, usual),
     )
 

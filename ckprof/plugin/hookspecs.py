@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Operation,
         ParityFormat,
         Pipeline,
+        ProblemSetFile,
         ReportFormat,
         RuleSet,
         SearchStrategy,
@@ -169,6 +170,11 @@ def ckprof_register_observers() -> Sequence[Observer]:
 @hookspec
 def ckprof_register_engines() -> Sequence[Engine]:
     """Return the engines that sweeps can run on, beside the one for several devices of one machine."""
+
+
+@hookspec
+def ckprof_register_problem_sets() -> Sequence[ProblemSetFile]:
+    """Return the problem sets that the plugin adds to ``--problem-set``."""
 
 
 @hookspec

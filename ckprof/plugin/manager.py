@@ -158,9 +158,12 @@ class PluginManager:
         if self._plugins[-1].error:
             raise PluginError(f"plugin {name}: {self._plugins[-1].error}")
 
-    def has(self, plugin: object) -> bool:
-        """Say whether an object's hooks are called."""
-        return self._pm.is_registered(plugin)
+    def name_of(self, plugin: object) -> str | None:
+        """Return the name under which an object's hooks are called; ``None`` if they are not.
+
+        That of an installed plugin is the name of its entry point.
+        """
+        return self._pm.get_name(plugin)
 
     def listens(self, hook: str) -> bool:
         """Say whether a plugin implements a hook."""

@@ -146,6 +146,10 @@ class Registry:
     )
     #: other libraries to measure
     baselines = Kind[protocols.Baseline]("baseline", "ckprof_register_baselines", protocols.Baseline)
+    #: sets of problems, beside those that ship with ckprof
+    problem_sets = Kind[protocols.ProblemSetFile](
+        "problem set", "ckprof_register_problem_sets", protocols.ProblemSetFile
+    )
     #: what makes instances from rules
     rule_sets = Kind[protocols.RuleSet](
         "rule set", "ckprof_register_rule_sets", protocols.RuleSet, (protocols.OnDemandRuleSet,)

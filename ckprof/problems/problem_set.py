@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.problem import LayerProblem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.problem_types import known_problem_types
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import ProblemSetFile
+    from ckprof.plugin.registry import Registry
 
 SCHEMA: Final = "ckprof.problem_set"
 
@@ -98,31 +100,53 @@ class ProblemSet:
         ]
 
 
-def set_names() -> list[str]:
-    """Return the ids of the sets that ship with ckprof, sorted."""
+def set_names(registry: Registry | None = None) -> list[str]:
+    """Return the ids of the sets that ship with ckprof, and of those of plugins, sorted."""
+    return sorted({*_shipped_names(), *(registry.problem_sets.ids if registry else ())})
+
+
+def _shipped_names() -> list[str]:
     folder = resources.files("ckprof.problems") / _FOLDER
     return sorted(file.name.removesuffix(".json") for file in folder.iterdir() if file.name.endswith(".json"))
 
 
-def find_set(name: str) -> ProblemSet:
+def find_set(name: str, registry: Registry | None = None) -> ProblemSet:
     """Return the set of that id, or the one in that file.
 
     :param name: an id, or a path that ends in ``.json``.
+    :param registry: what plugins provide; without it, there are only the sets that ship with ckprof.
     :raises UsageError: there is no such set; the message lists the known ones.
     :raises InputError: the file cannot be used.
+    :raises PluginError: a plugin's set has the id of another one.
     """
     if name.endswith(".json"):
         return read_set(Path(name))
-    return _shipped(name)
+    if name in _shipped_names():
+        return _shipped(name)
+    if registry is not None and name in registry.problem_sets.ids:
+        return plugin_set(registry.problem_sets.find(name))
+    raise UsageError(
+        f"unknown problem set {name!r}: expected one of {', '.join(set_names(registry))}, "
+        "or a file that ends in .json"
+    )
+
+
+def plugin_set(file: ProblemSetFile) -> ProblemSet:
+    """Return the set of a plugin.
+
+    :raises InputError: the file cannot be used.
+    :raises PluginError: it has another id, or that of a set that ships with ckprof.
+    """
+    read = read_set(file.path)
+    if read.id != file.id:
+        raise PluginError(f"problem set {file.id!r}: {file.path} says that it is {read.id!r}")
+    if read.id in _shipped_names():
+        raise PluginError(f"problem set {file.id!r}: ckprof has a set of that name")
+    return read
 
 
 @lru_cache
 def _shipped(name: str) -> ProblemSet:
-    names = set_names()
-    if name not in names:
-        raise UsageError(
-            f"unknown problem set {name!r}: expected one of {', '.join(names)}, or a file that ends in .json"
-        )
     file = resources.files("ckprof.problems") / _FOLDER / f"{name}.json"
     return _parse(file.read_bytes(), f"problem set {name}")
 

@@ -11,7 +11,8 @@ from ckprof.measure.options import RunOptions
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.profiler import Profiler
-from ckprof.testing.plugin_check import ContractCheck, Verdict, check_plugin
+from ckprof.testing.contract import ContractCheck, Verdict
+from ckprof.testing.plugin_check import check_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,13 +79,18 @@ def check_contract(plugin: object, *lists: Path | str) -> list[ContractCheck]:
     :param plugin: a module or an object.
     :param lists: lists with instances of its families.
     :returns: the checks.
-    :raises AssertionError: one has failed; the message says all that have.
+    :raises AssertionError: one has failed, or could not be tried; the message says all of them.
     """
     profiler = _profiler([plugin])
-    checks = list(check_plugin(profiler, _name_of(plugin), [str(path) for path in lists]))
-    failed = [check for check in checks if check.verdict is Verdict.FAILED]
-    if failed:
-        raise AssertionError("\n".join(f"{check.what}: {check.check}: {check.detail}" for check in failed))
+    name = profiler.manager.name_of(plugin) or _name_of(plugin)
+    checks = list(check_plugin(profiler, name, [str(path) for path in lists]))
+    lines = [
+        f"{check.what}: {check.check}: {check.verdict.value}: {check.detail}"
+        for check in checks
+        if check.verdict is not Verdict.PASSED
+    ]
+    if lines:
+        raise AssertionError("\n".join(lines))
     return checks
 
 
@@ -97,7 +103,7 @@ def _profiler(plugins: Iterable[object]) -> Profiler:
 def _register(manager: PluginManager, plugins: Iterable[object]) -> None:
     """Register plugins that are not there yet: one may be installed as well."""
     for plugin in plugins:
-        if not manager.has(plugin):
+        if manager.name_of(plugin) is None:
             manager.register(plugin, _name_of(plugin))
 
 

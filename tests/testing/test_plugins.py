@@ -17,7 +17,7 @@ from ckprof.paths import conf_root
 from ckprof.plugin.protocols import KernelSource
 from ckprof.testing import check_contract, registry_with
 from ckprof.testing.fixtures import ckprof_list, ckprof_registry, ckprof_run  # noqa: F401 - fixtures
-from ckprof.testing.plugin_check import Verdict
+from ckprof.testing.contract import Verdict
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "naive_gather"
 LINE = "NaiveGatherForward<fp32,16,1>"

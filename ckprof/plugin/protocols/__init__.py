@@ -33,6 +33,7 @@ from ckprof.plugin.protocols.operations import LineWriter as LineWriter
 from ckprof.plugin.protocols.operations import LogReader as LogReader
 from ckprof.plugin.protocols.operations import Operation as Operation
 from ckprof.plugin.protocols.operations import ProblemSampler as ProblemSampler
+from ckprof.plugin.protocols.operations import ProblemSetFile as ProblemSetFile
 from ckprof.plugin.protocols.operations import SyntheticProblems as SyntheticProblems
 from ckprof.plugin.protocols.operations import TableReader as TableReader
 from ckprof.plugin.protocols.operations import TolerantOperation as TolerantOperation

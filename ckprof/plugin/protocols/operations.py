@@ -142,6 +142,15 @@ class Operation(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemSetFile:
+    """A set of problems that a plugin brings, as a file of the form that ``ckprof problems show`` reads."""
+
+    #: what ``--problem-set`` takes; the ``id`` in the file is the same
+    id: str
+    path: Path
+
+
 @runtime_checkable
 class FurtherOperands(Protocol):
     """An operation that combines what it computes with further operands, where a problem says so."""

@@ -6,7 +6,7 @@ from ckprof import hookimpl
 from ckprof.model.strings.kind import StringKind
 from ckprof.plugin.protocols import CatalogVariant
 from ckprof_naive_gather.pipeline import NaiveGatherPipeline
-from ckprof_naive_gather.record import FAMILY, STRINGS, VARIANT, NaiveGatherRecord
+from ckprof_naive_gather.record import DTYPES, FAMILY, STRINGS, VARIANT, NaiveGatherRecord
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 
@@ -19,7 +19,11 @@ def ckprof_register_pipelines() -> list[NaiveGatherPipeline]:
 @hookimpl
 def ckprof_register_catalog_variants() -> list[CatalogVariant]:
     """Add the kind of catalogs that hold its instances."""
-    return [CatalogVariant(name=VARIANT, direction="fwd", record_type=NaiveGatherRecord, layouts=LAYOUTS)]
+    return [
+        CatalogVariant(
+            name=VARIANT, direction="fwd", record_type=NaiveGatherRecord, layouts=LAYOUTS, dtypes=DTYPES
+        )
+    ]
 
 
 @hookimpl

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from ckprof.model.strings.argument_kinds import ELEMENT_TYPE, POSITIVE
+from ckprof.model.strings.argument_kinds import POSITIVE, words
 from ckprof.model.strings.fields import Field
 from ckprof.model.strings.kind import StringKind
+from ckprof.model.types import DataType
 from ckprof_converters.conf_family import ConfFamily
 
 #: ``variant`` of the family's catalogs
 VARIANT = "forward_naive_gather"
+#: types that the kernels have
+DTYPES = (DataType.FP32, DataType.FP16, DataType.BF16)
 
 
 class NaiveGatherRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +31,7 @@ STRINGS = StringKind(
     name="NaiveGatherForward",
     direction="fwd",
     fields=(
-        Field(name="input_type", kind=ELEMENT_TYPE),
+        Field(name="input_type", kind=words(tuple(dtype.value for dtype in DTYPES))),
         Field(name="rows", kind=POSITIVE),
         Field(name="channels", kind=POSITIVE),
     ),
@@ -43,5 +46,6 @@ FAMILY = ConfFamily(
     variant=VARIANT,
     record_type=NaiveGatherRecord,
     layout="nhwgc",
+    dtypes=DTYPES,
     dtype_fields=("input_type",),
 )

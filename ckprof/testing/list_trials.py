@@ -1,0 +1,198 @@
+"""Trials of what reads lists and makes instances of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError, PluginError, ToolchainError
+from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.extraction import ExtractRequest
+from ckprof.model.strings.revision import default_revision
+from ckprof.testing.contract import CannotTry
+
+if TYPE_CHECKING:
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.strings.kind import StringKind
+    from ckprof.plugin.protocols import (
+        BuilderReader,
+        CatalogVariant,
+        Converter,
+        ListExtractor,
+        Pipeline,
+        RuleSet,
+    )
+    from ckprof.testing.contract import Trials
+    from ckprof.testing.samples import Sample, Samples
+
+
+class ListTrials:
+    """What each kind of object is tried with.
+
+    :param samples: what it is tried on.
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
+        self._registry = samples.profiler.registry
+
+    def pipeline(self, pipeline: Pipeline) -> Trials:
+        """Yield the trials of a kernel family on an instance.
+
+        :raises CkprofError: none can be had.
+        """
+        sample = self._samples.of_pipeline(pipeline.id)
+        yield "records round-trip", lambda: self._round_trip(sample.catalog)
+        yield "describes its instances", lambda: _described(sample, pipeline)
+        arch = self._samples.profiler.target().default_arch
+        yield "renders", lambda: _rendered(sample, arch)
+        yield "builds, says what instance_string says, and runs", lambda: self._run(sample)
+
+    def rule_set(self, rule_set: RuleSet) -> Trials:
+        """Yield the trials of a rule set."""
+        query = InstanceQuery(rule_set=rule_set.id)
+        yield "enumerates instances that are valid", partial(self._counted, query)
+
+    def converter(self, converter: Converter) -> Trials:
+        """Yield the trials of a converter on the first list that it recognises."""
+        yield "converts a list", lambda: self._converted(converter)
+
+    def builder_reader(self, reader: BuilderReader) -> Trials:
+        """Yield the trials of what knows CK Builder's strings, on the first list that it recognises."""
+        yield "reads a list", lambda: self._read(reader)
+
+    def variant(self, variant: CatalogVariant) -> Trials:
+        """Yield the trials of a kind of catalogs."""
+        yield "records round-trip", lambda: self._round_trip(self._catalog(variant.name))
+        native = variant.native
+        if native is not None:
+            yield "has native lines", lambda: f"{len(native(self._catalog(variant.name)))} lines"
+
+    def family(self, family: object) -> Trials:
+        """Yield the trials of a grammar table, which some converter knows what to do with."""
+        name = str(getattr(family, "variant", ""))
+        yield "its lines give records", lambda: f"{len(self._catalog(name).records)} records of {name!r}"
+
+    def string_kind(self, kind: StringKind) -> Trials:
+        """Yield the trials of a kind of instance strings."""
+        yield "reads what it writes", lambda: self._spelled(kind)
+
+    def extractor(self, extractor: ListExtractor) -> Trials:
+        """Yield the trials of an extractor, for which there need not be a library."""
+        yield "has options", lambda: f"{len(extractor.options)} options"
+        yield "refuses a folder without a library", lambda: self._refused(extractor)
+
+    def _run(self, sample: Sample) -> str:
+        results = self._samples.profiler.profile(
+            sample.query, build=BuildOptions(), run=self._samples.options
+        )
+        (result, *_) = results
+        if not all(measured.status.value == "ok" for measured in results):
+            raise PluginError(f"its default problem {result.problem.describe()}: {result.reason}")
+        return f"{result.name} on {result.problem.describe()}"
+
+    def _counted(self, query: InstanceQuery) -> str:
+        return f"{len(self._samples.profiler.instances(query).require().candidates)} instances"
+
+    def _converted(self, converter: Converter) -> str:
+        for request in self._samples.requests():
+            if converter.recognises(request):
+                return f"{request.path.name}: {converter.convert(request).lines} lines"
+        raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
+
+    def _read(self, reader: BuilderReader) -> str:
+        for request in self._samples.requests():
+            if reader.recognises(request):
+                found = reader.read(request, self._registry.strings, default_revision())
+                return f"{request.path.name}: {len(found.strings)} strings"
+        raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
+
+    def _catalog(self, variant: str) -> Catalog:
+        for conversion in self._samples.conversions():
+            for catalog in conversion.catalogs:
+                if catalog.variant == variant and catalog.records:
+                    return catalog
+        raise CannotTry(f"no list gives records of variant {variant!r}; name one with --conf")
+
+    def _round_trip(self, catalog: Catalog) -> str:
+        """Check that a catalog is the same after it was written and read.
+
+        :raises PluginError: it is not, or its native lines give another one.
+        """
+        from ckprof.lists.catalogs import read_catalog, render_catalog
+
+        path = self._samples.folder / "catalog.json"
+        again = read_catalog(render_catalog(catalog).encode(), path, self._registry.variants.as_mapping())
+        if again != catalog:
+            pairs = zip(catalog.records, again.records, strict=True)
+            changed = next((before for before, after in pairs if before != after), None)
+            raise PluginError(
+                f"variant {catalog.variant!r}: written and read again, {changed} is another record"
+            )
+        return f"{len(catalog.records)} records of {catalog.variant!r}"
+
+    def _spelled(self, kind: StringKind) -> str:
+        """Check that a string survives being read and written.
+
+        :raises CannotTry: no list has one of the kind.
+        :raises PluginError: it becomes another one.
+        """
+        from ckprof.kernels.candidates import list_candidates
+
+        strings = self._registry.strings
+        for conversion in self._samples.conversions():
+            for candidate in list_candidates([conversion], self._registry):
+                text = candidate.instance_string
+                parsed = strings.parse(text)
+                if parsed.kind_id != kind.id:
+                    continue
+                again = strings.parse(strings.render(parsed))
+                if again != parsed:
+                    raise PluginError(f"{text!r}: written and read again, it is {strings.render(again)!r}")
+                return text
+        raise CannotTry("no instance of the lists has such a string; name a list with --conf")
+
+    def _refused(self, extractor: ListExtractor) -> str:
+        empty = self._samples.folder / "nothing"
+        empty.mkdir(exist_ok=True)
+        try:
+            report = extractor.extract(ExtractRequest(source=empty, extractor=extractor.id))
+        except (InputError, ToolchainError) as exc:
+            return str(exc)
+        if any(extracted.files for extracted in report.lists):
+            raise PluginError("derives lists from an empty folder")
+        return "no list"
+
+
+def _described(sample: Sample, pipeline: Pipeline) -> str:
+    """Check what a family says of an instance without rendering it.
+
+    :raises PluginError: something contradicts itself.
+    """
+    instance = sample.candidate.instance
+    if instance.pipeline != pipeline.id:
+        raise PluginError(f"its instances say that they are of pipeline {instance.pipeline!r}")
+    if instance.direction not in pipeline.directions:
+        raise PluginError(f"an instance of {instance.direction!r}, which is not among its directions")
+    if pipeline.instance_string(instance) != pipeline.instance_string(instance):
+        raise PluginError("instance_string gives another text each time")
+    if not instance.fields():
+        raise PluginError("its instances have no fields")
+    return f"{pipeline.kernel_name(instance)}, {instance.key[:12]}"
+
+
+def _rendered(sample: Sample, arch: str) -> str:
+    """Check the header of an instance.
+
+    :raises PluginError: it depends on more than the arguments, or a name is no C++ identifier.
+    """
+    pipeline, instance = sample.candidate.pipeline, sample.candidate.instance
+    source = pipeline.render(instance, arch, LATEST_API_LEVEL)
+    if source != pipeline.render(instance, arch, LATEST_API_LEVEL):
+        raise PluginError("render gives another header each time")
+    if not source.name.isidentifier():
+        raise PluginError(f"the name {source.name!r} is no C++ identifier")
+    if source.launcher.partition("<")[0].split("::")[-1] not in source.header:
+        raise PluginError(f"the header has no launcher {source.launcher!r}")
+    return f"{len(source.header.splitlines())} lines"

@@ -1,0 +1,266 @@
+"""Trials of what computes, measures and shows: on one instance of a list, which is run for them."""
+
+from __future__ import annotations
+
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import CkprofError, InputError, PluginError, UsageError
+from ckprof.model.outcome import Status
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import ProblemLine
+from ckprof.model.results import BatchResults, ListResult
+from ckprof.model.results import Verdict as ListVerdict
+from ckprof.plugin.protocols import EngineRequest, LineWriter
+from ckprof.plugin.protocols.engines import Pool
+from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.testing.contract import CannotTry
+
+if TYPE_CHECKING:
+    from ckprof.model.parity import ParityReport
+    from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import (
+        Baseline,
+        ComparisonFormat,
+        Engine,
+        Observer,
+        Operation,
+        ParityFormat,
+        ProblemSetFile,
+        ReportFormat,
+        SearchStrategy,
+        StoreFormat,
+        StoreReportFormat,
+        Target,
+    )
+    from ckprof.testing.contract import Trials
+    from ckprof.testing.samples import Samples
+
+#: seconds that an engine may take for one payload
+_ENGINE_S: Final = 60.0
+#: an error as formats report it
+_FAILURE: Final = InputError("cannot be read", "list.conf", 3, 1)
+
+
+class MeasurementTrials:
+    """What each kind of object is tried with.
+
+    :param samples: what it is tried on.
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
+        self._profiler = samples.profiler
+        self._registry = samples.profiler.registry
+
+    def operation(self, operation: Operation) -> Trials:
+        """Yield the trials of an operation on its smallest default problem."""
+        problem = min(operation.default_problem.values(), key=lambda one: one.flop, default=None)
+        if problem is None:
+            raise PluginError("default_problem is empty")
+        yield "describes its problem", problem.describe
+        yield "computes a reference", lambda: self._reference(operation, problem)
+        if isinstance(operation, LineWriter):
+            yield "reads the lines that it writes", lambda: _lines(operation, problem)
+
+    def target(self, target: Target) -> Trials:
+        """Yield the trials of a target."""
+        from ckprof.model.recipe import BuildRequest
+
+        yield "reports what is there", lambda: f"{len(target.findings())} findings"
+        request = BuildRequest(arch=target.default_arch)
+        yield "has a recipe", lambda: target.recipe(request).compiler.description
+
+    def baseline(self, baseline: Baseline) -> Trials:
+        """Yield the trials of a library of somebody else."""
+        yield "is installed", lambda: _installed(baseline)
+        yield "computes the default problem of an instance", lambda: self._compared(baseline)
+
+    def engine(self, engine: Engine) -> Trials:
+        """Yield the trials of an engine: one payload."""
+        yield "runs a payload", lambda: self._echoed(engine)
+
+    def observer(self, observer: Observer) -> Trials:
+        """Yield the trials of an observer, on each target."""
+        for target in self._registry.targets.ids:
+            yield f"reads {target}", lambda target=target: str(observer.read(target, 0) or "nothing")  # type: ignore[misc]
+
+    def strategy(self, strategy: SearchStrategy) -> Trials:
+        """Yield the trials of a way to search, in the store of a run."""
+        yield "searches a store", lambda: self._searched(strategy)
+
+    def problem_set(self, file: ProblemSetFile) -> Trials:
+        """Yield the trials of a problem set."""
+        from ckprof.problems.problem_set import plugin_set
+
+        yield "has problems", lambda: f"{len(plugin_set(file).problems(1))} problems"
+
+    def report_format(self, report_format: ReportFormat) -> Trials:
+        """Yield the trials of a format of runs."""
+        results = self._samples.results
+        yield "renders a run", lambda: _size(report_format.render(results))
+        render_batch = report_format.render_batch
+        if render_batch is not None:
+            item = ListResult(
+                name="sample", direction=results.direction, verdict=ListVerdict.FINE, results=results
+            )
+            batch = BatchResults(root="", set_name="", found=1, lists=(item,))
+            yield "renders a batch", lambda: _size(render_batch(batch))
+        yield from _failure_trial(report_format)
+
+    def parity_format(self, parity_format: ParityFormat) -> Trials:
+        """Yield the trials of a format of comparisons of strings."""
+        yield "renders a comparison", lambda: _size(parity_format.render(self._parity_report()))
+        yield from _failure_trial(parity_format)
+
+    def comparison_format(self, comparison_format: ComparisonFormat) -> Trials:
+        """Yield the trials of a format of comparisons of measurements, on a store and itself."""
+        store = self._samples.store
+        yield (
+            "renders a comparison",
+            lambda: _size(comparison_format.render(self._profiler.compare(store, store))),
+        )
+        yield from _failure_trial(comparison_format)
+
+    def store_report_format(self, report_format: StoreReportFormat) -> Trials:
+        """Yield the trials of a format of reports of stores."""
+        store = self._samples.store
+        yield "renders a report", lambda: _size(report_format.render(self._profiler.report(store)))
+
+    def store_format(self, store_format: StoreFormat) -> Trials:
+        """Yield the trials of what stores import and export: what it writes, it reads again."""
+        yield "looks at an empty file", lambda: str(store_format.recognises(b""))
+        if store_format.write is not None:
+            yield "exports a store", lambda: self._exported(store_format)
+        if store_format.read is not None:
+            yield "imports", lambda: self._imported(store_format)
+
+    def _reference(self, operation: Operation, problem: Problem) -> str:
+        import numpy as np
+
+        layout = next((one for one in operation.layouts if problem.unmet_by(one) is None), None)
+        if layout is None:
+            raise PluginError("no layout fits its default problem")
+        draw = np.random.default_rng(0)
+        *operands, result = operation.tensors
+        values = {name: draw.random(problem.tensor(name, layout).shape) for name in operands}
+        computed = operation.reference(problem, layout, values)
+        expected = problem.tensor(result, layout).shape
+        if computed.shape != expected:
+            raise PluginError(f"the reference has the shape {computed.shape}, the problem says {expected}")
+        if not np.isfinite(computed).all():
+            raise PluginError("the reference of operands between 0 and 1 is not finite")
+        return f"{result} of {' x '.join(map(str, expected))} in {layout.name}"
+
+    def _compared(self, baseline: Baseline) -> str:
+        sample = self._samples.any_sample
+        results = self._profiler.profile(sample.query, run=self._samples.options, baselines=(baseline.id,))
+        (measured,) = results.data.baselines
+        outcome = measured.outcome
+        if outcome.status is Status.UNSUPPORTED:
+            raise CannotTry(f"does not compute {results.problems[0].describe()}: {outcome.reason}")
+        if outcome.status is not Status.OK:
+            raise PluginError(f"{outcome.status.value}: {outcome.reason}")
+        return measured.description
+
+    def _echoed(self, engine: Engine) -> str:
+        request = EngineRequest(
+            handler="ckprof.testing.echo:echo", embedded=True, folder=self._samples.folder
+        )
+        try:
+            session = engine.open(request)
+        except UsageError as exc:
+            raise CannotTry(str(exc)) from None
+        try:
+            answer = session.submit(Pool.RUN, b"payload").result(timeout=_ENGINE_S)
+        except FutureTimeout:
+            raise PluginError(f"no answer within {_ENGINE_S:g} s") from None
+        except CkprofError:
+            raise
+        except Exception as exc:
+            raise PluginError(f"the worker was lost: {exc}") from exc
+        finally:
+            session.close(now=True)
+        if answer != b"daolyap":
+            raise PluginError(f"answered {answer!r}, expected b'daolyap'")
+        return f"{session.slots(Pool.RUN)} workers"
+
+    def _searched(self, strategy: SearchStrategy) -> str:
+        from ckprof.tuning.tune_requests import ReplayOptions, SearchOptions
+
+        results = self._samples.results
+        options = ReplayOptions(
+            files=(self._samples.store,),
+            direction=results.direction,
+            dtype=self._samples.any_sample.candidate.instance.dtype,
+            search=SearchOptions(strategy=strategy.id),
+        )
+        return f"{len(self._profiler.replay(options).best)} problems"
+
+    def _parity_report(self) -> ParityReport:
+        from ckprof.parity.check import check_parity
+        from ckprof.parity.request import ParityRequest
+
+        sample = self._samples.any_sample
+        request = ParityRequest(direction=sample.candidate.instance.direction, conf=(str(sample.path),))
+        report, _ = check_parity(self._profiler, request)
+        return report
+
+    def _file(self, store_format: StoreFormat) -> Path:
+        return self._samples.folder / f"exported{next(iter(store_format.suffixes), '')}"
+
+    def _exported(self, store_format: StoreFormat) -> str:
+        from ckprof.store.query import StoreQuery
+        from ckprof.store.store import Store
+
+        write: Any = store_format.write
+        with Store(self._samples.store) as store:
+            return f"{write(store, StoreQuery(), self._file(store_format)).rows} rows"
+
+    def _imported(self, store_format: StoreFormat) -> str:
+        read: Any = store_format.read
+        path = self._file(store_format)
+        if store_format.write is None:
+            path.write_bytes(b"")
+            try:
+                return f"{len(list(read(path, ImportHints())))} outcomes of an empty file"
+            except InputError as exc:
+                return f"refuses an empty file: {exc.message}"
+        with path.open("rb") as stream:
+            if not store_format.recognises(stream.read(4096)):
+                raise PluginError("does not recognise what it has written")
+        count = len(list(read(path, ImportHints())))
+        if not count:
+            raise PluginError("reads nothing in what it has written")
+        return f"{count} outcomes"
+
+
+def _failure_trial(chosen: ReportFormat | ParityFormat | ComparisonFormat) -> Trials:
+    render = chosen.render_failure
+    if render is not None:
+        yield "says why there is no result", lambda: _size(render(_FAILURE))
+
+
+def _size(text: str | bytes) -> str:
+    return f"{len(text)} {'bytes' if isinstance(text, bytes) else 'characters'}"
+
+
+def _installed(baseline: Baseline) -> str:
+    missing = baseline.missing()
+    if missing:
+        raise CannotTry(missing)
+    return "nothing is missing"
+
+
+def _lines(operation: Any, problem: Problem) -> str:
+    """Check that the lines of a problem are read as that problem.
+
+    :raises PluginError: they are not.
+    """
+    for form in operation.line_forms:
+        text = operation.problem_line(ProblemCase(problem=problem, direction=operation.id), form)
+        again = operation.parse_problem(ProblemLine(text=text, path=form))
+        if again.problem != problem:
+            raise PluginError(f"{text!r} is read as {again.problem.describe()}")
+    return ", ".join(operation.line_forms)
