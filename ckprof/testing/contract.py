@@ -51,6 +51,7 @@ class ContractCheck:
     @classmethod
     def failed(cls, what: str, check: str, error: CkprofError) -> ContractCheck:
         """Return a check that ended with an error."""
-        impossible = isinstance(error, (CannotTry, ToolchainError))
+        # protocols raise the base class itself where a package is not installed
+        impossible = isinstance(error, (CannotTry, ToolchainError)) or type(error) is CkprofError
         verdict = Verdict.NOT_POSSIBLE if impossible else Verdict.FAILED
         return cls(what=what, check=check, verdict=verdict, detail=str(error))

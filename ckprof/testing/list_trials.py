@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ckprof.errors import InputError, PluginError, ToolchainError
+from ckprof.errors import CkprofError, InputError, PluginError, ToolchainError
+from ckprof.kernels.candidates import list_candidates
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.extraction import ExtractRequest
@@ -13,6 +14,8 @@ from ckprof.model.strings.revision import default_revision
 from ckprof.testing.contract import CannotTry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ckprof.model.catalog import Catalog
     from ckprof.model.strings.kind import StringKind
     from ckprof.plugin.protocols import (
@@ -71,8 +74,11 @@ class ListTrials:
 
     def family(self, family: object) -> Trials:
         """Yield the trials of a grammar table, which some converter knows what to do with."""
-        name = str(getattr(family, "variant", ""))
-        yield "its lines give records", lambda: f"{len(self._catalog(name).records)} records of {name!r}"
+        name = str(getattr(family, "variant", "") or "")
+        if name:
+            yield "its lines give records", lambda: f"{len(self._catalog(name).records)} records of {name!r}"
+        else:
+            yield "says which lines there are", lambda: "they give no records"
 
     def string_kind(self, kind: StringKind) -> Trials:
         """Yield the trials of a kind of instance strings."""
@@ -138,20 +144,27 @@ class ListTrials:
         :raises CannotTry: no list has one of the kind.
         :raises PluginError: it becomes another one.
         """
-        from ckprof.kernels.candidates import list_candidates
-
         strings = self._registry.strings
+        for text in self._texts():
+            try:
+                parsed = strings.parse(text)
+            except CkprofError:
+                continue  # a line that is no string
+            if parsed.kind_id != kind.id:
+                continue
+            again = strings.parse(strings.render(parsed))
+            if again != parsed:
+                raise PluginError(f"{text!r}: written and read again, it is {strings.render(again)!r}")
+            return text
+        raise CannotTry("no instance of the lists has such a string; name a list with --conf")
+
+    def _texts(self) -> Iterator[str]:
+        """Yield the strings of all instances of the lists, and their lines, which may be strings as well."""
         for conversion in self._samples.conversions():
             for candidate in list_candidates([conversion], self._registry):
-                text = candidate.instance_string
-                parsed = strings.parse(text)
-                if parsed.kind_id != kind.id:
-                    continue
-                again = strings.parse(strings.render(parsed))
-                if again != parsed:
-                    raise PluginError(f"{text!r}: written and read again, it is {strings.render(again)!r}")
-                return text
-        raise CannotTry("no instance of the lists has such a string; name a list with --conf")
+                yield candidate.instance_string
+        for request in self._samples.requests():
+            yield from request.data.decode(errors="replace").splitlines()
 
     def _refused(self, extractor: ListExtractor) -> str:
         empty = self._samples.folder / "nothing"

@@ -196,7 +196,10 @@ class MeasurementTrials:
             dtype=self._samples.any_sample.candidate.instance.dtype,
             search=SearchOptions(strategy=strategy.id),
         )
-        return f"{len(self._profiler.replay(options).best)} problems"
+        try:
+            return f"{len(self._profiler.replay(options).best)} problems"
+        except UsageError as exc:
+            raise CannotTry(str(exc)) from None
 
     def _parity_report(self) -> ParityReport:
         from ckprof.parity.check import check_parity
@@ -216,7 +219,13 @@ class MeasurementTrials:
 
         write: Any = store_format.write
         with Store(self._samples.store) as store:
-            return f"{write(store, StoreQuery(), self._file(store_format)).rows} rows"
+            written = write(store, StoreQuery(), self._file(store_format))
+        if not written.rows:
+            raise CannotTry(
+                f"has no place for what ran here: {', '.join(written.left_out) or 'no rows'}; "
+                "name another list with --conf"
+            )
+        return f"{written.rows} rows"
 
     def _imported(self, store_format: StoreFormat) -> str:
         read: Any = store_format.read
@@ -230,7 +239,16 @@ class MeasurementTrials:
         with path.open("rb") as stream:
             if not store_format.recognises(stream.read(4096)):
                 raise PluginError("does not recognise what it has written")
-        count = len(list(read(path, ImportHints())))
+        results, kernel = self._samples.results, self._samples.results.instances[0]
+        hints = ImportHints(
+            direction=results.direction,
+            target=results.target,
+            arch=results.arch,
+            dtype=kernel.dtype,
+            layout=kernel.layout,
+            device="a device",
+        )
+        count = len(list(read(path, hints)))
         if not count:
             raise PluginError("reads nothing in what it has written")
         return f"{count} outcomes"

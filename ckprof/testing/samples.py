@@ -1,4 +1,4 @@
-"""Lists, and one measured instance of them, on which objects of plugins are tried; made when they are needed."""
+"""Lists, and one measured instance of them, on which objects of plugins are tried; made when needed."""
 
 from __future__ import annotations
 
