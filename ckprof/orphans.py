@@ -60,7 +60,8 @@ def bound(command: tuple[str, ...], number: int) -> tuple[str, ...]:
 
     :param number: the signal that the command gets when this process is gone.
     """
-    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), str(number), *command)
+    # an enum, whose text was its name before Python 3.11
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(number)), *command)
 
 
 def tied(command: Sequence[str], descriptor: int) -> tuple[str, ...]:

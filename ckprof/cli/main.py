@@ -112,7 +112,11 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[shared],
     )
-    parser.add_argument("--version", action="version", version=f"ckprof {__version__}")
+    parser.add_argument(
+        "--version",
+        action="store_true",
+        help="print the version, with -v those of all files and results as well, and stop",
+    )
     arguments = _without_help_command(arguments, shared)
     command = _find_command(arguments, shared)
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", prog="ckprof", help=argparse.SUPPRESS)
@@ -134,6 +138,9 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     if completion.is_asked():
         completion.complete(parser, session)
     parsed = parser.parse_all(arguments)
+    if parsed.version:
+        _print_version(verbose=bool(getattr(parsed, "verbose", 0)))
+        return ExitCode.OK
     if command is None or session is None:
         if parsed.command is None:
             parser.print_help()
@@ -160,6 +167,15 @@ def _tasks() -> str:
         )
         lines += text.split("\n")
     return "\n".join(lines[1:])
+
+
+def _print_version(*, verbose: bool) -> None:
+    lines = [f"ckprof {__version__}"]
+    if verbose:
+        from ckprof.cli.schemas import schema_lines
+
+        lines.append(schema_lines())
+    print("\n".join(lines))
 
 
 def _shared_options() -> CommandParser:

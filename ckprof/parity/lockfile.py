@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.strings.grammar import StringGrammar
 
+SCHEMA: Final = "ckprof-parity-lock"
+#: raised when a key changes its meaning or vanishes
+VERSION: Final = 1
+
 NAME: Final = "lock file"
 DEFAULT_PATH: Final = "parity.lock"
 
@@ -52,8 +56,8 @@ class LockedStrings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A lock file's content."""
 
-    schema: Literal["ckprof-parity-lock"] = "ckprof-parity-lock"
-    version: Literal[1] = 1
+    schema: Literal["ckprof-parity-lock"] = SCHEMA
+    version: Literal[1] = VERSION
     #: that wrote the file; of no influence
     ckprof: str = __version__
     #: name of the CK revision profile that the strings are spelled for

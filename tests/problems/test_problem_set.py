@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.errors import InputError, UsageError
-from ckprof.problems.problem_set import find_set, read_set, set_names
+from ckprof import hookimpl
+from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.plugin.protocols import ProblemSetFile
+from ckprof.plugin.registry import Registry
+from ckprof.problems.problem_set import find_set, plugin_set, read_set, set_names
+from ckprof.testing import registry_with
 
 #: Parameters of the published models, and those of them that are no weights of the listed convolutions:
 #: fully connected layers, biases, normalisation, layer scale.
@@ -122,6 +126,35 @@ def test_a_set_of_ones_own(tmp_path: Path) -> None:
 def test_wrong_sets(tmp_path: Path, changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_set(written(tmp_path / "own.json", **changes))
+
+
+def provided(*sets: ProblemSetFile) -> Registry:
+    class Plugin:
+        @hookimpl
+        def ckprof_register_problem_sets(self) -> list[ProblemSetFile]:
+            return list(sets)
+
+    return registry_with(Plugin())
+
+
+def test_a_plugin_brings_a_set(tmp_path: Path) -> None:
+    registry = provided(ProblemSetFile(id="own", path=written(tmp_path / "any name.json")))
+    assert "own" in set_names(registry) and "vgg16" in set_names(registry)
+    assert find_set("own", registry).label == "Own"
+    assert find_set("vgg16", registry) == find_set("vgg16")
+    with pytest.raises(UsageError, match=r"expected one of .*own.*vgg16"):
+        find_set("other", registry)
+
+
+def test_sets_of_plugins_that_clash(tmp_path: Path) -> None:
+    other = ProblemSetFile(id="mine", path=written(tmp_path / "own.json"))
+    with pytest.raises(PluginError, match="'mine': .*own.json says that it is 'own'"):
+        find_set("mine", provided(other))
+    with pytest.raises(PluginError, match="two plugins provide the problem set 'mine'"):
+        set_names(provided(other, other))
+    shipped = ProblemSetFile(id="vgg16", path=written(tmp_path / "vgg16.json", id="vgg16"))
+    with pytest.raises(PluginError, match="ckprof has a set of that name"):
+        plugin_set(shipped)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

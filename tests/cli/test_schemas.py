@@ -1,0 +1,51 @@
+"""The versions of files and results: all constants of the code are in one table, and in the document."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from ckprof.cli.main import main
+from ckprof.cli.schemas import SCHEMAS
+from ckprof.version import __version__
+
+ROOT = Path(__file__).parents[2]
+
+
+def constants() -> dict[str, set[int]]:
+    """Return the names in ``SCHEMA = ...`` of the code, and the versions that stand beside them."""
+    found: dict[str, set[int]] = {}
+    for path in [*(ROOT / "ckprof").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]:
+        values = {}
+        for node in ast.parse(path.read_text()).body:
+            target = node.target if isinstance(node, ast.AnnAssign) else None
+            if isinstance(node, ast.Assign):
+                (target,) = node.targets
+            if isinstance(target, ast.Name) and isinstance(getattr(node, "value", None), ast.Constant):
+                values[target.id] = node.value.value
+        if "SCHEMA" in values:
+            found.setdefault(values["SCHEMA"], set()).add(values["VERSION"])
+    return found
+
+
+def test_every_schema_of_the_code_is_in_the_table():
+    table = {schema.name: {schema.version} for schema in SCHEMAS if schema.constant == "VERSION"}
+    assert constants() == table
+
+
+def test_the_document_has_the_table():
+    page = (ROOT / "docs" / "schemas.md").read_text()
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (\d+) \|", page, re.MULTILINE))
+    assert rows == {schema.name: str(schema.version) for schema in SCHEMAS}
+
+
+def test_the_version_is_printed(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ckprof {__version__}\n"
+    for words in (["--version", "-v"], ["-v", "--version"]):
+        assert main(words) == 0
+        first, *lines = capsys.readouterr().out.splitlines()
+        assert first == f"ckprof {__version__}"
+        assert [line.split("  ")[0] for line in lines] == [schema.name for schema in SCHEMAS]
+        assert re.search(r"^store +4 ", "\n".join(lines), re.MULTILINE)
