@@ -83,7 +83,7 @@ class Boundary:
         with self:
             fits = check_of(annotation)(value)
         if fits:
-            return value
+            return exact(value)
         raise PluginError(
             f"plugin {self.plugin}: {self.subject} {verb} {shown(value)}, expected {annotation}"
         )
@@ -159,6 +159,11 @@ def shown(value: object) -> str:
     return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
+def exact(value: object) -> object:
+    """Return the text of a text of a class of its own, which may do anything when it is used."""
+    return str.__str__(value) if issubclass(type(value), str) else value  # type: ignore[arg-type]
+
+
 def traceback_lines(error: BaseException) -> list[str]:
     """Return the first lines of the traceback of what a plugin raised, from the plugin's own code on.
 
@@ -220,13 +225,17 @@ def _result(value: object, annotation: str, boundary: Boundary) -> object:
 
 def _guarded_record(item: object, boundary: Boundary, kind: type) -> object:
     """Return a copy of a dataclass whose functions may raise errors of ckprof and nothing else."""
-    if not isinstance(item, kind):
+    with boundary:
+        fits = isinstance(item, kind)
+    if not fits:
         raise boundary.wrong(f"is {shown(item)}, expected {kind.__name__}")
     changes: dict[str, object] = {}
     for field in members_of(kind):
         inner = boundary.member(field.name, (CkprofError,))
         with inner:
             value = getattr(item, field.name)
+        if (text := exact(value)) is not value:
+            changes[field.name] = value = text
         result, class_name = function_result(field.annotation), field.annotation.removesuffix(" | None")
         if class_name in _OBJECTS and value is not None:
             changes[field.name] = guarded(value, inner, STRUCTURAL[class_name])
@@ -265,9 +274,10 @@ def _members(item: object, boundary: Boundary, protocol: type, abilities: Sequen
 
 def _has(item: object, boundary: Boundary, member: Member, protocol: type) -> bool:
     """Say whether an object has a member of its own; properties are not read for that."""
-    in_class = getattr(type(item), member.name, None)
-    if in_class is not None:
-        # a class that derives from the protocol inherits members without a body
-        return in_class is not vars(protocol).get(member.name)
+    # classes may have attributes of their own making
     with boundary.member(member.name):
+        in_class = getattr(type(item), member.name, None)
+        if in_class is not None:
+            # a class that derives from the protocol inherits members without a body
+            return in_class is not vars(protocol).get(member.name)
         return hasattr(item, member.name)

@@ -9,7 +9,7 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
 from ckprof.plugin import protocols, timing
-from ckprof.plugin.boundary import Boundary, guarded, shown
+from ckprof.plugin.boundary import Boundary, exact, guarded, shown
 from ckprof.plugin.kinds import Kind, RegistryEntries
 from ckprof.plugin.members import members_of
 
@@ -253,7 +253,7 @@ class Registry:
         for plugin, item in ((name, item) for name, items in registered for item in cast("list[T]", items)):
             boundary = Boundary(plugin, kind.name, self.manager.culprit)
             with boundary.member(kind.identifier):
-                id_ = getattr(item, kind.identifier, None)
+                id_ = exact(getattr(item, kind.identifier, None))
             if not isinstance(id_, str) or not id_:
                 raise PluginError(
                     f"plugin {plugin}: {kind.hook} returned {shown(item)}, which has no {kind.identifier}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
+from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError
 from ckprof.measure.host import cpu_model
 from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.options import CacheMode
@@ -48,7 +48,7 @@ from ckprof.sweep.sweep_worker import HANDLER
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
@@ -67,6 +67,8 @@ _DEFAULT_ENGINE: Final = "local"
 #: workers that may fail in a row before the first one says who it is
 _MOST_PROBES: Final = 3
 _LOOK_S: Final = 0.5
+#: what no engine has: the plan of a sweep takes memory for each worker
+_MOST_WORKERS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,25 @@ class ChosenEngine:
     request: EngineRequest
     #: what the settings file says
     settings: ClusterSettings | None
+
+    def pools(self) -> Mapping[Pool, int]:
+        """Return how many workers each pool has at most.
+
+        :raises CkprofError: the engine cannot be used.
+        """
+        return {pool: self.possible(count) for pool, count in self.engine.pools(self.request).items()}
+
+    def possible(self, workers: int) -> int:
+        """Return a number of workers that the engine has named.
+
+        :raises PluginError: no engine can have as many.
+        """
+        if 0 <= workers <= _MOST_WORKERS:
+            return workers
+        raise PluginError(
+            f"engine {self.engine.id!r}: it says that it has "
+            f"{'less than no' if workers < 0 else f'more than {_MOST_WORKERS:,}'} workers in a pool"
+        )
 
 
 def choose_engine(session: Session, request: RunRequest, options: SweepOptions) -> ChosenEngine:
@@ -124,7 +145,7 @@ def describe_engine(session: Session, request: RunRequest, options: SweepOptions
     :raises CkprofError: as :func:`choose_engine`.
     """
     chosen = choose_engine(session, request, options)
-    pools = chosen.engine.pools(chosen.request)
+    pools = chosen.pools()
     cards = pools.get(Pool.RUN, 0)
     parts = divided(plan.open_contests, options.rounds, cards)
     cost = estimate(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=cards)
@@ -139,7 +160,7 @@ def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) 
     """
     chosen = choose_engine(session, request, options)
     # what is wrong with the settings shows before anything is built
-    pools = chosen.engine.pools(chosen.request)
+    pools = chosen.pools()
     with ExitStack() as stack:
         writer = open_sink(session, options.store, wait=options.wait)
         stack.callback(writer.close)
@@ -253,7 +274,7 @@ class _Sweep:
                 units=opened,
                 rankings=len(units.plan.contests),
                 plans=units,
-                parts=divided(planned, planning.rounds, engine.slots(Pool.RUN)),
+                parts=divided(planned, planning.rounds, self._chosen.possible(engine.slots(Pool.RUN))),
                 reference=self._reference,
                 reference_problem=reference,
                 leases=self._leases,
