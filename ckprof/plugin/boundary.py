@@ -161,7 +161,7 @@ def shown(value: object) -> str:
 
 def exact(value: object) -> object:
     """Return the text of a text of a class of its own, which may do anything when it is used."""
-    return str.__str__(value) if issubclass(type(value), str) else value  # type: ignore[arg-type]
+    return str.__str__(value) if issubclass(type(value), str) else value
 
 
 def traceback_lines(error: BaseException) -> list[str]:

@@ -110,7 +110,8 @@ def a_set(folder, id_="mine"):
     (folder / "set.json").write_text(
         '{"schema": "ckprof.problem_set", "version": 1, "id": "mine", "label": "l", "ndim": 2, "origin": '
         '"o", "notes": [], "layers": [{"name": "c", "count": 1, "groups": 1, "out_channels": 8, '
-        '"in_channels": 8, "filter": [1, 1], "input": [4, 4], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0]}]}'
+        '"in_channels": 8, "filter": [1, 1], "input": [4, 4], "strides": [1, 1], "dilations": [1, 1], '
+        '"pads": [0, 0]}]}'
     )
     return ProblemSetFile(id=id_, path=folder / "set.json")
 
