@@ -16,7 +16,7 @@ from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 from tests.e2e.generated_kernels import build_kernels
 from tests.e2e.test_backward_numerics import ODD, PLAIN, TREE, UNIT
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 WIDE = {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 2}
 #: name -> direction, what is special about an instance
@@ -64,7 +64,7 @@ def problem(channels: int, taps: int = 3, groups: int = 1, size: int = 5) -> Con
         ("data", problem(8), 4, ""),
         ("data", problem(7), 4000, "split-k vector-b vector-c vector-a"),
         ("data", problem(7), -1, "split-k untested"),
-        ("weight", problem(7, groups=3), 4000, "split-k vector-b vector-c vector-a merged-groups"),
+        ("weight", problem(7, groups=3), 64, "split-k vector-b vector-c vector-a merged-groups"),
         ("two_stage", problem(7), 1, "vector-b vector-c vector-a"),
         ("stream_k", problem(7), 2, "split-k vector-b vector-c vector-a"),
         # the rows of one group do not fill its tiles
