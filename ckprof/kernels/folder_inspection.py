@@ -47,7 +47,7 @@ def load_inspection(session: Session, path: Path, options: BuildOptions) -> Load
     :raises ToolchainError: they cannot be compiled here.
     :raises NothingLeftError: none of them compiles.
     """
-    if not path.is_dir() and path.name != FILE:
+    if not path.is_dir() and path.name not in (FILE, manifest.FILE):
         return LoadedInspection(inspection=read_report(path), failures={})
     root = path if path.is_dir() else path.parent
     tree = manifest.read_tree(root)

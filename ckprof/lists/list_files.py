@@ -45,6 +45,8 @@ def find_list(name: str) -> Path:
         shipped = conf_root() / candidate
         if not path.is_absolute() and shipped.is_file():
             return shipped
+    if path.is_symlink():
+        raise InputError(f"a link to {path.readlink()}, which does not exist", path)
     hint = _list_suggestion(path)
     raise InputError(f"no such file, and no shipped list of that name{hint} (see 'ckprof list lists')", path)
 

@@ -9,7 +9,7 @@ from ckprof.kernels.source import manifest
 from ckprof.measure.instance_strings import query_instance_strings
 from ckprof.model.parity import Skipped
 from ckprof.model.strings.rendering import StringError
-from ckprof.parity.side import Entry, Side, merge_copies
+from ckprof.parity.side import Entry, Side, is_library, merge_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -114,6 +114,9 @@ def library_side(
     """
     if not library.is_file():
         raise InputError("no such library", library)
+    with library.open("rb") as stream:
+        if not is_library(stream.read(4)):
+            raise InputError("is no kernel library: it is no shared library at all", library)
     answers = query_instance_strings(library)
     by_key = {candidate.instance.key: candidate for candidate in candidates}
     for key, reason in answers.failures.items():

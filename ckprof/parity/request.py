@@ -178,6 +178,8 @@ def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[Parit
         groups = [paths] if together else [(path,) for path in paths]
         return [ParityTask(direction=direction, paths=group) for group in groups], revision
     root = request.tree or conf_root()
+    if not root.is_dir():
+        raise InputError("there is no such folder of lists", root)
     tasks = list(_tree_tasks(root, registry))
     if request.direction is not None:
         wanted = registry.operation(request.direction).id

@@ -81,6 +81,8 @@ def _named(given: Path) -> Location:
     if not path.exists():
         target = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else ""
         raise InputError(target or "there is no such file or folder", given)
+    if not path.is_file():
+        raise InputError(f"is neither a file nor a folder, expected {_KINDS}", given)
     if path.suffix == ".deb":
         return Location(path=path, roots=(), archive=path, is_package=True)
     if path.suffix != ".a":

@@ -54,6 +54,6 @@ def option_values(request: ExtractRequest, options: Sequence[ExtractorOption]) -
         if option.choices and value not in option.choices:
             raise UsageError(unknown_name(name, str(value), option.choices))
         if type(option.default) is int and (type(value) is not int or value < 1):
-            raise UsageError(f"{name}: expected a number of at least 1, got {value}")
+            raise UsageError(f"--{name}: expected a number of at least 1, got {value}")
         values[name] = value
     return values

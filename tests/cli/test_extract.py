@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -266,3 +267,9 @@ def test_a_folder_of_lists_that_is_not_there_is_no_upgrade(ckprof, prefix):
     called = ckprof("extract", "--from", prefix, *CHOSEN, "--check", "nothere")
     assert called.code == ExitCode.INPUT
     assert "nothere: there is no such folder of lists" in called.err
+
+
+def test_a_pipe_is_no_package(ckprof, tmp_path):
+    os.mkfifo(tmp_path / "pipe.deb")
+    called = ckprof("extract", "--from", tmp_path / "pipe.deb")
+    assert (called.code, "is neither a file nor a folder" in called.err) == (ExitCode.INPUT, True)

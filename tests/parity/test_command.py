@@ -226,3 +226,18 @@ def test_diff_counts_what_rules_leave_out_where_nothing_is_generated(ckprof, tmp
     done = ckprof("diff", name, name)
     assert done.code == ExitCode.OK
     assert " 0 skipped" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--conf", "dangling.conf"), "dangling.conf: a link to nowhere, which does not exist"),
+        (("--conf", LIST, "--library", "text.so"), "text.so: is no kernel library"),
+        (("--tree", "nothere"), "nothere: there is no such folder of lists"),
+    ],
+)
+def test_files_that_are_something_else_are_named(ckprof, tmp_path, arguments, message):
+    (tmp_path / "dangling.conf").symlink_to("nowhere")
+    (tmp_path / "text.so").write_text("text")
+    done = ckprof("parity", "fwd", *arguments)
+    assert (done.code, message in done.err) == (ExitCode.INPUT, True), done.err
