@@ -148,7 +148,7 @@ def test_a_plugin_brings_a_set(tmp_path: Path) -> None:
 
 def test_sets_of_plugins_that_clash(tmp_path: Path) -> None:
     other = ProblemSetFile(id="mine", path=written(tmp_path / "own.json"))
-    with pytest.raises(PluginError, match=r"'mine': .*own\.json says that it is 'own'"):
+    with pytest.raises(PluginError, match=r"'mine': .*own.json says that it is 'own'"):
         find_set("mine", provided(other))
     with pytest.raises(PluginError, match="two plugins provide the problem set 'mine'"):
         set_names(provided(other, other))

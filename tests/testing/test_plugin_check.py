@@ -108,10 +108,9 @@ def fail(*arguments):
 
 def a_set(folder, id_="mine"):
     (folder / "set.json").write_text(
-        '{"schema": "ckprof.problem_set", "version": 1, "id": "mine", "label": "l", "ndim": 2, "origin": '
-        '"o", "notes": [], "layers": [{"name": "c", "count": 1, "groups": 1, "out_channels": 8, '
-        '"in_channels": 8, "filter": [1, 1], "input": [4, 4], "strides": [1, 1], "dilations": [1, 1], '
-        '"pads": [0, 0]}]}'
+        '{"schema": "ckprof.problem_set", "version": 1, "id": "mine", "label": "l", "ndim": 2, "origin": "", '
+        '"notes": [], "layers": [{"name": "c", "count": 1, "groups": 1, "out_channels": 8, "in_channels": 8, '
+        '"filter": [1, 1], "input": [4, 4], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0]}]}'
     )
     return ProblemSetFile(id=id_, path=folder / "set.json")
 
@@ -123,7 +122,7 @@ FAST = {
     "direction": ("directions", lambda _: Inference(), lambda _: Flat(), "the reference has the shape"),
     "problem set": ("problem_sets", a_set, lambda folder: a_set(folder, "yours"), "it is 'mine'"),
 }
-#: those for which an instance is compiled and run: kind, hook's end, class, failing function, what it needs
+#: those for which an instance is run: kind, a hook's end, class, function that fails, what it needs besides
 SLOW = [
     ("format", "report_formats", ReportFormat, "render", {}),
     ("format", "report_formats", ReportFormat, "render_batch", {"render": text}),

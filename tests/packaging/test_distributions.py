@@ -1,0 +1,72 @@
+"""The sdist is complete: a wheel that is built from it is the one that the checkout gives, with all data."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.thorough
+
+ROOT = Path(__file__).parents[2]
+
+
+def build(source: Path, out: Path, kind: str) -> Path:
+    """Build without a network: the running environment has what it takes."""
+    pytest.importorskip("build")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", f"--{kind}", "--outdir", str(out), str(source)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    (made,) = out.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return made
+
+
+def content(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/RECORD")]
+        return {name: archive.read(name) for name in names}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """What is under version control, so that nothing that lies about is taken."""
+    folder = tmp_path_factory.mktemp("checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    for name in listed.decode().split("\0"):
+        if name and (ROOT / name).is_file() and not name.startswith("tests/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def test_the_sdist_builds_the_wheel_of_the_checkout(checkout, tmp_path):
+    wheel = content(build(checkout, tmp_path / "a", "wheel"))
+    sdist = build(checkout, tmp_path / "b", "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert content(build(unpacked, tmp_path / "c", "wheel")) == wheel
+    assert {"LICENSE", "NOTICE", "README.md", "CHANGELOG.md"} <= {path.name for path in unpacked.iterdir()}
+
+    # every file of the packages, under the name that it is installed with
+    expected = set()
+    for folder, package in (
+        *(("ckprof", "ckprof"), ("plugins", "ckprof_plugins"), ("converters", "ckprof_converters")),
+        *(("conf", "ckprof_conf"), ("examples/naive_gather", "ckprof_template")),
+    ):
+        for path in (checkout / folder).rglob("*"):
+            if path.is_file():
+                expected.add(f"{package}/{path.relative_to(checkout / folder).as_posix()}")
+    installed = {name for name in wheel if ".dist-info/" not in name}
+    assert installed == expected
