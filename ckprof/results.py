@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.model.outcome import Status
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_data import data_columns
-from ckprof.report.table import Table
+from ckprof.report.table import Table, Terminal
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ckprof.model.results import RunResults
     from ckprof.plugin.protocols import ReportFormat
     from ckprof.report.rows import Row
+    from ckprof.report.run_charts import RunCharts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,26 @@ class Results:
     def __repr__(self) -> str:
         return f"<Results: {counted(len(self), 'outcome')} of {counted(len(self.data.problems), 'problem')}>"
 
+    def __str__(self) -> str:
+        """Return what ``ckprof run`` prints: the ranked table of each problem."""
+        from ckprof.report.run_summary import render_for_terminal
+
+        return render_for_terminal(self.data, Terminal(width=shutil.get_terminal_size().columns)).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Return the ranked tables for notebooks."""
+        from ckprof.report.html_text import html_of
+        from ckprof.report.run_summary import terminal_document
+
+        return html_of(terminal_document(self.data))
+
+    @property
+    def plot(self) -> RunCharts:
+        """What can be drawn: ``results.plot.bars()``, ``results.plot.roofline()``."""
+        from ckprof.report.run_charts import RunCharts
+
+        return RunCharts(self.data)
+
     @property
     def problems(self) -> Sequence[Problem]:
         """What the kernels were run on."""
@@ -144,9 +166,9 @@ class Results:
 
         :raises ImportError: pandas is not installed.
         """
-        import pandas
+        from ckprof.data_frame import data_frame
 
-        return pandas.DataFrame(self.to_dicts())
+        return data_frame(self.to_dicts())
 
     def render(self, report_format: ReportFormat) -> str:
         """Return the report in a format of the registry, e.g. ``profiler.registry.formats.find("md")``."""

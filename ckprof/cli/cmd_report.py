@@ -22,13 +22,16 @@ _EPILOG: Final = """\
 examples:
   ckprof report results.db -o report.html
   ckprof report yesterday.db results.db -o report.html
+  ckprof report monday.db tuesday.db wednesday.db -o report.html             # with the history
+  ckprof report results.db -o report.html --samples                          # with box plots
   ckprof report results.db@main --format md
   ckprof report results.db -o report.html --png report.png                   # needs the extra ckprof[report]
   ckprof report results.db -o report.html --roof theoretical=163400,5300 --roof measured=121000,4100
 
-With two stores, the report is of the second one, and compares it with the first. The page needs no network
-and no other file. A sweep keeps what its device reaches at most; roofs that are given, in GFLOP/s and GB/s,
-replace these.
+With several stores, oldest first, the report is of the last one and compares it with the one before; of three
+and more it draws the history, as of a store that several commands have measured into. The page needs no
+network and no other file. Sweeps and runs keep what their device reaches at most; roofs that are given, in
+GFLOP/s and GB/s, replace these.
 """
 
 
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "inputs",
         nargs="+",
         metavar="STORE",
-        help="one store, or two to compare; files that can be imported, and STORE@TAG, work as well",
+        help="one store, or several, oldest first; files that can be imported, and STORE@TAG, work as well",
     )
     group = parser.add_argument_group("content")
     add_fields(group, ReportOptions)

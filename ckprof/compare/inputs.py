@@ -67,14 +67,27 @@ def read_input(
     """
     if isinstance(source, Side):
         return source
+    return side_of(str(source), input_attempts(session, source, hints), by_device=by_device)
+
+
+def input_attempts(
+    session: Session, source: str | Path, hints: ImportHints | None = None, *, samples: bool = False
+) -> Iterator[Attempt]:
+    """Yield what was measured, of a store or of a file that can be imported into one.
+
+    :param source: see :func:`read_input`.
+    :param samples: with the raw samples, where they are stored.
+    :raises InputError: there is no such file, it is of no known kind, or has no such tag.
+    :raises StoreError: the store cannot be used.
+    """
     path, tag = split_tag(str(source))
-    attempts = _attempts(path, session.registry.store_formats, hints or ImportHints())
-    if tag is not None:
-        attempts = (attempt for attempt in attempts if tag in attempt.session.tags)
-    side = side_of(str(source), attempts, by_device=by_device)
-    if tag is not None and not side.rows:
+    some = False
+    for attempt in _attempts(path, session.registry.store_formats, hints or ImportHints(), samples=samples):
+        if tag is None or tag in attempt.session.tags:
+            some = True
+            yield attempt
+    if tag is not None and not some:
         raise InputError(f"nothing was measured with the tag {tag!r}", path)
-    return side
 
 
 def split_tag(name: str) -> tuple[Path, str | None]:
@@ -86,20 +99,22 @@ def split_tag(name: str) -> tuple[Path, str | None]:
     return Path(start), tag
 
 
-def _attempts(path: Path, formats: RegistryEntries[StoreFormat], hints: ImportHints) -> Iterator[Attempt]:
+def _attempts(
+    path: Path, formats: RegistryEntries[StoreFormat], hints: ImportHints, *, samples: bool
+) -> Iterator[Attempt]:
     try:
         with path.open("rb") as stream:
             head = stream.read(len(_SQLITE))
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     if head == _SQLITE:
-        return _stored(path)
+        return _stored(path, samples=samples)
     return read_attempts(formats, path, hints)
 
 
-def _stored(path: Path) -> Iterator[Attempt]:
+def _stored(path: Path, *, samples: bool) -> Iterator[Attempt]:
     from ckprof.store.store import Store
 
     with Store(path) as store:
         store.check_complete()
-        yield from store.attempts(samples=False)
+        yield from store.attempts(samples=samples)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ckprof.measure.run_plan import RunRequest
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_case import ProblemCase
+    from ckprof.model.types import DataType
     from ckprof.session import Session
 
 #: weight of the latest measurement in the mean of what one takes
@@ -133,6 +134,7 @@ class Run:
         self.baselines = Baselines() if baselines is None else baselines
         #: what the target says of the device; false until a worker has opened it
         self.device = OpenedDevice()
+        self._bench: KernelBench | None = None
         self._rounds: RunRounds | None = None
         self._hooks = PluginHooks(session, library)
         self._names = {kernel.key: kernel.name for kernel in library.kernels}
@@ -152,6 +154,13 @@ class Run:
     def abandoned(self) -> tuple[Outcome, ...]:
         """What was measured of kernels whose outcome was not known when the run was ended."""
         return self._rounds.abandoned if self._rounds is not None else ()
+
+    def measure_roof(self, dtype: DataType | None) -> float:
+        """Return what the device reaches per second, see :meth:`KernelBench.measure_roof`.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        return self._bench.measure_roof(dtype) if self._bench is not None else 0.0
 
     def environment(self) -> dict[str, object]:
         """Return what it takes to reproduce the run."""
@@ -189,7 +198,7 @@ class Run:
             self._on_event,
             baselines=self.baselines,
         ) as bench:
-            self.device = bench.device
+            self.device, self._bench = bench.device, bench
             recorder = open_recorder(self) if open_recorder is not None else None
             self._rounds = RunRounds(bench, self.options, self._on_event, recorder)
             begun = self._begun()

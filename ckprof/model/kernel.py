@@ -28,6 +28,8 @@ class KernelRef:
     dtype: DataType | None = None
     #: name of the layout, e.g. ``nhwgc``
     layout: str = ""
+    #: ``file:line`` of the list it came from; empty where that is not known
+    source: str = ""
     #: identity fields of the instance as plain JSON values
     fields: Mapping[str, object] = field(default_factory=dict)
 
@@ -59,8 +61,6 @@ class SelectedKernel(KernelRef):
     index: int = -1
     #: record id in its catalog
     id: int = -1
-    #: ``file:line`` of the list it came from
-    source: str = ""
     #: digest of its object; empty if it did not compile; ``None`` before it is built, which any earlier
     #: object of the instance matches
     object_digest: str | None = None

@@ -124,12 +124,12 @@ def ckprof_register_comparison_formats() -> list[ComparisonFormat]:
 @hookimpl
 def ckprof_register_store_report_formats() -> list[StoreReportFormat]:
     """Return HTML, Markdown and PNG for reports of stores."""
-    from ckprof.report.store import image, page, tables
+    from ckprof.report.store import image, markdown, page
 
     return [
         StoreReportFormat(id="html", label="one page with charts", suffix=".html", render=page.render_html),
         StoreReportFormat(
-            id="md", label="tables for pull requests", suffix=".md", render=tables.render_markdown
+            id="md", label="tables for pull requests", suffix=".md", render=markdown.render_markdown
         ),
         StoreReportFormat(
             id="png", label="best kernels and charts as an image", suffix=".png", render=image.render_png

@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 #: name of what is known of a card in the environment of a session
 CARD: Final = "card"
+#: name, in the environment of a session of a worker, of what all workers of the sweep have in common
+SWEEP: Final = "sweep"
 #: name of the digests of what computed and measured, in the environment of a session: ckprof and its plugins
 SOURCES: Final = "sources"
 #: name, in the evidence of an attempt, of the time of the reference kernel before it, in milliseconds
@@ -122,6 +124,12 @@ class Session:
         """Which card of several a worker of a sweep used; empty for commands that use one device."""
         card = self.environment.get(CARD)
         return str(card.get("id", "")) if isinstance(card, Mapping) else ""
+
+    @property
+    def command(self) -> str:
+        """What tells the command apart: its sessions are several where it used several cards."""
+        sweep = self.environment.get(SWEEP)
+        return sweep if isinstance(sweep, str) and sweep else self.uid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

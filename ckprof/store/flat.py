@@ -20,7 +20,7 @@ _FIRST: Final[dict[str, ColumnType]] = {"direction": str, "api_level": str, "pro
 _LAST: Final[dict[str, ColumnType]] = {
     "flop": int,
     **{"split_k": int, "instance": str, "object": str, "kernel": str, "instance_string": str},
-    **{"pipeline": str, "dtype": str, "layout": str},
+    **{"source": str, "pipeline": str, "dtype": str, "layout": str},
     **{"target": str, "device": str, "arch": str, "compute_units": int, "compiler": str, "driver": str},
     **{"cache": str, "clock": str},
     **{"status": str, "reason": str, "requirements": str, "split_chosen": int, "ranked": bool},
@@ -63,6 +63,7 @@ def flat_row(attempt: Attempt) -> dict[str, object]:
         "object": key.kernel.object_digest,
         "kernel": kernel.name,
         "instance_string": kernel.instance_string,
+        "source": kernel.source,
         "pipeline": kernel.pipeline,
         "dtype": kernel.dtype.value if kernel.dtype is not None else "",
         "layout": kernel.layout,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -81,11 +82,14 @@ class PartWriter:
         self._connection = connection
         self._row_ids: dict[tuple[_Cell, ...], int] = {}
         self._measurements: dict[bytes, int] = {}
+        #: instances whose row says where they stand in a list -> what it says
+        self._sources: dict[int, str] = {}
 
     def forget(self) -> None:
         """Forget all numbers: those of a transaction that was rolled back do not exist."""
         self._row_ids.clear()
         self._measurements.clear()
+        self._sources.clear()
 
     def text(self, text: str) -> int | None:
         """Return the number of a text, ``None`` for the empty one."""
@@ -123,6 +127,8 @@ class PartWriter:
                 "instances",
                 {"key": key.kernel.instance, "dtype": dtype, "layout": kernel.layout, "body": _json(kernel)},
             )
+        elif kernel.source and self._sources.get(instance) != kernel.source:
+            self._note_source(instance, kernel.source)
         identity: dict[str, _Cell] = {
             "context_id": context,
             "problem_id": self._part("problems", key.problem),
@@ -138,6 +144,23 @@ class PartWriter:
             self._measurements.clear()
         self._measurements[key.digest] = number
         return number
+
+    def _note_source(self, instance: int, source: str) -> None:
+        """Have an instance lead to where it stands now: lists are edited, and lines move.
+
+        Nothing else of it changes. A damaged row stays as it is: a new digest would hide the damage.
+        """
+        self._sources[instance] = source
+        statement = f"SELECT {selected('instances')} FROM instances WHERE id = ?"  # noqa: S608
+        cells = self._connection.execute(statement, (instance,)).fetchone()
+        try:
+            stored = _KERNEL.decode(read_row(InstanceRow, "instances", cells).body)
+        except (DamagedRow, msgspec.MsgspecError, ValueError, TypeError):
+            return
+        if stored.source != source:
+            text = _json(replace(stored, source=source))
+            self._connection.execute("UPDATE instances SET body = ? WHERE id = ?", (text, instance))
+            seal(self._connection, "instances", instance)
 
     def _part(self, table: str, part: KeyPart) -> int:
         return self._number(table, body=canonical(part).decode())

@@ -210,9 +210,9 @@ class Store:
 
         :raises ImportError: pandas is not installed.
         """
-        import pandas
+        from ckprof.data_frame import data_frame
 
-        return pandas.DataFrame(self.to_dicts(query), columns=list(row_columns()))
+        return data_frame(self.to_dicts(query), list(row_columns()))
 
     def past_visits(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
         """Return what earlier sweeps measured on a problem under the same conditions, in order.

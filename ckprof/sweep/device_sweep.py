@@ -13,28 +13,25 @@ from ckprof.measure.device import OpenedDevice
 from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.observers import observers
 from ckprof.model.recipe import Purpose
-from ckprof.plugin.protocols import RoofTarget
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepPlanned
 from ckprof.sweep.identity import device_key, identify_device, new_session, shared_key
+from ckprof.sweep.layers import layer_evidence
 from ckprof.sweep.opened_library import open_library, sweep_run_options
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
-from ckprof.sweep.roofs import evidence, measured_roofs
+from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.sweep.sweep import Sweep, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.bench import KernelBench
     from ckprof.measure.plugin_hooks import PluginHooks
     from ckprof.measure.run_plan import RunRequest
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.model.roof import Roof
-    from ckprof.plugin.protocols import Target
     from ckprof.session import Session
     from ckprof.store.key import DeviceKey
     from ckprof.store.query import PastVisit, SharedKey
@@ -114,23 +111,17 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         session.tell(SweepPlanned(plan=plan, dry_run=False))
         target = session.target(request.build.target)
-        roofs = _roofs(target, bench, library, run.device) if plan.open_contests else ()
-        further = evidence(opened.shared.device, roofs)
+        roofs: tuple[Roof, ...] = ()
+        if plan.open_contests:
+            dtypes = [kernel.dtype for kernel in library.kernels]
+            roofs = device_roofs(target, library.recipe.arch, run.device, bench.measure_roof, dtypes)
+        further = {**evidence(opened.shared.device, roofs), **layer_evidence(request.problems)}
         record = new_session(
             session.manager, run, options.rounds.seed, options.tags, bench.device.text, further
         )
         recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)
         summary = Sweep(plan, bench, recorder, _watch(session, options, opened.hooks)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
-
-
-def _roofs(target: Target, bench: KernelBench, library: BuiltLibrary, device: int) -> tuple[Roof, ...]:
-    """Return what the device reaches: by its record, and measured now."""
-    recorded: Sequence[Roof] = ()
-    if isinstance(target, RoofTarget):
-        recorded = target.theoretical_roofs(library.recipe.arch, device)
-    dtypes = dict.fromkeys(kernel.dtype for kernel in library.kernels)
-    return (*recorded, *measured_roofs(bench.measure_roof, dtypes))
 
 
 def plan_request(

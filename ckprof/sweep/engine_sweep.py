@@ -41,6 +41,7 @@ from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided
 from ckprof.sweep.device_sweep import SweepResult, plan_request
 from ckprof.sweep.events import SweepMessage, SweepPlanned
 from ckprof.sweep.identity import new_session, shared_key_of
+from ckprof.sweep.layers import layer_evidence
 from ckprof.sweep.opened_library import sweep_run_options
 from ckprof.sweep.pool_build import BUILD_HANDLER, PoolBuild
 from ckprof.sweep.recording import is_shard_folder, open_sink
@@ -322,7 +323,15 @@ class _Sweep:
             reference=self._reference,
             # equal for equal calls, so that workers that live know the job
             session=replace(
-                new_session(session.manager, run, rounds.seed, self._options.tags), uid="", started=0.0
+                new_session(
+                    session.manager,
+                    run,
+                    rounds.seed,
+                    self._options.tags,
+                    further=layer_evidence(self._request.problems),
+                ),
+                uid="",
+                started=0.0,
             ),
             plugins=_loose_plugins(session),
             architectures=_architectures(session),

@@ -17,6 +17,8 @@ from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.identity import new_session, shared_key
+from ckprof.sweep.layers import layer_evidence
+from ckprof.sweep.roofs import device_roofs, evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -190,8 +192,13 @@ class _RunRecorder(Recorder):
     def __init__(self, session: ProfilerSession, run: Run, options: StoreOptions, sink: Sink) -> None:
         recipe = run.library.recipe
         target = session.registry.targets.find(recipe.target)
-        record = new_session(session.manager, run.options, run.options.seed, options.tags, run.device.text)
         shared = shared_key(run.library.direction.id, target, recipe, run.options, run.device)
+        dtypes = [kernel.dtype for kernel in run.library.kernels]
+        roofs = device_roofs(target, recipe.arch, run.options.device, run.measure_roof, dtypes)
+        further = {**evidence(shared.device, roofs), **layer_evidence(run.problems)}
+        record = new_session(
+            session.manager, run.options, run.options.seed, options.tags, run.device.text, further
+        )
         super().__init__(sink, record, shared)
         self._rounds: dict[tuple[SharedKey, Problem], int] = {}
         self._counted: KernelGroup | None = None

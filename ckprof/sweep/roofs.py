@@ -6,11 +6,13 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.roof import Roof, RoofKind
+from ckprof.plugin.protocols import RoofTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ckprof.model.types import DataType
+    from ckprof.plugin.protocols import Target
     from ckprof.store.attempt import Session
     from ckprof.store.key import DeviceKey
 
@@ -34,6 +36,21 @@ def measured_roofs(
         for dtype, rate in rates.items()
         if min(rate, bandwidth) < math.inf
     )
+
+
+def device_roofs(
+    target: Target,
+    arch: str,
+    device: int,
+    measure: Callable[[DataType | None], float],
+    dtypes: Iterable[DataType],
+) -> tuple[Roof, ...]:
+    """Return what a device reaches: by its record, and measured now.
+
+    :param measure: see :func:`measured_roofs`.
+    """
+    recorded = target.theoretical_roofs(arch, device) if isinstance(target, RoofTarget) else ()
+    return (*recorded, *measured_roofs(measure, tuple(dict.fromkeys(dtypes))))
 
 
 def evidence(device: DeviceKey, roofs: Sequence[Roof]) -> dict[str, object]:

@@ -22,14 +22,18 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session as ProfilerSession
 from ckprof.session import ignore
 from ckprof.settings import Settings
-from ckprof.store.attempt import CARD, SOURCES, Session
+from ckprof.store.attempt import CARD, SOURCES, SWEEP, Session
 from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
 from ckprof.sweep.cluster.messages import Card, End, Reply, decode_job, decode_task, decode_task_head, encode
 from ckprof.sweep.cluster.unit_runner import UnitRunner
 from ckprof.sweep.identity import device_key, identify_device, source_digests
+from ckprof.sweep.layers import EVIDENCE as LAYERS
+from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.measure.options import RunOptions
     from ckprof.plugin.protocols.engines import Slot
     from ckprof.sweep.cluster.messages import Job, TaskHead
@@ -134,7 +138,9 @@ def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
         clock=identity.clock,
         text=bench.device.text,
     )
-    own_session = _session(job, card, options, manager)
+    dtypes = [kernel.dtype for kernel in job.kernels]
+    roofs = device_roofs(target, job.arch, options.device, bench.measure_roof, dtypes)
+    own_session = _session(job, card, options, manager, {SWEEP: task.job, **evidence(card.device, roofs)})
     runner = UnitRunner(
         job=job, bench=bench, card=card, session=own_session, own_shards=own_folder / "shards"
     )
@@ -158,8 +164,14 @@ def _check_same_program(job: Job) -> None:
         )
 
 
-def _session(job: Job, card: Card, options: RunOptions, manager: PluginManager) -> Session:
-    """Return the session of what this worker measures: that of the job, with what is its own."""
+def _session(
+    job: Job, card: Card, options: RunOptions, manager: PluginManager, further: Mapping[str, object]
+) -> Session:
+    """Return the session of what this worker measures: that of the job, with what is its own.
+
+    :param further: more of the environment.
+    """
+    layers = job.session.environment.get(LAYERS)
     return replace(
         job.session,
         uid=uuid.uuid4().hex,
@@ -171,5 +183,7 @@ def _session(job: Job, card: Card, options: RunOptions, manager: PluginManager) 
             "device": card.text,
             SOURCES: source_digests(manager),
             CARD: {"id": card.id, "partition": card.device.partition},
+            **({LAYERS: layers} if layers else {}),
+            **further,
         },
     )

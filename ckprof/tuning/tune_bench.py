@@ -19,6 +19,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.identity import new_session
+from ckprof.sweep.layers import layer_evidence
 from ckprof.sweep.opened_library import open_library
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
@@ -272,7 +273,12 @@ class DeviceBench:
         if self._recorder is None:
             run, options = self.setup.run, self._options
             record = new_session(
-                self._session.manager, run, options.search.seed, options.tags, opened.bench.device.text
+                self._session.manager,
+                run,
+                options.search.seed,
+                options.tags,
+                opened.bench.device.text,
+                layer_evidence(self._request.problems),
             )
             self._recorder = Recorder(self._sink, record, opened.shared, least_samples=run.min_samples)
         fresh: dict[tuple[Problem, KernelCell], None] = {}

@@ -4,6 +4,9 @@
 # outcomes as a table. Open it as a notebook, or run it with `python docs/examples/profile_two_problems.py`.
 
 # %% A session, and what the list holds
+# The last cell needs pandas, an extra: where it is missing, that shows here, before anything is measured.
+import pandas  # noqa: F401
+
 import ckprof
 
 profiler = ckprof.Profiler()
@@ -29,6 +32,10 @@ for index, problem in enumerate(results.problems):
     best = results.best(index)
     print(problem.describe(), "->", best.name if best else "no instance supports it")
 
-# %% All outcomes as a table
+# %% All outcomes: a notebook shows results as a table, and charts of them
+print(results)
+results.plot.bars(problem=0)
+
+# %% All outcomes as a data frame
 frame = results.to_pandas()
 print(frame[["problem", "rank", "name", "status", "median_ms", "gflops"]].to_string())

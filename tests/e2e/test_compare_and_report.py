@@ -85,3 +85,50 @@ def test_a_report_of_a_sweep(ckprof: Ckprof, swept: Path, tmp_path: Path) -> Non
     assert done.code == ExitCode.OK, done.err
     assert "report.html: 1 problem, 4 instances" in done.err
     assert "Best per problem" in (tmp_path / "report.html").read_text()
+
+
+#: two layers of a network; the second one is there three times
+NETWORK = """{
+  "schema": "ckprof.problems", "version": 1, "origin": "two layers",
+  "problems": [
+    {"name": "stem", "count": 1, "groups": 1, "batch": 1, "out_channels": 16, "in_channels": 16,
+     "filter": [3, 3], "input": [10, 10], "strides": [1, 1], "dilations": [1, 1], "left_pads": [1, 1],
+     "right_pads": [1, 1]},
+    {"name": "block", "count": 3, "groups": 1, "batch": 1, "out_channels": 16, "in_channels": 32,
+     "filter": [1, 1], "input": [10, 10], "strides": [1, 1], "dilations": [1, 1], "left_pads": [0, 0],
+     "right_pads": [0, 0]}
+  ]
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sweep", "fwd", *ROUNDS),
+        ("sweep", "fwd", "--devices", "0", *ROUNDS),
+        ("run", "fwd", "--rounds", "2", "--max-time", "0.05"),
+    ],
+    ids=["sweep", "engine", "run"],
+)
+def test_layers_lines_and_roofs_are_kept_whatever_measures(
+    ckprof: Ckprof, short_list: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "network.json").write_text(NETWORK)
+    done = ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db")
+    assert done.code == ExitCode.OK, done.err
+    done = ckprof("report", "r.db", "--samples", "-o", "report.html")
+    assert done.code == ExitCode.OK, done.err
+    page = (tmp_path / "report.html").read_text()
+    assert "2 problems, which occur as 4 layers in all" in page
+    assert "P2 block" in page and "measured roof" in page
+    text = ckprof("report", "r.db", "--format", "md").out
+    (row,) = [line for line in text.splitlines() if "| best kernel per layer" in line]
+    with Store(tmp_path / "r.db") as store:
+        kernels = {attempt.key.kernel.instance: attempt.kernel for attempt in store}
+    assert "4 of 4" in row
+    lines = short_list.read_text().splitlines()
+    for kernel in kernels.values():
+        name, _, line = kernel.source.rpartition(":")
+        assert Path(name).name == short_list.name and lines[int(line) - 1].strip()
+        assert f"{short_list.name}:{line}" in page

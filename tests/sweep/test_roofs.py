@@ -13,7 +13,7 @@ from ckprof.compare.side import Side, side_of
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
 from ckprof.report.store.best import best_rows
-from ckprof.report.store.charts import roofline_chart
+from ckprof.report.store.charts import best_points, roofline_chart
 from ckprof.report.store.options import ReportOptions
 from ckprof.sweep.roofs import evidence, kept_roofs, measured_roofs
 from tests.measured import Made, attempts
@@ -90,7 +90,7 @@ def test_rows_have_the_highest_roof_that_was_seen() -> None:
 
 def test_both_roofs_are_drawn() -> None:
     side = side_with([roof(100, 50), roof(300, 90, kind=RoofKind.THEORETICAL)])
-    drawn = str(roofline_chart(best_rows(side, ReportOptions())))
+    drawn = str(roofline_chart(best_points(best_rows(side, ReportOptions()))))
     assert drawn.count("<polyline") == 2
     assert ">theoretical roof<" in drawn and ">measured roof<" in drawn
     assert "The measured roof is 100 GFLOP/s and 50 GB/s." in drawn

@@ -12,12 +12,13 @@ from ckprof.model.types import DataType
 from ckprof.sweep.roofs import kept_roofs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.compare.side import Row, Side
     from ckprof.model.ranking import Interval, Standing
     from ckprof.report.store.options import ReportOptions
     from ckprof.store.key import DeviceKey
+    from ckprof.sweep.layers import Layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class BestRow:
     rows: int
     #: of the device and the element type
     roofs: tuple[Roof, ...] = ()
+    #: what the source of the problem says of it; ``None`` if nothing
+    layer: Layer | None = None
 
     @property
     def lead_ratio(self) -> float | None:
@@ -74,8 +77,13 @@ class BestRow:
         return self.gflops / min(roof.at(intensity) for roof in self.roofs)
 
 
-def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
-    """Return the problems with a verified kernel, in the order of the input."""
+def best_rows(
+    side: Side, options: ReportOptions, layers: Mapping[ProblemKey, Layer] | None = None
+) -> list[BestRow]:
+    """Return the problems with a verified kernel, in the order of the input.
+
+    :param layers: what is known of problems.
+    """
     best = []
     roofs = Roofs(side, options.roofs)
     for number, (key, rows) in enumerate(side.by_problem.items(), start=1):
@@ -94,6 +102,7 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
                 ranked=len(ranked),
                 rows=len(rows),
                 roofs=roofs.of(ranked[0][0]),
+                layer=(layers or {}).get(key),
             )
         )
     return best

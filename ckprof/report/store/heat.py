@@ -25,6 +25,9 @@ class HeatInstance:
     key: str
     name: str
     pipeline: str
+    #: where it stands in its list, and CK Builder's text; empty where that is not known
+    source: str
+    instance_string: str
     #: problems that it is the best of
     wins: int
     #: problems with a verified time
@@ -77,6 +80,8 @@ def _instance(key: str, rows: dict[ProblemKey, Row], best: dict[ProblemKey, Row 
         key=key,
         name=first.kernel.name or key[:12],
         pipeline=first.kernel.pipeline,
+        source=first.kernel.source,
+        instance_string=first.kernel.instance_string,
         wins=sum(_is_best(row, best[problem]) for problem, row in rows.items()),
         ranked=len(shares),
         failed=sum(row.status.is_failure for row in rows.values()),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
 
 from ckprof.errors import UsageError
 from ckprof.report.figures import common_start, display_name
-from ckprof.report.store.charts import coverage_chart, heat_chart, roofline_chart
+from ckprof.report.store.charts import best_points, coverage_chart, roofline_chart
+from ckprof.report.store.drawing import FONTS, chart_style
+from ckprof.report.store.heat_chart import heat_chart
+from ckprof.report.store.network_tables import total_charts
 from ckprof.report.store.svg import tag
 from ckprof.report.store.tables import best_columns, cell_text
 from ckprof.wording import counted
@@ -29,8 +30,6 @@ _MARGIN: Final = 24
 _LINE: Final = 20
 #: best kernels that are listed; the rest is counted
 _MOST_ROWS: Final = 30
-#: the families that systems have; a renderer knows no generic ones
-_FONTS: Final = '"DejaVu Sans", "Liberation Sans", "Noto Sans", Roboto, Arial, Helvetica, sans-serif'
 
 
 class _Column(NamedTuple):
@@ -40,6 +39,13 @@ class _Column(NamedTuple):
     #: characters of a text that fit; 0 for numbers
     most: int = 0
 
+
+#: rules of what the image has besides charts
+_TEXTS: Final = (
+    "text.title { font-size: 20px; fill: #1b1f24; font-weight: bold; } "
+    "text.heading { font-size: 15px; fill: #1b1f24; font-weight: bold; } "
+    "text.head { font-weight: bold; } text.cell { fill: #1b1f24; } text.note { font-size: 12px; }"
+)
 
 _COLUMNS: Final = (
     _Column("#", 24, 5),
@@ -90,7 +96,7 @@ class _Sheet:
         return str(
             tag(
                 "svg",
-                tag("style", Markup(_style())),  # noqa: S704 - our own file
+                tag("style", Markup(f"{chart_style()}\n{_TEXTS}")),  # noqa: S704 - our own file
                 *self.parts,
                 xmlns="http://www.w3.org/2000/svg",
                 width=_WIDTH,
@@ -102,22 +108,24 @@ class _Sheet:
 
 def _drawing(content: ReportContent) -> str:
     sheet = _Sheet()
+    start = common_start(display_name(row) for row in content.side.rows.values())
     sheet.line(content.title, "title")
     sheet.line(content.overview.summary, "note")
     facts = dict(content.overview.facts)
     places = [facts[name] for name in ("device", "compiler", "revision") if name in facts]
     sheet.line(_cut("; ".join(places), 170), "note")
     if content.best_table:
-        _table(sheet, content)
-    sheet.chart("Roofline", roofline_chart(content.best))
+        _table(sheet, content, start)
+    for drawn in total_charts(content):
+        sheet.chart("Network", drawn)
+    sheet.chart("Roofline", roofline_chart(best_points(content.best)))
     sheet.chart("Kernels that a library needs", coverage_chart(content.coverage))
     if content.heat.problems:
-        sheet.chart("Share of each problem's best speed", heat_chart(content.heat))
+        sheet.chart("Share of each problem's best speed", heat_chart(content.heat, start))
     return sheet.close()
 
 
-def _table(sheet: _Sheet, content: ReportContent) -> None:
-    start = common_start(display_name(row) for row in content.side.rows.values())
+def _table(sheet: _Sheet, content: ReportContent, start: str) -> None:
     columns = {column.name: column for column in best_columns(content, start)}
     sheet.line("Best per problem", "heading", 2 * _LINE)
     _table_line(sheet, [column.name for column in _COLUMNS], "head")
@@ -143,24 +151,6 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-@lru_cache(maxsize=1)
-def _style() -> str:
-    """Return the rules of the page's charts with the colours of the light theme."""
-    folder = files("ckprof.report.store") / "templates"
-    colours = (folder / "style.css").read_text(encoding="utf-8").partition("}")[0]
-    values = dict(re.findall(r"--([\w-]+): ([^;]+);", colours))
-    rules = (folder / "chart.css").read_text(encoding="utf-8")
-    # a renderer has no pointer, and no text but that of charts
-    rules = re.sub(r"(?m)^.*:(?:hover|focus).*$", "", rules).replace("svg text", "text")
-    more_rules = (
-        "text.title { font-size: 20px; fill: var(--text); font-weight: bold; } "
-        "text.heading { font-size: 15px; fill: var(--text); font-weight: bold; } "
-        "text.head { font-weight: bold; } text.cell { fill: var(--text); } text.note { font-size: 12px; }"
-    )
-    filled = re.sub(r"var\(--([\w-]+)\)", lambda match: values[match[1]], f"{rules}\n{more_rules}")
-    return re.sub(r"font: (\w+) [^;]*;", rf"font-size: \1; font-family: {_FONTS};", filled)
-
-
 def _render(drawing: str) -> bytes:
     try:
         import resvg_py
@@ -179,7 +169,7 @@ def _has_font() -> bool:
     import resvg_py
 
     def drawn(text: str) -> bytes:
-        style = tag("style", Markup(f"text {{ font-family: {_FONTS}; }}"))  # noqa: S704 - our own
+        style = tag("style", Markup(f"text {{ font-family: {FONTS}; }}"))  # noqa: S704 - our own
         parts = style, tag("text", text, x=1, y=20)
         svg = tag("svg", *parts, xmlns="http://www.w3.org/2000/svg", width=24, height=24)
         return bytes(resvg_py.svg_to_bytes(svg_string=str(svg)))

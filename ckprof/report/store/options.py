@@ -30,6 +30,10 @@ class ReportOptions:
         default=0.02,
         metadata=option("runner-ups this close are ties", metavar="SHARE", parse=share, show=percent),
     )
+    samples: bool = field(
+        default=False,
+        metadata=option("draw the raw samples of the leading kernels as box plots"),
+    )
     #: shares of the best's time that the coverage counts as good enough
     tolerances: tuple[float, ...] = (0.02, 0.05, 0.10)
     #: kernels per problem whose rounds are drawn over time

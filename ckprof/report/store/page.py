@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,16 @@ from ckprof.model.problem import brief
 from ckprof.plain_text import plain
 from ckprof.report.escape import html_text
 from ckprof.report.figures import common_start, display_name
-from ckprof.report.store.charts import BANDS, coverage_chart, heat_chart, roofline_chart, status_class
+from ckprof.report.store.box_chart import box_chart
+from ckprof.report.store.charts import best_points, coverage_chart, roofline_chart
 from ckprof.report.store.heat import statuses_of
+from ckprof.report.store.heat_chart import BANDS, heat_chart, status_class
+from ckprof.report.store.history_chart import history_chart, sparkline
+from ckprof.report.store.network_tables import history_table, network_lines, total_charts, total_table
 from ckprof.report.store.page_comparison import comparison_section
+from ckprof.report.store.svg import ChartText, cut_middle
 from ckprof.report.store.tables import (
+    PageTable,
     best_table,
     card_table,
     coverage_tables,
@@ -26,6 +33,7 @@ from ckprof.report.store.tables import (
     spaced,
     trace_table,
 )
+from ckprof.report.table import Column
 from ckprof.wording import percent
 
 if TYPE_CHECKING:
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
 
     from ckprof.compare.side import Row
     from ckprof.report.store.content import ReportContent
+    from ckprof.report.store.history import History
 
 
 def render_html(content: ReportContent) -> str:
@@ -44,6 +53,8 @@ def render_html(content: ReportContent) -> str:
         content=content,
         texts=_texts(content, start),
         tables={
+            "totals": total_table(content) if any(one.totals for one in content.networks) else None,
+            "history": _history_table(content.history, start, content) if content.history else None,
             "best": best_table(content, start),
             "cards": card_table(content.side.cards) if content.side.cards else None,
             "coverage": coverage_tables(content.coverage, start),
@@ -52,13 +63,47 @@ def render_html(content: ReportContent) -> str:
             "failures": failure_table(content.overview.failures, start),
         },
         comparison=comparison_section(content.comparison, start) if content.comparison else None,
-        roofline=roofline_chart(content.best),
+        network={"lines": [*network_lines(content)], "charts": [*total_charts(content)]},
+        history={"chart": history_chart(content.history)} if content.history else None,
+        roofline=roofline_chart(best_points(content.best), "The table of best kernels has the same figures."),
         coverage=coverage_chart(content.coverage),
-        heat=heat_chart(content.heat) if content.heat.problems else None,
+        heat=heat_chart(content.heat, start, _labels(content)) if content.heat.problems else None,
+        boxes=_boxes(content, start),
         bands=_bands(),
         cell_statuses=[(status_class(status), status.value) for status in statuses_of(content.heat.cells)],
         data=_data(content, start),
     )
+
+
+def _history_table(past: History, start: str, content: ReportContent) -> PageTable[Any]:
+    """Return the table of the history with a small drawing in each row."""
+    table = history_table(past, start, content)
+    drawn: Column[Any] = Column(
+        "over time", lambda row: row.last.ratio, text=lambda row: sparkline(row, len(past.labels))
+    )
+    return replace(table, columns=[*table.columns[:-2], drawn, *table.columns[-2:]])
+
+
+def _labels(content: ReportContent) -> list[str]:
+    """Return what problems are called beside the heat map: numbers, and names of layers."""
+    layers = (content.layers.get(key) for key in content.heat.problems)
+    names = [layer.name if layer is not None else "" for layer in layers]
+    return [f"P{number} {cut_middle(name, 16)}".strip() for number, name in enumerate(names, start=1)]
+
+
+def _boxes(content: ReportContent, start: str) -> list[tuple[int, Markup]]:
+    """Return the box plots by the position of their problem."""
+    found = []
+    for index, key in enumerate(content.side.by_problem):
+        name = f"Samples of P{index + 1}"
+        of_problem = [replace(box, name=box.name[len(start) :]) for box in content.boxes.get(key, ())]
+        said = f"{len(of_problem)} kernels, the best first, medians in ms: " + ", ".join(
+            f"{box.median:.4g}" for box in of_problem
+        )
+        drawn = box_chart(of_problem, ChartText(id=f"boxes-{index}", name=name, description=said))
+        if drawn is not None:
+            found.append((index, drawn))
+    return found
 
 
 def _texts(content: ReportContent, start: str) -> dict[str, Any]:
@@ -72,8 +117,8 @@ def _texts(content: ReportContent, start: str) -> dict[str, Any]:
         "facts": [(name, value.split(" ")) for name, value in content.overview.facts],
         # position and label of those whose rounds can be shown
         "problems": [
-            (index, f"P{index + 1} {key.direction} {key.dtype} {brief(key.problem)}")
-            for index, key in enumerate(content.heat.problems)
+            (index, f"{label}: {key.direction} {key.dtype} {brief(key.problem)}")
+            for index, (label, key) in enumerate(zip(_labels(content), content.heat.problems, strict=True))
         ],
     }
 
@@ -103,7 +148,10 @@ def _data(content: ReportContent, start: str) -> Markup:
     """Return what the script draws from, as JSON that can stand in a ``script`` element."""
     statuses = list(Status)
     data = {
-        "problems": [plain(brief(key.problem)) for key in content.heat.problems],
+        "problems": [
+            plain(f"{label}: {brief(key.problem)}")
+            for label, key in zip(_labels(content), content.heat.problems, strict=True)
+        ],
         "instances": [plain(instance.name.removeprefix(start)) for instance in content.heat.instances],
         "statuses": [status.value for status in statuses],
         # percent of the best, -1 without a measurement, -2 - n for status n

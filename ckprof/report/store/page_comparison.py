@@ -32,15 +32,22 @@ def comparison_section(comparison: Comparison, start: str) -> dict[str, Any]:
     changed = [problem for problem in comparison.problems if problem.changed]
     more = f"The {len(shown)} most urgent of {len(rows)} rows are shown"
     parts = PageTable(
-        part_columns(), comparison.what_changed, style=lambda part: "warn" if part.incomparable else ""
+        part_columns(),
+        comparison.what_changed,
+        style=lambda part: "warn" if part.incomparable else "",
+        id="part-table",
     )
     return {
         "intro": _intro(comparison),
         "cards": [*_cards(comparison)],
         "parts": parts if comparison.what_changed else None,
-        "compared": PageTable(compared_columns(start), shown, css_class="scroll tall") if shown else None,
+        "compared": PageTable(compared_columns(start), shown, css_class="scroll tall", id="compared-table")
+        if shown
+        else None,
         "cut_off": f"{more}; the json and csv formats of the comparison have all." if shown != rows else "",
-        "problems": PageTable(best_change_columns(start), changed) if changed else None,
+        "problems": PageTable(best_change_columns(start), changed, id="best-change-table")
+        if changed
+        else None,
     }
 
 

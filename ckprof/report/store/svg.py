@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
@@ -12,6 +12,9 @@ from ckprof.report.escape import html_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+#: pixels of all charts: of a small window most, of a large one enough
+CHART_WIDTH: Final = 960
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +138,14 @@ def chart(frame: Frame, parts: Sequence[Markup], text: ChartText) -> Markup:
         aria_labelledby=f"{text.id}-title",
         aria_describedby=f"{text.id}-desc",
     )
+
+
+def cut_middle(text: str, most: int) -> str:
+    """Return a text without its middle where it is too long: names differ at their ends."""
+    if len(text) <= most:
+        return text
+    start = (most - 1) // 2
+    return f"{text[:start]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - (most - 1 - start) :]}"
 
 
 def short(value: float) -> str:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
-from operator import itemgetter
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from ckprof.model.problem import brief
-from ckprof.report.comparison.text_formats import comparison_document
-from ckprof.report.document import Document, Heading, Items
 from ckprof.report.escape import html_text
 from ckprof.report.figures import (
     display_name,
@@ -22,12 +18,13 @@ from ckprof.report.figures import (
 )
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import with_unserved
+from ckprof.sweep.layers import Layer
 from ckprof.wording import change, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.compare.side import CardRow
+    from ckprof.compare.side import CardRow, Row
     from ckprof.report.store.best import BestRow
     from ckprof.report.store.content import ReportContent
     from ckprof.report.store.coverage import Coverage, CoverStep
@@ -35,8 +32,8 @@ if TYPE_CHECKING:
     from ckprof.report.store.overview import Failure
     from ckprof.report.unserved import Unserved
 
-#: rows of a table in Markdown; the rest is counted
-MOST_ROWS: Final = 200
+#: columns that the smallest window has room for
+_NARROW: Final = 5
 #: what an empty cell of numbers shows
 DASH = "\N{EN DASH}"
 
@@ -53,6 +50,8 @@ class PageTable(Table[RowT]):
     css_class: str = "scroll"
     #: id of a row
     row_id: Callable[[RowT], str] | None = None
+    #: name of a column -> what its cells show of a row when they are opened: pairs of a name and a text
+    details: Mapping[str, Callable[[RowT], Sequence[tuple[str, str]]]] = field(default_factory=dict)
 
     @property
     def page_rows(self) -> list[PageRow]:
@@ -61,10 +60,21 @@ class PageTable(Table[RowT]):
             PageRow(
                 id=self.row_id(row) if self.row_id else "",
                 css_class=(self.style(row) or "") if self.style else "",
-                cells=[page_cell(column, row) for column in self.columns],
+                cells=[self._cell(column, row) for column in self.columns],
             )
             for row in self.rows
         ]
+
+    @property
+    def is_wide(self) -> bool:
+        """Say whether a small window has no room for all columns beside each other."""
+        return len(self.columns) > _NARROW
+
+    def _cell(self, column: Column[RowT], row: RowT) -> PageCell:
+        cell, opened = page_cell(column, row), self.details.get(column.name)
+        if opened is None:
+            return cell
+        return replace(cell, details=tuple((name, text) for name, text in opened(row) if text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +88,8 @@ class PageCell:
     hint: str
     #: class of a tag around the text
     tag_class: str
+    #: names and texts that are shown when the cell is opened
+    details: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +140,18 @@ def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
         Column("kind", lambda row: f"{row.key.direction} {row.key.dtype} {row.key.layout}")
     ]
     device: list[Column[BestRow]] = [Column("device", lambda row: row.key.device)]
+    layer: list[Column[BestRow]] = [Column("layer", lambda row: _layer(content, row).name)]
+    count: list[Column[BestRow]] = [Column("times", lambda row: _layer(content, row).count, align="right")]
+    line: list[Column[BestRow]] = [line_column(lambda row: row.best.kernel.source)]
     columns: list[Column[BestRow]] = [
         Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
         *(kind if content.kinds > 1 else []),
+        *(layer if any(known.name for known in content.layers.values()) else []),
+        *(count if any(known.count > 1 for known in content.layers.values()) else []),
         problem_column(lambda row: row.key.problem),
         *(device if len({row.key.device for row in content.best}) > 1 else []),
         name_column("best instance", lambda row: display_name(row.best), start),
+        *(line if any(row.best.kernel.source for row in content.best) else []),
         number_column("ms", lambda row: row.best.time_ms),
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
@@ -154,7 +172,36 @@ def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
         "order": lambda row: "none",
         "verified": lambda row: f"0 of {row.tried}",
     }
-    return with_unserved(columns, shown, own=("#", "kind", "problem", "device"))
+    return with_unserved(columns, shown, own=("#", "kind", "layer", "times", "problem", "device"))
+
+
+def _layer(content: ReportContent, row: BestRow | Unserved) -> Layer:
+    known = content.layers.get(row.key) if row.key is not None else None
+    return known or Layer()
+
+
+def line_column(source: Callable[[RowT], str]) -> Column[RowT]:
+    """Return a column with where kernels stand in their list: the name of the file and the line."""
+    return Column(
+        "list line",
+        source,
+        text=lambda row: source(row).rpartition("/")[2],
+        hint=source,
+        css_class="line",
+    )
+
+
+def kernel_details(row: Row | None) -> list[tuple[str, str]]:
+    """Return what leads back to a user's list: the kernel's name, its line, and the legacy string."""
+    if row is None:
+        return []
+    kernel = row.kernel
+    return [
+        ("name", kernel.name),
+        ("list line", kernel.source),
+        ("instance string", kernel.instance_string),
+        ("pipeline", kernel.pipeline),
+    ]
 
 
 def _lead_hint(row: BestRow) -> str:
@@ -172,6 +219,7 @@ def best_table(content: ReportContent, start: str) -> PageTable[BestRow | Unserv
         id="best-table",
         filter_hint="problem or instance",
         row_id=lambda row: f"p{row.number}",
+        details={"best instance": lambda row: kernel_details(getattr(row, "best", None))},
     )
 
 
@@ -181,7 +229,7 @@ def coverage_tables(curves: Sequence[Coverage], start: str) -> list[dict[str, An
         {
             "summary": f"{curve.text}, within {round(100 * curve.tolerance, 1)} % of the best",
             "open": index == 1,
-            "table": _coverage_table(curve, start),
+            "table": replace(_coverage_table(curve, start), id=f"coverage-{index}"),
         }
         for index, curve in enumerate(curves)
     ]
@@ -203,9 +251,11 @@ def _coverage_table(curve: Coverage, start: str) -> PageTable[tuple[int, CoverSt
 
 def instance_table(heat: HeatMap, start: str) -> PageTable[tuple[int, HeatInstance]]:
     """Return what the whole side says of each instance."""
+    line: list[Column[tuple[int, HeatInstance]]] = [line_column(lambda row: row[1].source)]
     columns: list[Column[tuple[int, HeatInstance]]] = [
         Column("#", lambda row: row[0], align="right", text=lambda row: f"I{row[0]}"),
         name_column("instance", lambda row: row[1].name, start),
+        *(line if any(instance.source for instance in heat.instances) else []),
         Column("pipeline", lambda row: row[1].pipeline),
         Column("best of", lambda row: row[1].wins, align="right"),
         Column("verified on", lambda row: row[1].ranked, align="right"),
@@ -218,6 +268,13 @@ def instance_table(heat: HeatMap, start: str) -> PageTable[tuple[int, HeatInstan
         id="instance-table",
         filter_hint="instance or pipeline",
         css_class="scroll tall",
+        details={
+            "instance": lambda row: [
+                ("name", row[1].name),
+                ("list line", row[1].source),
+                ("instance string", row[1].instance_string),
+            ]
+        },
     )
 
 
@@ -257,40 +314,4 @@ def failure_table(failures: Sequence[Failure], start: str) -> PageTable[Failure]
         Column("rows", lambda failure: failure.rows, align="right"),
         name_column("for example", lambda failure: failure.example, start),
     ]
-    return PageTable(columns, failures)
-
-
-def render_markdown(content: ReportContent) -> str:
-    """Render overview, best kernels, coverage, failures, and the comparison if there is one."""
-    counts = content.overview
-    columns: list[Column[tuple[str, str]]] = [Column("what", itemgetter(0)), Column("value", itemgetter(1))]
-    document = Document([Heading(content.title, level=2), counts.summary, Table(columns, counts.facts)])
-    if content.comparison:
-        document.add(*comparison_document(content.comparison).parts)
-    if content.best_table:
-        document.add(Heading("Best per problem"), _shortened(best_table(content, "")))
-        document.add(Heading("Coverage"), _coverage(content))
-    if content.side.cards:
-        document.add(Heading("Cards"), _shortened(card_table(content.side.cards)))
-    if counts.failures:
-        document.add(
-            Heading("Failures and unsupported kernels"), _shortened(failure_table(counts.failures, ""))
-        )
-    return document.markdown()
-
-
-def _shortened(table: Table[Any]) -> Table[Any]:
-    return replace(table, most_rows=MOST_ROWS, elsewhere="--format html has all")
-
-
-def _coverage(content: ReportContent) -> Items:
-    lines = []
-    for curve in content.coverage:
-        counts = ", ".join(str(step.covered) for step in curve.steps[:10])
-        more = ", ..." if len(curve.steps) > 10 else ""
-        lines.append(
-            f"within {percent(curve.tolerance, None)} of the best: {curve.text}; with 1, 2, ... "
-            f"kernels {counts}{more}"
-        )
-    lines += [f"P{problem.number} {brief(problem.problem)}: {problem.text}" for problem in content.unserved]
-    return Items(tuple(lines))
+    return PageTable(columns, failures, id="failure-table")

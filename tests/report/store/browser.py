@@ -122,7 +122,12 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=features)
 
     def screenshot(self, path: Path, width: int = 1280, height: int = 900) -> None:
-        """Write a PNG of the visible part."""
+        """Write a PNG of the visible part of a window of that size."""
+        self.resize(width, height)
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Give the window another size."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -130,7 +135,6 @@ class Browser:
             deviceScaleFactor=1,
             mobile=False,
         )
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def pdf(self) -> bytes:
         """Return what is printed."""

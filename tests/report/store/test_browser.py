@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,17 @@ import pytest
 
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
+from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof
+from ckprof.plain_text import csv_cell
+from ckprof.report.store.boxes import boxes
 from ckprof.report.store.content import report_content
+from ckprof.report.store.history import history, labels_of
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.page import render_html
-from tests.measured import TOOLCHAIN, Made, attempts, later
+from ckprof.store.attempt import Attempt
+from ckprof.sweep.layers import layer_evidence
+from tests.measured import TOOLCHAIN, Made, attempts, later, problems
 from tests.report.store.browser import Browser, find_browser
 
 pytestmark = [
@@ -43,20 +51,53 @@ COLUMN = (
 )
 
 
+#: what a spreadsheet would take for a formula, and what breaks a line or a field of CSV
+HOSTILE = '=1+2, "x"\n<b>'
+
+
+def listed(made: Made) -> Iterator[Attempt]:
+    """Yield attempts of kernels that know their line in a list."""
+    for one in attempts(made):
+        number = int(one.kernel.name.rpartition("_")[2])
+        string = HOSTILE if number == 3 else f"Legacy<{number}, 64>"
+        kernel = replace(one.kernel, source=f"lists/legacy.conf:{number + 1}", instance_string=string)
+        yield replace(one, kernel=kernel)
+
+
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report, and an empty folder ``saved``."""
     folder = tmp_path_factory.mktemp("report")
-    old, new = (side_of(f"{name}.db", attempts(made)) for name, made in (("old", MADE), ("new", NEW)))
+    cases = [
+        ProblemCase(problem=problem, count=1 + number % 3, name=f"conv{number}")
+        for number, problem in enumerate(problems(8))
+    ]
+    named = replace(NEW.session, environment=layer_evidence(cases))
+    latest = [*listed(replace(NEW, session=named))]
+    sides = [
+        *(side_of(f"{name}.db", attempts(made)) for name, made in (("older", MADE), ("old", MADE))),
+        side_of("new.db", latest),
+    ]
     options = ReportOptions(roofs=(Roof.parse("theoretical=160,90"), Roof.parse("measured=110,45")))
-    (folder / "report.html").write_text(render_html(report_content(new, options, old)))
+    past = history(labels_of(sides), sides, tuple(sides[-1].by_problem))
+    content = report_content(sides[-1], options, sides[-2], past)
+    content = replace(content, boxes=boxes(sides[-1], latest, 5))
+    (folder / "report.html").write_text(render_html(content))
+    (folder / "saved").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(folder: Path) -> Iterator[Browser]:
     program = find_browser()
     assert program
     with Browser(program, folder / "profile") as opened:
+        opened.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder / "saved"))
         opened.open(folder / "report.html")
         yield opened
         # what any of the tests caused
         assert opened.console == []
-        assert {url.partition(":")[0] for url in opened.requests} <= {"file", "data"}
+        assert {url.partition(":")[0] for url in opened.requests} <= {"file", "data", "blob"}
 
 
 def numbers(texts: list[str]) -> list[float]:
@@ -65,7 +106,7 @@ def numbers(texts: list[str]) -> list[float]:
 
 def test_every_column_of_every_table_sorts_both_ways(browser: Browser) -> None:
     count = browser.evaluate("document.querySelectorAll('table.sortable').length")
-    assert count >= 9
+    assert count >= 11
     for number in range(count):
         table = f"document.querySelectorAll('table.sortable')[{number}]"
         for column in range(browser.evaluate(f"{table}.tHead.rows[0].cells.length")):
@@ -89,10 +130,11 @@ def test_every_column_of_every_table_sorts_both_ways(browser: Browser) -> None:
 
 def test_every_chart_has_text(browser: Browser) -> None:
     described = browser.evaluate(
-        "Array.from(document.querySelectorAll('svg')).map((svg) => [svg.querySelector('title')?.textContent, "
+        "Array.from(document.querySelectorAll('svg:not(.spark)')).map((svg) => "
+        "[svg.querySelector('title')?.textContent, "
         "svg.querySelector('desc')?.textContent, svg.getAttribute('role')])"
     )
-    assert len(described) == 4
+    assert len(described) == 6 + 8
     assert all(name and len(text) > 30 for name, text, _ in described)
     assert {role for _, _, role in described} == {"img", "group", "application"}
 
@@ -179,11 +221,131 @@ def test_the_theme_button_overrides_the_system(browser: Browser) -> None:
     assert seen[0][1] == seen[2][1] != seen[1][1]
 
 
-def test_it_prints(browser: Browser) -> None:
+def filter_instances(browser: Browser, text: str) -> None:
+    browser.evaluate(
+        "(() => { const input = document.querySelector('input[data-table=instance-table]'); "
+        f"input.value = '{text}'; input.dispatchEvent(new Event('input')); }})()"
+    )
+
+
+def test_paper_shows_every_row(browser: Browser) -> None:
+    filter_instances(browser, "variant_11")
+    rows = (
+        "Array.from(document.querySelectorAll('#instance-table tbody tr')).filter((row) => "
+        "getComputedStyle(row).display !== 'none').length"
+    )
+    closed = "document.querySelectorAll('details.rows:not([open])').length"
+    assert browser.evaluate(f"[{rows}, {closed}]") == [1, 2]
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.evaluate(rows) == 12
+    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.evaluate(f"addEventListener('beforeprint', () => {{ window.closedOnPaper = {closed}; }})")
     assert browser.pdf().startswith(b"%PDF")
+    assert browser.evaluate("window.closedOnPaper") == 0
+    assert browser.evaluate(f"[{rows}, {closed}]") == [1, 2]
+    filter_instances(browser, "")
 
 
-def test_nothing_overflows_a_narrow_window(browser: Browser, tmp_path: Path) -> None:
-    browser.screenshot(tmp_path / "narrow.png", width=480, height=800)
+def test_a_telephone_scrolls_no_more_than_tables(browser: Browser, folder: Path) -> None:
+    browser.screenshot(folder / "480.png", width=480)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 480
-    browser.screenshot(tmp_path / "wide.png")
+
+
+@pytest.mark.parametrize("width", [800, 1280])
+def test_nothing_is_cut_off(browser: Browser, folder: Path, width: int) -> None:
+    browser.screenshot(folder / f"{width}.png", width=width)
+    cut = browser.evaluate(
+        "Array.from(document.querySelectorAll('html, .scroll, .table, figure, svg, p, li')).filter((one) => "
+        "one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth + 1)"
+        ".map((one) => `${one.tagName} ${one.id} ${one.className} ${one.textContent.slice(0, 40)}`)"
+    )
+    assert cut == []
+    # texts of charts stay inside of them
+    outside = browser.evaluate(
+        "Array.from(document.querySelectorAll('svg text')).filter((text) => { "
+        "const box = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect(); "
+        "return box.width && (box.left < all.left - 1 || box.right > all.right + 1 || box.top < all.top - 1 "
+        "|| box.bottom > all.bottom + 1); }).map((text) => text.textContent)"
+    )
+    assert outside == []
+
+
+def saved(folder: Path, name: str) -> list[list[str]]:
+    path = folder / "saved" / name
+    end = time.monotonic() + 20
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    with path.open(newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def test_tables_are_saved_as_csv(browser: Browser, folder: Path) -> None:
+    browser.evaluate("document.querySelector('#best-table th button').click()")
+    browser.evaluate("document.querySelector('[data-csv=best-table]').click()")
+    head, *rows = saved(folder, "best.csv")
+    assert head[:4] == ["#", "layer", "times", "problem"]
+    assert head[-4:] == ["name", "list line", "instance string", "pipeline"]
+    assert len(rows) == 8 and {len(row) for row in rows} == {len(head)}
+    assert sorted(row[head.index("layer")] for row in rows) == [f"conv{number}" for number in range(8)]
+    for row in rows:
+        name, number = row[head.index("best instance")], row[-4].rpartition("_")[2]
+        # whole names and lines, exact numbers
+        assert name == row[-4] and name.startswith("grouped_conv_fwd_")
+        assert row[-3] == f"lists/legacy.conf:{int(number) + 1}"
+        assert row[-2] == (csv_cell(HOSTILE) if number == "3" else f"Legacy<{number}, 64>")
+        assert float(row[head.index("ms")]) > 0
+    browser.evaluate("document.querySelector('[data-csv=instance-table]').click()")
+    head, *rows = saved(folder, "instance.csv")
+    assert csv_cell(HOSTILE) in {row[-1] for row in rows} and len(rows) == 12
+
+
+def test_tables_are_copied(browser: Browser) -> None:
+    browser.evaluate(
+        "window.copied = null; navigator.clipboard.writeText = (text) => { window.copied = text; "
+        "return Promise.resolve(); }; document.querySelector('[data-copy=total-table]').click()"
+    )
+    head, *rows = [line.split("\t") for line in browser.evaluate("window.copied").split("\n")]
+    assert head[:2] == ["kernels", "total ms"]
+    assert {"best kernel per layer", "a single kernel"} <= {row[0] for row in rows}
+    assert {len(row) for row in rows} == {len(head)}
+    label = "document.querySelector('[data-copy=total-table]').textContent"
+    assert browser.evaluate(label) == "Copied"
+
+
+def test_the_keyboard_opens_a_kernel(browser: Browser) -> None:
+    browser.evaluate("document.querySelector('#best-table summary').focus()")
+    browser.key("Enter", 13)
+    browser.evaluate("document.activeElement.click()")
+    shown = browser.evaluate("document.querySelector('#best-table details[open] dl').textContent")
+    assert "legacy.conf:" in shown and "instance string" in shown
+    browser.evaluate("document.activeElement.click()")
+
+
+def test_samples_follow_the_problem(browser: Browser) -> None:
+    visible = (
+        "Array.from(document.querySelectorAll('.boxes')).filter((one) => !one.hidden)"
+        ".map((one) => one.dataset.problem)"
+    )
+    choose = (
+        "(() => {{ const choice = document.getElementById('trace-problem'); choice.value = '{}'; "
+        "choice.dispatchEvent(new Event('change')); }})()"
+    )
+    for number in ("5", "0"):
+        browser.evaluate(choose.format(number))
+        assert browser.evaluate(visible) == [number]
+
+
+def test_lines_of_the_history_lead_to_their_rows(browser: Browser) -> None:
+    links = browser.evaluate(
+        "Array.from(document.querySelectorAll('#history-chart a')).map((one) => one.getAttribute('href'))"
+    )
+    assert sorted(links) == sorted(f"#h{number}" for number in range(1, 9))
+    assert browser.evaluate("document.querySelectorAll('#history-table .spark').length") == 8
+
+
+def test_columns_of_the_heat_map_have_names(browser: Browser) -> None:
+    names = browser.evaluate(
+        "Array.from(document.querySelectorAll('#heat text')).map((one) => one.lastChild.textContent)"
+    )
+    assert sum("variant_" in name for name in names) == 12
+    assert "P1 conv0" in names

@@ -18,9 +18,9 @@ from ckprof.report.store.best import best_rows
 from ckprof.report.store.content import ReportContent, report_content
 from ckprof.report.store.coverage import coverage
 from ckprof.report.store.heat import heat_map
+from ckprof.report.store.markdown import render_markdown
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.page import render_html
-from ckprof.report.store.tables import render_markdown
 from ckprof.report.unserved import main_reason
 from ckprof.store.attempt import Attempt, Mark
 from tests.measured import Made, attempts, later

@@ -13,9 +13,9 @@ import pytest
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.roof import Roof
-from ckprof.report.store.charts import BANDS, heat_chart
 from ckprof.report.store.content import report_content
 from ckprof.report.store.heat import heat_map
+from ckprof.report.store.heat_chart import BANDS, heat_chart
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.page import render_html
 from tests.measured import Made, attempts, later
@@ -85,7 +85,7 @@ def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
 
 def test_every_chart_has_a_name_and_a_description(page: str) -> None:
     drawings = re.findall(r"<svg .*?</svg>", page, re.S)
-    assert len(drawings) == 3
+    assert len(drawings) == 4
     for drawing in drawings:
         root = ElementTree.fromstring(drawing)  # noqa: S314 - our own text
         texts = {child.get("id"): child.text for child in root}
@@ -95,7 +95,7 @@ def test_every_chart_has_a_name_and_a_description(page: str) -> None:
 
 def test_every_table_can_be_sorted(page: str) -> None:
     tables = re.findall(r"<table(.*?)>.*?<thead>(.*?)</thead>", page, re.S)
-    assert len(tables) == 9
+    assert len(tables) == 10
     for attributes, head in tables:
         assert "sortable" in attributes
         assert head.count("<th ") == head.count('<button type="button">')

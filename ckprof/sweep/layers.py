@@ -1,0 +1,97 @@
+"""Names of layers, and how often each occurs, as evidence of a session: what sets say besides sizes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from ckprof.store.key import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.store.attempt import Session
+
+#: name of the evidence in :attr:`~ckprof.store.attempt.Session.environment`
+EVIDENCE: Final = "layers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """What is known of a problem besides its sizes."""
+
+    name: str = ""
+    #: how often it occurs
+    count: int = 1
+
+
+@lru_cache(maxsize=65536)
+def problem_digest(problem: Problem) -> str:
+    """Return 16 hexadecimal digits that tell problems apart."""
+    return hashlib.blake2b(canonical(problem), digest_size=8).hexdigest()
+
+
+def layer_evidence(cases: Iterable[ProblemCase]) -> dict[str, object]:
+    """Return what a session keeps, as plain JSON values: of problems that have a name or a count."""
+    kept: list[dict[str, object]] = []
+    for case in cases:
+        said = {
+            "name": case.name,
+            "count": case.count if case.count > 1 else None,
+            "direction": case.direction,
+            "dtype": case.dtype.value if case.dtype else None,
+            "layout": case.layout,
+        }
+        if said["name"] or said["count"]:
+            present = {name: value for name, value in said.items() if value}
+            kept.append({"problem": problem_digest(case.problem), **present})
+    return {EVIDENCE: kept} if kept else {}
+
+
+class Layers:
+    """The names and counts that the sessions of a store have kept.
+
+    :param sessions: oldest first; what a later one says of a problem counts.
+    """
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self._of_session = [_by_problem(session) for session in reversed(sessions)]
+
+    def __bool__(self) -> bool:
+        return any(self._of_session)
+
+    def of(self, problem: Problem, direction: str, dtype: str, layout: str) -> Layer | None:
+        """Return what is known of a problem for kernels of one type and layout; ``None`` if nothing is.
+
+        A problem that a set has under several names has all of them, and their counts together.
+        """
+        wanted = {"direction": direction, "dtype": dtype, "layout": layout}
+        for layers in self._of_session:
+            fitting = [
+                entry
+                for entry in layers.get(problem_digest(problem), ())
+                if all(entry.get(name) in (None, value) for name, value in wanted.items())
+            ]
+            if fitting:
+                names = dict.fromkeys(str(entry.get("name", "")) for entry in fitting)
+                return Layer(name=", ".join(filter(None, names)), count=sum(map(_count, fitting)))
+        return None
+
+
+def _by_problem(session: Session) -> dict[str, list[dict[str, object]]]:
+    """Return the entries of a session by problem, without whatever is none, as other versions may write."""
+    kept = session.environment.get(EVIDENCE)
+    found: dict[str, list[dict[str, object]]] = {}
+    for entry in kept if isinstance(kept, list) else []:
+        if isinstance(entry, dict) and isinstance(entry.get("problem"), str):
+            found.setdefault(entry["problem"], []).append(entry)
+    return found
+
+
+def _count(entry: dict[str, object]) -> int:
+    count = entry.get("count", 1)
+    return count if isinstance(count, int) and count > 0 else 1

@@ -1,0 +1,163 @@
+"""What a network takes, against sums over the same measurements by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from ckprof.compare.side import Side, side_of
+from ckprof.model.outcome import Status
+from ckprof.model.problem_case import ProblemCase
+from ckprof.report.store.content import ReportContent, report_content
+from ckprof.report.store.markdown import render_markdown
+from ckprof.report.store.options import ReportOptions
+from ckprof.report.store.page import render_html
+from ckprof.report.store.totals import Total
+from ckprof.sweep.layers import Layers, layer_evidence
+from tests.measured import SESSION, Made, attempts, later, problems
+
+#: how often each of six problems occurs
+COUNTS = (1, 3, 2, 1, 5, 1)
+
+
+def ends(problem: int, instance: int) -> Status | None:
+    """Nothing serves the fourth problem; the first kernel does not serve the second one."""
+    return Status.UNSUPPORTED if problem == 3 or (problem, instance) == (1, 0) else None
+
+
+CASES = [
+    ProblemCase(problem=problem, count=count, name=f"conv{number}")
+    for number, (problem, count) in enumerate(zip(problems(6), COUNTS, strict=True))
+]
+MADE = Made(
+    problems=6,
+    instances=5,
+    failing=ends,
+    session=replace(SESSION, environment=layer_evidence(CASES)),
+    factor=lambda p, i: 1 + 0.2 * ((p + 2 * i) % 5),
+)
+
+
+@pytest.fixture(scope="module")
+def side() -> Side:
+    return side_of("results.db", attempts(MADE))
+
+
+@pytest.fixture(scope="module")
+def content(side: Side) -> ReportContent:
+    return report_content(side, ReportOptions())
+
+
+def times(side: Side) -> list[dict[str, float]]:
+    """Return instance -> time for each problem."""
+    return [
+        {row.key.instance: row.time_ms for row in rows if row.ranked} for rows in side.by_problem.values()
+    ]
+
+
+def totals(content: ReportContent) -> dict[str, Total]:
+    (network,) = content.networks
+    return {total.library: total for total in network.totals}
+
+
+def test_the_best_per_layer_is_summed_up_by_counts(side: Side, content: ReportContent) -> None:
+    expected = sum(
+        count * min(of_problem.values())
+        for count, of_problem in zip(COUNTS, times(side), strict=True)
+        if of_problem
+    )
+    (network,) = content.networks
+    best = totals(content)["best kernel per layer"]
+    assert best.time_ms == pytest.approx(expected)
+    assert (network.problems, network.layers, network.unserved) == (6, 13, (4,))
+    assert (best.layers, best.missing, best.ratio) == (12, (4,), 1.0)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_no_other_library_of_that_size_takes_less(side: Side, content: ReportContent, size: int) -> None:
+    served = [(count, row) for count, row in zip(COUNTS, times(side), strict=True) if row]
+    names = sorted({name for _, row in served for name in row})
+    sums = [
+        sum(count * min(row.get(one, math.inf) for one in chosen) for count, row in served)
+        for chosen in combinations(names, size)
+    ]
+    total = totals(content)[f"one library of {size} kernels"]
+    assert total.time_ms == pytest.approx(min(sums)) and total.exact
+    assert len(total.kernels) == size and total.missing == (4,)
+    assert total.ratio == pytest.approx(min(sums) / totals(content)["best kernel per layer"].time_ms)
+
+
+def test_a_sum_without_a_layer_says_so_and_is_compared_on_what_it_has() -> None:
+    only_first = replace(
+        MADE, instances=2, failing=lambda p, i: Status.RUN_ERROR if (p == 0) == (i == 0) else None
+    )
+    content = report_content(side_of("x", attempts(only_first)), ReportOptions())
+    single = totals(content)["a single kernel"]
+    # the second kernel alone serves the first problem, the first one all others
+    assert single.missing == (1,) and single.layers == 12 and single.ratio == pytest.approx(1.0)
+    text = render_markdown(content)
+    (row,) = [line for line in text.splitlines() if "a single kernel" in line]
+    assert "12 of 13" in row and "P1 conv0" in row
+
+
+def test_names_of_what_nothing_serves_stand_beside_the_sum(content: ReportContent) -> None:
+    for text in (render_markdown(content), render_html(content)):
+        assert "No kernel serves P4 conv3: no sum has it." in text
+        assert "6 problems, which occur as 13 layers in all" in text
+        assert text.index("best kernel per layer") < text.index("conv0")
+
+
+def test_without_counts_it_says_that_each_problem_counts_once() -> None:
+    content = report_content(side_of("x", attempts(replace(MADE, session=SESSION))), ReportOptions())
+    assert not content.layers
+    assert "each once: their source does not say how often" in render_markdown(content)
+
+
+def test_an_older_side_is_what_is_compared(side: Side) -> None:
+    made = replace(MADE, session=later(MADE.session), factor=lambda p, i: 2 * MADE.factor(p, i), noise=0.0)
+    exact = side_of("results.db", attempts(replace(MADE, noise=0.0)))
+    older = side_of("old.db", attempts(made))
+    found = totals(report_content(exact, ReportOptions(), older))
+    old = found["best kernel per layer of old.db"]
+    assert old.ratio == pytest.approx(2, rel=0.01) and old.missing == (4,)
+
+
+def test_kinds_are_summed_up_apart(side: Side) -> None:
+    other = replace(side.rows[next(iter(side.rows))].key.problem, layout="other")
+    rows = dict(side.rows)
+    for key, row in side.rows.items():
+        moved = replace(key, problem=replace(key.problem, layout=other.layout))
+        rows[moved] = replace(row, key=moved)
+    both = report_content(Side(label="x", rows=rows, sessions=side.sessions), ReportOptions())
+    assert [network.layout for network in both.networks] == ["nhwgc", "other"]
+    assert len({network.totals[0].time_ms for network in both.networks}) == 1
+    assert "fwd fp16 other" in render_html(both)
+
+
+def test_names_and_counts_of_a_problem_that_is_there_twice_are_put_together() -> None:
+    (first, second, *_) = problems(2)
+    cases = [
+        ProblemCase(problem=first, count=2, name="a"),
+        ProblemCase(problem=first, count=3, name="b"),
+        ProblemCase(problem=second, name="c", layout="other"),
+    ]
+    known = Layers([replace(SESSION, environment=layer_evidence(cases))])
+    layer = known.of(first, "fwd", "fp16", "nhwgc")
+    assert layer is not None and (layer.name, layer.count) == ("a, b", 5)
+    assert known.of(second, "fwd", "fp16", "nhwgc") is None
+    newer = replace(SESSION, environment=layer_evidence([ProblemCase(problem=first, name="z")]))
+    layer = Layers([replace(SESSION, environment=layer_evidence(cases)), newer]).of(first, "", "", "")
+    assert layer is not None and (layer.name, layer.count) == ("z", 1)
+
+
+@pytest.mark.parametrize("wrong", [5, {"a": 1}, [3], [{"problem": 3}], [{"problem": "x", "count": -1}]])
+def test_what_is_no_layer_is_left_out(wrong: object) -> None:
+    known = Layers([replace(SESSION, environment={"layers": wrong})])
+    assert known.of(problems(1)[0], "fwd", "fp16", "nhwgc") is None
+
+
+def test_problems_without_name_and_count_are_not_kept() -> None:
+    assert layer_evidence([ProblemCase(problem=problems(1)[0])]) == {}
