@@ -23,6 +23,7 @@ from ckprof.python_child import python_command
 from ckprof_plugins.engines import parsl_task
 from ckprof_plugins.engines.parsl_keys import make_keys
 from ckprof_plugins.engines.parsl_settings import LAUNCHERS, PROVIDERS, read_parsl_settings
+from ckprof_plugins.engines.parsl_start import failing_jobs, own_address, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.engines.parsl_settings import ParslSettings, PoolTable
 
 #: seconds between looks at whether more workers are needed; the first ones start after one of them
-_STRATEGY_PERIOD_S: Final = 1.0
+_STRATEGY_PERIOD_S: Final = 0.2
 #: seconds that Parsl gets to give its jobs back
 _END_S: Final = 15.0
 #: where the programs of Parsl's executor are
@@ -82,6 +83,11 @@ def _checked(request: EngineRequest) -> ParslSettings:
                     f"(known: {', '.join(parameter for parameter in parameters if parameter != 'self')})",
                     f"pools.{pool.value}.options.{name}",
                 )
+            if expected := wrong_value(parameters[name], table.options[name]):
+                raise file.error(
+                    f"{name} of provider {table.provider} is {table.options[name]!r}, expected {expected}",
+                    f"pools.{pool.value}.options.{name}",
+                )
     return settings
 
 
@@ -127,7 +133,7 @@ def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int)
     What passes between its processes could be any code. So all of it is encrypted and signed, on one machine
     as well: its other users could connect to the ports.
 
-    :param folder: where the executor's keys lie if they travel with its jobs.
+    :param folder: in that of all files of Parsl: where the executor's keys lie if its jobs carry them.
     :param alive: read end of the pipe by which its processes on this machine notice the end of this one.
     :raises CkprofError: as :func:`make_provider`.
     """
@@ -155,6 +161,7 @@ def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int)
         "max_workers_per_node": len(table.devices) or table.workers,
         "prefetch_capacity": 0,
         "encrypted": True,
+        "block_error_handler": failing_jobs(table.provider, folder.parent),
         "launch_cmd": launch,
         "interchange_launch_cmd": tied(python_command(f"{_PACKAGE}.interchange"), alive),
         "heartbeat_threshold": settings.parsl.heartbeat_s,
@@ -163,7 +170,7 @@ def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int)
     if form.local:
         values["address"] = "127.0.0.1"
     elif settings.parsl.address:
-        values["address"] = settings.parsl.address
+        values["address"] = own_address(settings.parsl.address)
     executor = HighThroughputExecutor(**values)
     if keys is not None:
         executor.cert_dir = str(keys.folder)
