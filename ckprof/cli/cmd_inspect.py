@@ -12,7 +12,7 @@ from ckprof.cli.fields import add_format
 from ckprof.cli.kernel_text import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
-from ckprof.errors import ExitCode, UsageError
+from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.kernels.folder_inspection import load_inspection
 from ckprof.kernels.inspection import compare, inspect_selection, render_report
 from ckprof.report.inspection_report import (
@@ -97,9 +97,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.what in {name for item in operations for name in (item.id, *item.aliases)}:
         inspection, failed = _built(arguments, session)
     elif not Path(arguments.what).exists():
-        raise UsageError(
-            f"{arguments.what} is neither a direction ({', '.join(operations.ids)}) nor the folder of a "
-            "build or a report"
+        directions = ", ".join(operations.ids)
+        raise InputError(
+            f"is neither a direction ({directions}) nor the folder of a build or a report", arguments.what
         )
     else:
         inspection, failed = _loaded(Path(arguments.what), arguments, session)

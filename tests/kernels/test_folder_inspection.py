@@ -154,7 +154,7 @@ def test_a_damaged_folder_is_refused(folder, told, damage, message):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("fdw",), ExitCode.USAGE, "fdw is neither a direction (bwd_data, "),
+        (("fdw",), ExitCode.INPUT, "fdw: is neither a direction (bwd_data, "),
         (("out",), ExitCode.USAGE, "target cpu builds no code objects that could be inspected"),
         (("out", "--problem", "conv"), ExitCode.USAGE, "--problem goes with a direction whose instances"),
         (("out", "--rule-set", "tiny"), ExitCode.USAGE, "--rule-set goes with a direction"),

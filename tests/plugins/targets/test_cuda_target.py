@@ -310,6 +310,27 @@ def test_kernels_compile(
         assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
 
 
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+def test_the_folder_of_a_library_is_inspected(tmp_path: Path) -> None:
+    """What a build leaves has kernels that share device code; its sources give each its own."""
+    build = ("build", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "0", "--target", "cuda")
+
+    def called(*arguments: str) -> str:
+        command = (sys.executable, "-m", "ckprof", *arguments)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    library = Path(called(*build, "--build-dir", str(tmp_path / "out")).strip())
+    assert library.is_file()
+    (kernel,) = json.loads(called("inspect", str(tmp_path / "out"), "--format", "json"))["inspection"][
+        "kernels"
+    ]
+    assert kernel["variants"][0]["vgprs"] > 16
+    assert not (tmp_path / "out" / "code_objects.json").exists()
+
+
 #: direction of an instance that multiplies in TF32, the device function, and what it must have
 TF32_COMPILED = [
     ("fwd", "hopper_gemm", "HGMMA.TF32"),
