@@ -24,7 +24,7 @@ _ARCHS: Final = ("gfx942", "gfx950")
 
 OPTIONS: Final = (
     model.ExtractorOption(
-        name="engine",
+        name="instructions",
         choices=tuple(known_lists().engines),
         default="xdl",
         help="kind of matrix instructions that the instances use",
@@ -64,7 +64,7 @@ class BuilderExtractor:
         keys = wanted(request)
         values = option_values(request, OPTIONS)
         tree = find_tree(request.source)
-        macros = known_lists().engines[str(values["engine"])].macros
+        macros = known_lists().engines[str(values["instructions"])].macros
         archs = _ARCHS if values["arch"] == "any" else (str(values["arch"]),)
         reflections = Reflector(tree, archs, macros).reflect(keys)
         lists = {key: _list(key, reflection) for key, reflection in reflections.items()}

@@ -69,7 +69,7 @@ def test_a_list_without_a_string_is_absent(extract):
 
 
 def test_engine_and_architecture_are_options(extract):
-    _, asked = extract(PrintedTuple("f", ("A<1>",), ()), options={"engine": "wmma", "arch": "gfx950"})
+    _, asked = extract(PrintedTuple("f", ("A<1>",), ()), options={"instructions": "wmma", "arch": "gfx950"})
     assert (asked["archs"], asked["macros"]) == (("gfx950",), ("CK_USE_WMMA",))
     with pytest.raises(UsageError, match="arch"):
         extract(options={"arch": "gfx1"})
