@@ -23,7 +23,7 @@ examples:
   ckprof report results.db -o report.html
   ckprof report yesterday.db results.db -o report.html
   ckprof report monday.db tuesday.db wednesday.db -o report.html             # with the history
-  ckprof report results.db -o report.html --samples                          # with box plots
+  ckprof report results.db -o report.html --box-plots                        # with box plots
   ckprof report results.db@main --format md
   ckprof report results.db -o report.html --png report.png                   # needs the extra ckprof[report]
   ckprof report results.db -o report.html --roof theoretical=163400,5300 --roof measured=121000,4100

@@ -15,6 +15,7 @@ from ckprof.lists.list_files import find_list
 from ckprof.paths import conf_root
 from ckprof.plain_text import unknown_name
 from ckprof.plugin.registry import Registry
+from ckprof.private_folders import temporary_folder
 from ckprof.testing.contract import ContractCheck, Verdict
 from ckprof.testing.list_trials import ListTrials
 from ckprof.testing.measurement_trials import MeasurementTrials
@@ -49,7 +50,7 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
     yield registers
     if registers.verdict is not Verdict.PASSED:
         return
-    with tempfile.TemporaryDirectory(prefix="ckprof-check-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ckprof-check-", dir=temporary_folder()) as folder:
         trials = trials_of_kinds(Samples(profiler, paths, Path(folder)))
         for kind, trials_of in trials.items():
             entries = profiler.registry.entries(kind)

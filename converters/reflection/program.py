@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psutil
-from filelock import FileLock
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
 from ckprof.kernels.build.digests import digest_parts
 from ckprof.kernels.build.ninja_file import ninja_command, run_steps
 from ckprof.paths import cache_dir
+from ckprof.private_folders import lock_file
 from ckprof_converters.reflection.factories import factory_source, prelude_source
 from ckprof_plugins.targets.hip.rocm import find_hip_root
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
@@ -109,7 +109,7 @@ class Reflector:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
             raise ToolchainError(f"{self._folder}: cannot be made: {exc.strerror}") from exc
-        with FileLock(self._folder / "lock"):
+        with lock_file(self._folder / "lock"):
             called = self._compile_factories(keys)
             self._link(called)
             with ThreadPoolExecutor(_jobs()) as pool:

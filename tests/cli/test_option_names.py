@@ -26,6 +26,8 @@ IN_OTHER_WORDS = {
 }
 #: what they take differs as well: see the help of each
 OTHER_VALUES = {
+    "--arch",
+    "--output",
     "--to",
     "--check",
     "--batch",

@@ -117,7 +117,7 @@ def test_layers_lines_and_roofs_are_kept_whatever_measures(
     (tmp_path / "network.json").write_text(NETWORK)
     done = ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db")
     assert done.code == ExitCode.OK, done.err
-    done = ckprof("report", "r.db", "--samples", "-o", "report.html")
+    done = ckprof("report", "r.db", "--box-plots", "-o", "report.html")
     assert done.code == ExitCode.OK, done.err
     page = (tmp_path / "report.html").read_text()
     assert "2 problems, which occur as 4 layers in all" in page

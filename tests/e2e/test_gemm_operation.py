@@ -172,7 +172,7 @@ int main(void)
     assert(ckprof_gemm_is_supported(0, &problem, why, sizeof(why)) == 1 && why[0] == 0);
     problem.stride_b = K - 1;
     assert(ckprof_gemm_is_supported(0, &problem, why, sizeof(why)) == 0);
-    assert(strcmp(why, "the stride of B is 19, its lines have 20 elements") == 0);
+    assert(strncmp(why, "the stride of B is 19, its lines have 20 elements", 49) == 0);
     assert(ckprof_gemm_run(0, &problem, a, b, e, 0, 1, why, sizeof(why)) == -3);
     problem.stride_b = 0;
     problem.m = 0;
@@ -236,7 +236,7 @@ def test_a_library_as_a_python_object(built: Path) -> None:
     ):
         result = library.run(problem, {"a": a, "b": b})
         assert np.array_equal(result.output, a @ b.T) and result.time_ms > 0
-    assert library.rejection(0, GemmProblem(m=5, n=6, k=7)) == "K = 7 is not a multiple of 4"
+    assert library.rejection(0, GemmProblem(m=5, n=6, k=7)).startswith("K = 7 is not a multiple of 4")
     overlapping = GemmProblem(m=5, n=6, k=8, stride_b=7)
     assert "the stride of B is 7, its lines have 8 elements" in library.rejection(0, overlapping)
     with pytest.raises(InputError, match="the stride of B is 7"):

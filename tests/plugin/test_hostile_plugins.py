@@ -11,6 +11,7 @@ import importlib
 import inspect
 import pkgutil
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,7 @@ from ckprof.plugin import hookspecs
 from ckprof.plugin.boundary import traceback_lines
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import STRUCTURAL, check_of, function_result, members_of
-from ckprof.plugin.protocols import Operation
+from ckprof.plugin.protocols import Operation, ProblemSetFile
 from ckprof.plugin.registry import KINDS, Registry
 
 from .stubs import StubOperation
@@ -80,6 +81,8 @@ def provided(hook):
     objects = [item for _, items in manager.call(hook) for item in items]
     if KIND_OF[hook].protocol is Operation:
         objects.append(StubOperation())
+    if KIND_OF[hook].protocol is ProblemSetFile:
+        objects.append(ProblemSetFile(id="stub", path=Path("stub.json")))
     abilities = [m.name for ability in KIND_OF[hook].abilities for m in members_of(ability)]
     return max(objects, key=lambda item: sum(hasattr(item, name) for name in abilities))
 

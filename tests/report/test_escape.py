@@ -17,16 +17,16 @@ from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.results import BatchResults, ListResult, Verdict
 from ckprof.plain_text import plain, visible
-from ckprof.report import batch_report, parity_text, run_data, run_table
-from ckprof.report.comparison import data_formats, text_formats
+from ckprof.report import batch_report, parity_ci, parity_text, run_data, run_table
+from ckprof.report.comparison import ci_formats, data_formats, text_formats
 from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
 from ckprof.report.junit import JUnit, add
 from ckprof.report.run_summary import render_best, render_for_terminal
 from ckprof.report.store import image
 from ckprof.report.store.content import report_content
+from ckprof.report.store.markdown import render_markdown
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.page import render_html
-from ckprof.report.store.tables import render_markdown
 from ckprof.report.table import Terminal
 from tests.measured import Made, attempts, later
 
@@ -147,7 +147,7 @@ def test_parity_shows_texts_as_texts(payload: str) -> None:
     hostile = poisoned(report(FULL), payload)
     assert_harmless_text(parity_text.render_parity_table(hostile))
     assert_harmless_markdown(parity_text.render_parity_markdown(hostile))
-    text = parity_text.render_parity_junit(hostile)
+    text = parity_ci.render_parity_junit(hostile)
     assert not CONTROL.search(text)
     ElementTree.fromstring(text)  # noqa: S314 - our own text
 
@@ -173,7 +173,7 @@ def test_comparisons_show_texts_as_texts(payload: str) -> None:
     assert_harmless_text(text_formats.render_table(comparison))
     assert_harmless_markdown(text_formats.render_markdown(comparison))
     assert not CONTROL.search(data_formats.render_csv(comparison))
-    text = data_formats.render_junit(comparison)
+    text = ci_formats.render_junit(comparison)
     assert not CONTROL.search(text)
     ElementTree.fromstring(text)  # noqa: S314 - our own text
 

@@ -61,7 +61,7 @@ def test_without_verification_nothing_is_ranked(results: RunResults) -> None:
 
 def test_markdown_is_a_table(results: RunResults) -> None:
     lines = render_markdown(results).splitlines()
-    assert lines[0].startswith("### Problem 0: fwd 2D G1 N4 K88 C72")
+    assert lines[0].startswith("### Problem 0: fwd 2D G1 N4 K64 C64")
     assert sum(line.startswith("|") for line in lines) == 2 + len(results.outcomes)
 
 

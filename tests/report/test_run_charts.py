@@ -108,7 +108,7 @@ def test_print_shows_the_ranking(results: RunResults, monkeypatch: pytest.Monkey
     assert "Best configuration parameters:" in text and "\x1b" not in text
     rows = [line for line in text.splitlines() if "kernel_" in line and "ms" not in line.split()]
     assert len(rows) >= 2 and max(map(len, rows)) <= 100, text
-    assert repr(Results(results)) == f"<Results: {len(results.outcomes)} outcomes of 1 problems>"
+    assert repr(Results(results)) == f"<Results: {len(results.outcomes)} outcomes of 1 problem>"
 
 
 def test_without_pandas_it_says_what_to_install(results: RunResults, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,5 +128,5 @@ def report_inputs(session: Session, inputs: Sequence[SideInput], options: Report
         return content
     found = boxes(side, attempts, options.traced)
     if not found:
-        raise UsageError(f"--samples: {side.label} has no raw samples; sweeps store them")
+        raise UsageError(f"--box-plots: {side.label} has no raw samples; sweeps store them")
     return replace(content, boxes=found)

@@ -32,7 +32,7 @@ class ReportOptions:
     )
     samples: bool = field(
         default=False,
-        metadata=option("draw the raw samples of the leading kernels as box plots"),
+        metadata=option("draw the raw samples of the leading kernels as box plots", flag="--box-plots"),
     )
     #: shares of the best's time that the coverage counts as good enough
     tolerances: tuple[float, ...] = (0.02, 0.05, 0.10)

@@ -14,7 +14,7 @@ from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof
-from ckprof.plain_text import csv_cell
+from ckprof.report.escape import csv_cell
 from ckprof.report.store.boxes import boxes
 from ckprof.report.store.content import report_content
 from ckprof.report.store.history import history, labels_of

@@ -30,6 +30,7 @@ def made(night: int, slower: float = 1.0, **changes: object) -> Made:
         instances=3,
         seed=night,
         session=session,
+        processes=3,
         noise=0.003,
         factor=lambda p, i: slower if p == 1 else 1.0,
         **changes,  # type: ignore[arg-type]
