@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: name of the lines of bare numbers in old depthwise lists
 BARE: Final = ""
 
+#: wrong fields that a line of an older revision may have, before it is taken for one that lacks a field
+_MOST_IN_OLDER: Final = 3
+
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE_LINE: Final = re.compile(r"[0-9]+\s*,")
 
@@ -97,7 +100,27 @@ class Grammar:
         compiled, arguments = self.split(text)
         if compiled.family.rejection:
             return compiled, {}
-        return compiled, compiled.read_slowly(arguments)
+        try:
+            return compiled, compiled.read_slowly(arguments)
+        except LineError as error:
+            if len(error.problems) <= _MOST_IN_OLDER or not self._lacks_fields(compiled):
+                raise
+            # a line that lacks a field in its middle, rather than one of an older revision
+            first = error.problems[0]
+            raise LineError(
+                Problem(
+                    f"{self._miscounted(compiled, len(arguments))}; read as an older one: {first.message}",
+                    first.start,
+                )
+            ) from None
+
+    def _lacks_fields(self, compiled: CompiledFamily) -> bool:
+        """Say whether a family has the spelling of a revision that leaves fields out."""
+        alike = self.candidates(compiled.family.names[0]) if compiled.family.names else []
+        return any(
+            item.family.id == compiled.family.id and len(item.family.fields) > len(compiled.family.fields)
+            for item in alike
+        )
 
     def read(self, text: str) -> tuple[CompiledFamily, dict[str, Any]]:
         """Return the family and the values of a line without comment and surrounding blanks.
@@ -134,14 +157,17 @@ class Grammar:
                     raise LineError(Problem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
+        raise LineError(Problem(self._miscounted(nearest, count), start))
+
+    def _miscounted(self, compiled: CompiledFamily, count: int) -> str:
         accepted = {
             number
-            for item in possible
-            if item.family.id == nearest.family.id
+            for item in (*self.candidates(next(iter(compiled.family.names), "")), compiled)
+            if item.family.id == compiled.family.id
             for number in item.family.accepted_counts
         }
         wanted = " or ".join(str(number) for number in sorted(accepted))
-        raise LineError(Problem(f"{nearest.family.title} needs {wanted} arguments, got {count}", start))
+        return f"{compiled.family.title} needs {wanted} arguments, got {count}"
 
     def _outline(self, text: str) -> tuple[str, int, int]:
         """Return the name of a line and the bounds of its arguments."""

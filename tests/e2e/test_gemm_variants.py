@@ -104,7 +104,10 @@ def test_random_problems(ckprof, tmp_path: Path, layout: str) -> None:
                 continue
             conditions = {one["condition"] for one in outcome["refusals"]}
             assert outcome["status"] == "unsupported", (line, outcome)
-            assert conditions == {"split-k" if outcome["instance"] in able else "problem"}, (line, outcome)
+            assert conditions - {"untested"} == {"split-k" if outcome["instance"] in able else "problem"}, (
+                line,
+                outcome,
+            )
 
 
 @pytest.mark.slow
@@ -155,7 +158,8 @@ def test_a_batch_of_one_is_one_product(built: Path) -> None:
         found = library.run(many, three)
         assert found.kernel.fields["batched"] is True
         assert np.array_equal(found.output, np.stack([plain, 2 * plain, -plain]))
-    assert library.rejection(0, apart) == "a kernel for one product, the problem has a batch of 3"
+    rejected = library.rejection(0, apart)
+    assert rejected.startswith("a kernel for one product, the problem has a batch of 3")
     wrong = GemmProblem(m=37, n=40, k=24, batch=70_000)
     assert "70000 is more than a launch has blocks along y" in library.rejection(1, wrong)
     assert "the last product" in library.rejection(1, StridedBatchProblem(
@@ -177,10 +181,10 @@ def test_d_tensors_of_a_python_object(built: Path) -> None:
     multiply = MultiDProblem(m=9, n=12, k=16, elementwise_op=ElementwiseOp.MULTI_D_MULTIPLY, strides_d=(16,))
     one = {name: operands[name] for name in ("a", "b", "d0")}
     assert np.array_equal(library.run(multiply, one).output, product * operands["d0"])
-    assert library.rejection(2, multiply) == (
+    assert library.rejection(2, multiply).startswith(
         "the kernel computes MultiDAdd with 2 D tensors, the problem asks for MultiDMultiply with 1 D tensor"
     )
-    assert library.rejection(2, GemmProblem(m=9, n=12, k=16)).endswith("asks for the product alone")
+    assert "asks for the product alone" in library.rejection(2, GemmProblem(m=9, n=12, k=16))
     assert "does not split K" in library.rejection(3, multiply, 2)
     with pytest.raises(UsageError, match="d1: gemm kernels read a and b and d0"):
         library.run(multiply, operands)

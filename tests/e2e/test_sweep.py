@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -210,7 +211,7 @@ def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, nu
     assert "stopped; the same command goes on" in out
     assert "Traceback" not in said + err
     with Store(tmp_path / "results.db") as store:
-        assert f"{len(store)} attempts in " in out
+        assert re.search(rf"\b{len(store)} attempts? in ", out)
         assert len(store) > 0
 
 
@@ -277,7 +278,7 @@ def test_all_that_decides_a_time_makes_another_measurement(
 def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:
     done = sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,))
     assert done.code == ExitCode.OK, done.err
-    assert "worker processes took the place of others" in done.out
+    assert re.search("worker processes took turns [23] times", done.out)
     with Store(tmp_path / "results.db") as store:
         (best,) = store.best()
         rounds = [one.round_time for one in store if one.key == best.key]
