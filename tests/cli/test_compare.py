@@ -91,7 +91,6 @@ def test_the_smallest_change_of_interest(ckprof, stores):
         ("compare", "a.db", "b.db", "--min-change", "0"),
         ("report", "a.db", "-o", "x.pdf"),
         ("report", "a.db", "--roof", "high"),
-        ("report", "a.db", "b.db", "c.db"),
     ],
 )
 def test_wrong_usage(ckprof, wrong):
