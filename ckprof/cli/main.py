@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 import textwrap
 from contextlib import suppress
@@ -64,9 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             _print_error(str(exc) + _what_to_do(exc, arguments))
             _print_traceback(exc, arguments)
             return exc.exit_code
-        except KeyboardInterrupt as exc:
+        except KeyboardInterrupt:
             signals.finish()
-            end = exc if isinstance(exc, Interrupted) else Interrupted()
+            # the first one is why the command ends, whatever else came while it did
+            end = Interrupted(signals.received or signal.SIGINT)
             _print_error(f"interrupted by {end.number.name}")
             return end.exit_code
         except BrokenPipeError:

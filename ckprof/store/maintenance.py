@@ -15,6 +15,7 @@ from ckprof.store.database import open_for_reading
 from ckprof.store.errors import UNREADABLE, DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.order import disordered_rows
 from ckprof.store.parts import PartReader
+from ckprof.store.plausibility import RELATIVE_ACCURACY, implausible
 from ckprof.store.query import attempt_conditions, measurement_conditions, status_condition
 from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow, damaged_rows, seal
 from ckprof.store.rows import attempt_of, figures, sum_up
@@ -24,13 +25,10 @@ from ckprof.store.writer import StoreWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ckprof.model.outcome import Measurement
     from ckprof.store.query import StoreQuery
 
 #: complaints that a check reports at most
 _MOST_FINDINGS: Final = 50
-#: figures are computed again with the same steps, on another machine with another library of mathematics
-_CLOSE: Final = 1e-9
 
 
 def check(path: Path) -> list[str]:
@@ -97,33 +95,8 @@ def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
         except (sqlite3.DatabaseError, CkprofError) as exc:
             yield str(exc)
             continue
-        if timing is not None and (wrong := _implausible(row.id, timing)):
+        if timing is not None and (wrong := implausible(row.id, timing)):
             yield str(wrong)
-
-
-def _implausible(number: int, timing: Measurement) -> DamagedRow | None:
-    """Return why the figures of an attempt cannot be those of its samples, if they cannot.
-
-    :param number: of the attempt.
-    """
-    slack = 1 + _CLOSE
-    if timing.min_ms > timing.median_ms * slack:
-        what = f"{timing.min_ms:g} ms is above its median, {timing.median_ms:g} ms"
-        return DamagedRow("attempts", number, "min_ms", what)
-    samples = timing.samples_ms
-    if not samples:
-        return None
-    for place, sample in enumerate(samples):
-        if not (math.isfinite(sample) and sample > 0):
-            what = f"sample {place} is {sample:g} ms, expected a finite and positive time"
-            return DamagedRow("samples", number, "data", what)
-    least, most = min(samples), max(samples)
-    for column in ("median_ms", "mean_ms", "min_ms"):
-        figure = getattr(timing, column)
-        if not least / slack <= figure <= most * slack:
-            what = f"{figure:g} ms is outside of its raw samples, {least:g} to {most:g} ms"
-            return DamagedRow("attempts", number, column, what)
-    return None
 
 
 def _sums(connection: sqlite3.Connection) -> Iterator[str]:
@@ -141,7 +114,9 @@ def _sums(connection: sqlite3.Connection) -> Iterator[str]:
         stored = (row.status.value, row.attempts, row.ranked, row.median_ms, row.min_ms)
         for name, says, has in zip(own._fields, stored, own, strict=True):
             if says != has and not (
-                isinstance(says, float) and isinstance(has, float) and math.isclose(says, has, rel_tol=_CLOSE)
+                isinstance(says, float)
+                and isinstance(has, float)
+                and math.isclose(says, has, rel_tol=RELATIVE_ACCURACY)
             ):
                 what = f"is {says}, by its attempts it is {has}"
                 yield str(DamagedRow("measurements", number, name, what))

@@ -14,7 +14,9 @@ from ckprof.store.database import open_for_reading
 from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.flat import flat_row, row_columns
 from ckprof.store.key import canonical
+from ckprof.store.order import disordered_rows
 from ckprof.store.parts import PartReader
+from ckprof.store.plausibility import implausible
 from ckprof.store.query import (
     MeasurementSummary,
     PastVisit,
@@ -81,14 +83,16 @@ class Store:
             return int(self._connection.execute("SELECT count(*) FROM attempts").fetchone()[0])
 
     def check_complete(self) -> None:
-        """Compare the number of attempts with the one that was stored: the cheap part of a check.
+        """Look whether all attempts are there, in rounds that can have been: the cheap part of a check.
 
-        What is read is compared with its digests in any case.
+        What is read is compared with its digests and samples in any case.
 
-        :raises DamagedStoreError: attempts are missing, or nothing says whether they are.
+        :raises DamagedStoreError: attempts are missing, nothing says whether they are, or their rounds cannot
+            be as they are said to be.
         """
         with self._errors():
             finding = count_finding(self._connection)
+            finding = finding or str(next(disordered_rows(self._connection), ""))
         if finding:
             raise DamagedStoreError(
                 f"{finding}; see what is damaged with 'ckprof results check', save what is readable with "
@@ -133,7 +137,10 @@ class Store:
                 taken = None
                 if samples and cells[width] is not None:
                     taken = self._parts.checked(SamplesRow, "samples", cells[width:])
-                yield attempt_of(row, taken, self._parts)
+                attempt = attempt_of(row, taken, self._parts)
+                if attempt.measurement and (wrong := implausible(row.id, attempt.measurement)):
+                    raise wrong
+                yield attempt
 
     def measurements(self, query: StoreQuery = EVERYTHING) -> Iterator[MeasurementSummary]:
         """Yield one summary per measurement key that the query asks for, over all its attempts.

@@ -139,12 +139,8 @@ class Sweeps:
         assert left == []
 
 
-def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
-    """Let calls go on where those before were ended, at random moments."""
-    chance = random.Random(kills)
-    sweeps = Sweeps(folder, conf)
-    # builds the kernels
-    sweeps.start("--dry-run").wait(_LIMIT_S)
+def _end_again_and_again(sweeps: Sweeps, kills: int, chance: random.Random) -> set[tuple[str, int]]:
+    """Start and end a sweep some times; return what is stored at last."""
     known: set[tuple[str, int]] = set()
     for number in range(kills):
         end, group = ENDS[number % len(ENDS)]
@@ -162,8 +158,20 @@ def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
         found = sweeps.outcomes()
         assert found >= known, "an outcome is lost"
         known = found
-    for line in sweeps.figures.lines():
-        print(line)
+    return known
+
+
+def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
+    """Let calls go on where those before were ended, at random moments."""
+    chance = random.Random(kills)
+    sweeps = Sweeps(folder, conf)
+    # builds the kernels
+    sweeps.start("--dry-run").wait(_LIMIT_S)
+    try:
+        known = _end_again_and_again(sweeps, kills, chance)
+    finally:
+        for line in sweeps.figures.lines():
+            print(line)
     lines: dict[bytes, int] = {}
     for shard in (folder / "r.db.sweep" / "shards").glob("*.ndjson"):
         for line in shard.read_bytes().splitlines(keepends=True)[1:]:

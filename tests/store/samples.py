@@ -93,16 +93,25 @@ def make_attempt(
 _times = st.floats(1e-6, 1e6, allow_nan=False)
 _texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 
-measurements = st.builds(
-    Measurement,
-    median_ms=_times,
-    spread_ms=_times,
-    min_ms=_times,
-    mean_ms=_times,
-    samples=st.integers(1, 1000),
-    stopped_by=_texts.filter(bool),
-    samples_ms=st.lists(_times, max_size=20).map(tuple),
-)
+
+@st.composite
+def _measurements(draw: st.DrawFn) -> Measurement:
+    """Draw figures that are possible: none is outside of the samples, the fastest is not above the median."""
+    samples = tuple(draw(st.lists(_times, max_size=20)))
+    inside = st.sampled_from(samples) if samples else _times
+    fastest, median = sorted((draw(inside), draw(inside)))
+    return Measurement(
+        median_ms=median,
+        spread_ms=draw(_times),
+        min_ms=fastest,
+        mean_ms=draw(inside),
+        samples=draw(st.integers(1, 1000)),
+        stopped_by=draw(_texts.filter(bool)),
+        samples_ms=samples,
+    )
+
+
+measurements = _measurements()
 verifications = st.builds(
     Verification,
     max_error=st.floats(0, 1e300) | st.just(float("inf")),

@@ -31,7 +31,8 @@ writer = ShardWriter if sys.argv[4] == "shard" else StoreWriter
 with writer(Path(sys.argv[2])) as out:
     os.write(1, b"-1\\n")
     for number in range(1_000_000):
-        out.append(make_attempt(number % 7, number, problem=make_problem(1 + number % 5), session=session))
+        problem = make_problem(1 + number % 5)
+        out.append(make_attempt(number % 7, number, problem=problem, session=session, round=1 + number))
         os.write(1, b"%d\\n" % number)
         if number % 10 == 9:
             out.add_marks([(session.uid, number, Mark.DROPPED)])

@@ -25,7 +25,14 @@ def path(tmp_path):
     """Return a store with many attempts, whose reasons make it some hundred pages long."""
     path = tmp_path / "results.db"
     made = [
-        make_attempt(n % 9, n, 1.0 + n % 9, problem=make_problem(1 + n % 6), session=make_session(n % 3))
+        make_attempt(
+            n % 9,
+            n,
+            1.0 + n % 9,
+            problem=make_problem(1 + n % 6),
+            session=make_session(n % 3),
+            round=1 + n,
+        )
         for n in range(COUNT)
     ]
     with StoreWriter(path) as writer:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.store.attempt import Mark
+from ckprof.store.errors import DamagedStoreError
 from ckprof.store.maintenance import check, prune
 from ckprof.store.query import StoreQuery
 from ckprof.store.row_types import seal_all
+from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts, later
 
@@ -49,6 +52,10 @@ def changed(path: Path, *statements: str) -> list[str]:
             "UPDATE attempts SET position = 1 WHERE id = 7",
             ["table attempts, row 7, column position: is 1 in round 2, after 1 in round 2 of attempt 6"],
         ),
+        (
+            "UPDATE attempts SET round = 2 WHERE id BETWEEN 9 AND 12",
+            [f"table attempts, row {row}, column round: is 2, the round of attempt" for row in range(9, 13)],
+        ),
     ],
 )
 def test_rounds_in_another_order_are_named(tmp_path: Path, statement: str, findings: list[str]) -> None:
@@ -57,6 +64,19 @@ def test_rounds_in_another_order_are_named(tmp_path: Path, statement: str, findi
     found = changed(path, statement)
     for expected in findings:
         assert any(text.startswith(expected) for text in found), found
+
+
+def test_readers_of_whole_stores_refuse_what_cannot_have_been(tmp_path: Path) -> None:
+    """Reports and comparisons look at the rounds, and every reader at the figures of what it reads."""
+    path = stored(tmp_path / "some.db", MADE)
+    changed(path, "UPDATE attempts SET round = 1 WHERE id = 6")
+    with Store(path) as store, pytest.raises(DamagedStoreError, match="row 6, column round: is 1 after"):
+        store.check_complete()
+    changed(path, "UPDATE attempts SET round = 2, min_ms = 2 * median_ms WHERE id = 6")
+    with Store(path) as store:
+        store.check_complete()
+        with pytest.raises(DamagedStoreError, match="row 6, column min_ms: .* is above its median"):
+            list(store)
 
 
 def test_an_attempt_that_stands_twice_is_named(tmp_path: Path) -> None:
@@ -107,7 +127,7 @@ def sound() -> dict[str, list]:
         "imported without rounds": [
             replace(one, conditions=replace(one.conditions, round=0, order=0, started=5.0)) for one in MADE
         ],
-        "the reference ends a round": [*MADE, replace(last, conditions=ending)],
+        "the reference ends a round": [*MADE, replace(last, conditions=ending, marks=(Mark.REFERENCE,))],
         "attempts were never stored": [one for one in MADE if one.sequence % 3],
         "one": [first],
     }
