@@ -75,7 +75,7 @@ def test_readers_of_whole_stores_refuse_what_cannot_have_been(tmp_path: Path) ->
     changed(path, "UPDATE attempts SET round = 2, min_ms = 2 * median_ms WHERE id = 6")
     with Store(path) as store:
         store.check_complete()
-        with pytest.raises(DamagedStoreError, match="row 6, column min_ms: .* is above its median"):
+        with pytest.raises(DamagedStoreError, match=r"row 6, column min_ms: .* is above its median"):
             list(store)
 
 
