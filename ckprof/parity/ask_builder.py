@@ -25,8 +25,8 @@ _WHOLE: str = "profiler"
 class PrintedStrings:
     """What a tree's Builder printed."""
 
-    #: a line for each string, as if they stood in a file
-    request: ConversionRequest
+    #: a line for each string, as if each list that the tree has stood in a file
+    requests: tuple[ConversionRequest, ...]
     #: what the user should know, e.g. which kernels the tree's Builder has no string for
     notes: tuple[str, ...]
 
@@ -51,11 +51,14 @@ def printed_strings(
             sets=(_WHOLE,),
         )
     )
-    lines = [text for file in report.files for text in file.texts]
-    if not lines:
+    if not any(file.texts for file in report.files):
         raise InputError("; ".join(("its CK Builder prints no string for these lists", *report.notes)), tree)
     return PrintedStrings(
-        request=ConversionRequest(path=tree, data="\n".join(lines).encode(), direction=direction),
+        requests=tuple(
+            ConversionRequest(path=tree / file.place, data=file.content().encode(), direction=direction)
+            for file in report.files
+            if file.texts
+        ),
         notes=report.notes,
     )
 

@@ -176,20 +176,21 @@ def _as_printed(side: Side) -> Side:
 
 def expected_side(
     requests: Sequence[ConversionRequest],
-    against: ConversionRequest | None,
+    against: Sequence[ConversionRequest],
     registry: Registry,
     revision: Revision | None = None,
 ) -> Side:
-    """Return CK Builder's side: computed from lists, or read from a file and explained by the lists.
+    """Return CK Builder's side: computed from lists, or read from files and explained by the lists.
 
     :param requests: the lists.
-    :param against: the file.
-    :param revision: the only one of CK that may have printed the file. Lists are read in the spelling of any.
+    :param against: the files.
+    :param revision: the only one of CK that may have printed the files. Lists are read in the spelling of
+        any.
     :raises InputError: a file is wrong, or holds no instance.
     :raises UsageError: a catalog stands for a list, which says nothing about CK Builder.
     """
     lists = [request for request in requests if not is_json(request.data)]
-    if against is None and len(lists) < len(requests):
+    if not against and len(lists) < len(requests):
         named = next(request.path for request in requests if is_json(request.data))
         raise UsageError(
             f"{named} is a catalog, which does not say what CK Builder has: name CK Builder's strings with "
@@ -197,13 +198,14 @@ def expected_side(
         )
     read = [read_builder(request, registry) for request in lists]
     computed = builder_side(read, registry.strings) if read else None
-    if against is None:
+    if not against:
         assert computed is not None  # noqa: S101  # there is at least one list
         return computed
-    if is_json(against.data) or is_library(against.data):
-        raise UsageError(f"--against {against.path}: expected CK Builder's strings or a profiler's log")
-    strings = read_builder(against, registry, revision)
-    printed = builder_side([strings], registry.strings)
-    if spelled := _spelled(strings.printed, registry.strings):
-        printed = replace(printed, notes=(*printed.notes, f"{against.path}: {spelled}"))
+    for file in against:
+        if is_json(file.data) or is_library(file.data):
+            raise UsageError(f"--against {file.path}: expected CK Builder's strings or a profiler's log")
+    strings = [read_builder(file, registry, revision) for file in against]
+    printed = builder_side(strings, registry.strings)
+    spelled = ((file.path, _spelled(file.printed, registry.strings)) for file in strings)
+    printed = replace(printed, notes=(*printed.notes, *(f"{path}: {how}" for path, how in spelled if how)))
     return explain_by_lists(printed, computed) if computed is not None else printed

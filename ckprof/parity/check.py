@@ -168,7 +168,7 @@ class _TaskCheck:
     def _expected(self) -> Side:
         locked, lock, against = self._task.locked, self._request.locked, self._request.against
         if locked is None or lock is None:
-            printed = self._read(against) if against is not None else None
+            printed = [self._read(against)] if against is not None else []
             insisted = self._revision if self._request.revision else None
             return expected_side(self.lists, printed, self._registry, insisted)
         notes = [
@@ -188,14 +188,15 @@ class _TaskCheck:
             [read_builder(request, self._registry) for request in self.lists], self._registry.strings, "list"
         )
         printed = builder_side(
-            [read_builder(strings.request, self._registry, insisted)], self._registry.strings
+            [read_builder(request, self._registry, insisted) for request in strings.requests],
+            self._registry.strings,
         )
         printed = replace(printed, notes=(*printed.notes, *strings.notes))
         first, second = against_each_other(printed, lists)
         self.comparisons.append(
             compare(first, second, self._registry.strings, f"{self.title}: the lines of the list")
         )
-        return expected_side(self.lists, strings.request, self._registry, insisted)
+        return expected_side(self.lists, strings.requests, self._registry, insisted)
 
     def _built(self, conversions: Sequence[Conversion]) -> Side:
         """Return the library's side; the library is built unless it was named."""

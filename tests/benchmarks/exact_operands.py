@@ -1,7 +1,9 @@
 """What the run on exact operands adds to a command: CPU time of pairs of calls, with it and without.
 
 ``python -m tests.benchmarks.exact_operands [PAIRS]`` prints the ratio of each pair and their median. CPU time,
-since wall time is that of the samples. Order alternates within pairs, so that drift of the machine cancels.
+since wall time is that of the samples, of which every kernel takes the same few in one round: what noise
+lets a run take more or less of would hide the difference, and more of them would make the share smaller. Order
+alternates within pairs, so that drift of the machine cancels.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+_SAMPLES: Final = ("--rounds", "1", "--min-samples", "10", "--criterion", "sample-count:count=10")
 #: commands with kernels that are built beforehand
 _CASES: Final = {
     "forward": ("fwd", "--conf", "forward/tests/nhwgc_fp16"),
@@ -27,7 +30,7 @@ _CASES: Final = {
 def _cpu_s(folder: str, words: tuple[str, ...]) -> float:
     """Run a command; return the CPU seconds of all its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "ckprof", "run", *words, "-o", f"json={folder}/out.json"]
+    command = [sys.executable, "-m", "ckprof", "run", *words, *_SAMPLES, "-o", f"json={folder}/out.json"]
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, check=False
