@@ -1,8 +1,8 @@
 """What the run on exact operands adds to a command: CPU time of pairs of calls, with it and without.
 
-``python -m tests.benchmarks.exact_operands [PAIRS]`` prints the ratio of each pair and their median. CPU time,
-since wall time is that of the samples, of which every kernel takes the same few in one round: what noise
-lets a run take more or less of would hide the difference, and more of them would make the share smaller. Order
+``python -m tests.benchmarks.exact_operands [PAIRS]`` prints the ratio of each pair and their median. CPU
+time, since wall time is that of the samples, of which every kernel takes the same few in one round: what noise lets
+a run take more or less of would hide the difference, and more of them would make the share smaller. Order
 alternates within pairs, so that drift of the machine cancels.
 """
 
@@ -32,9 +32,8 @@ def _cpu_s(folder: str, words: tuple[str, ...]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "ckprof", "run", *words, *_SAMPLES, "-o", f"json={folder}/out.json"]
     root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, "PYTHONPATH": root}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
