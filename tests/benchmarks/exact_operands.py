@@ -1,9 +1,9 @@
 """What the run on exact operands adds to a command: CPU time of pairs of calls, with it and without.
 
 ``python -m tests.benchmarks.exact_operands [PAIRS]`` prints the ratio of each pair and their median. CPU
-time, since wall time is that of the samples, of which every kernel takes the same few in one round: what noise lets
-a run take more or less of would hide the difference, and more of them would make the share smaller. Order
-alternates within pairs, so that drift of the machine cancels.
+time, since wall time is that of the samples, of which every kernel takes the same few in one round: what
+noise lets a run take more or less of would hide the difference, and more of them would make the share
+smaller. Order alternates within pairs, so that drift of the machine cancels.
 """
 
 from __future__ import annotations
