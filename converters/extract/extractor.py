@@ -13,7 +13,7 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model import extraction as model
 from ckprof_converters.extract.lists import known_lists
-from ckprof_converters.extract.request import option_values, wanted
+from ckprof_converters.extract.request import INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from ckprof_converters.extract.library import Library
 
 OPTIONS: Final = (
-    model.ExtractorOption(
-        name="instructions",
-        choices=tuple(known_lists().engines),
-        default="xdl",
-        help="kind of matrix instructions that the instances use",
-    ),
+    INSTRUCTIONS,
     model.ExtractorOption(
         name="selection",
         choices=("library", "shipped"),

@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
+from ckprof.model.extraction import ExtractorOption
 from ckprof.plain_text import unknown_name
 from ckprof_converters.extract.lists import all_lists, known_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.extraction import ExtractorOption, ExtractRequest
+    from ckprof.model.extraction import ExtractRequest
     from ckprof_converters.extract.lists import ListKey
 
+INSTRUCTIONS: Final = ExtractorOption(
+    name="instructions",
+    choices=tuple(known_lists().engines),
+    default="xdl",
+    help="kind of matrix instructions that the instances use",
+)
 SETS: Final = ("profiler", "tests", "typestring")
 
 

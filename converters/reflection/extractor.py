@@ -10,7 +10,7 @@ from ckprof.errors import UsageError
 from ckprof.model import extraction as model
 from ckprof.plain_text import unknown_name
 from ckprof_converters.extract.lists import known_lists
-from ckprof_converters.extract.request import option_values, wanted
+from ckprof_converters.extract.request import INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,12 +23,7 @@ _SET: Final = "profiler"
 _ARCHS: Final = ("gfx942", "gfx950")
 
 OPTIONS: Final = (
-    model.ExtractorOption(
-        name="instructions",
-        choices=tuple(known_lists().engines),
-        default="xdl",
-        help="kind of matrix instructions that the instances use",
-    ),
+    INSTRUCTIONS,
     model.ExtractorOption(
         name="arch",
         choices=("any", *_ARCHS),
