@@ -12,7 +12,6 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model import extraction as model
-from ckprof_converters.extract.lists import known_lists
 from ckprof_converters.extract.request import INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
