@@ -37,6 +37,8 @@ _TEMPLATE = "universal_gemm.hpp.j2"
 
 #: products of the problem that batched kernels are run on when none is given
 _USUAL_BATCH = 4
+#: what padded axes are shorter by: a multiple of the vectors of every type, and of no tile above them
+_TAIL = 16
 
 
 class UniversalGemmPipeline:
@@ -89,15 +91,20 @@ class UniversalGemmPipeline:
         return broken_rules(RULES, candidate)
 
     def default_problem(self, instance: Instance, usual: Any) -> Problem:
-        """Return the operation's problem, with what a kernel for several products or D tensors computes."""
-        sizes = {name: getattr(usual, name) for name in ("m", "n", "k")}
+        """Return the operation's problem, with what a kernel for several products or D tensors computes.
+
+        Along the axes that the kernel pads it is shorter, and no multiple of a tile: what a kernel does there
+        is only seen where tiles do not divide the operands.
+        """
+        product = _own(instance)
+        sizes = {
+            axis: getattr(usual, axis) - (_TAIL if padded else 0)
+            for axis, padded in zip(("m", "n", "k"), product.pads, strict=True)
+        }
         if isinstance(instance, MultiDGemmInstance):
             strides = (0,) * instance.num_d_tensors
             return MultiDProblem(**sizes, elementwise_op=instance.elementwise_op, strides_d=strides)
-        if isinstance(instance, BatchedGemmInstance):
-            return GemmProblem(**sizes, batch=_USUAL_BATCH)
-        problem: Problem = usual
-        return problem
+        return GemmProblem(**sizes, batch=_USUAL_BATCH if isinstance(instance, BatchedGemmInstance) else 1)
 
     def work(self, instance: Instance, problem: GemmProblem, splits: int) -> GemmWork | None:
         """Return the matrix product that a problem is."""

@@ -192,7 +192,7 @@ def test_work_is_the_product():
 
 def test_default_problems_are_what_the_kernels_compute():
     usual = GemmProblem(m=512, n=256, k=128)
-    assert FAMILY.default_problem(make_product(), usual) is usual
+    assert FAMILY.default_problem(make_product(), usual) == usual
     assert FAMILY.default_problem(make_product(batched=True), usual) == GemmProblem(
         m=512, n=256, k=128, batch=4
     )
@@ -200,6 +200,15 @@ def test_default_problems_are_what_the_kernels_compute():
     assert found == MultiDProblem(
         m=512, n=256, k=128, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(0, 0)
     )
+
+
+@pytest.mark.parametrize("axes", ["k", "mn", "mnk"])
+def test_default_problems_end_within_a_tile_along_the_axes_that_are_padded(axes):
+    usual = GemmProblem(m=512, n=256, k=128)
+    instance = make_product(**{f"pad_{axis}": axis in axes for axis in "mnk"})
+    found = FAMILY.default_problem(instance, usual)
+    for axis, tile in zip("mnk", instance.tile.sizes, strict=True):
+        assert bool(getattr(found, axis) % tile) == (axis in axes)
 
 
 @pytest.mark.parametrize(
