@@ -14,10 +14,11 @@ import psutil
 import pytest
 
 from ckprof.errors import PluginError, ToolchainError
-from ckprof.measure import events, prepare
+from ckprof.measure import bench, events, prepare
 from ckprof.measure.executor import Executor
 from ckprof.measure.host import last_level_cache_bytes
 from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.outcome import Status
@@ -117,6 +118,25 @@ def test_without_verification(run):
 def test_all_zero_operands_verify(run):
     outcomes, _, _ = run(["ok", "wrong"], options=RunOptions(rounds=1, init=InitKind.ZEROS, max_time_s=0.02))
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
+
+
+def test_without_memory_for_exact_operands_the_run_goes_on_and_says_so(run, monkeypatch):
+    prepare = bench.prepare_problem
+
+    def limited(*given, exact=None, **further):
+        if exact is not None:
+            raise InsufficientMemoryError("the tensors need about 9.0 GiB of memory, 1.0 GiB are available")
+        return prepare(*given, exact=exact, **further)
+
+    monkeypatch.setattr(bench, "prepare_problem", limited)
+    outcomes, seen, _ = run(["ok", "wrong"], options=RunOptions(rounds=1, max_time_s=0.02))
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
+    assert all("need about 9.0 GiB" in outcome.one_set for outcome in outcomes)
+    (warning,) = (event.text for event in seen if isinstance(event, events.RunWarning))
+    assert warning == (
+        "ok on problem 0 is checked with one set of operands only, not with exact ones as well: "
+        "the tensors need about 9.0 GiB of memory, 1.0 GiB are available"
+    )
 
 
 def test_exact_operands_leave_no_tolerance(run):
