@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.device import DeviceUse, OpenedDevice, device_lock
@@ -273,7 +274,7 @@ class KernelBench:
         if kind not in self._exact:
             try:
                 self._exact[kind] = self._prepare(group, kernel, options, kind)
-            except InsufficientMemoryError as exc:
+            except (InsufficientMemoryError, ToolchainError) as exc:
                 self._exact[kind] = str(exc)
         return self._exact[kind]
 

@@ -19,7 +19,7 @@ from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.worker import messages, sampling_messages
 from ckprof.measure.worker.gaps import without_gaps
 from ckprof.measure.worker.guards import read_tensor
-from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
+from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerTimeout
 from ckprof.measure.worker_replacement import ReplacedWorker, WorkerTurns
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
@@ -278,7 +278,7 @@ class Executor:
         try:
             measured = self._judged(request)
         except ToolchainError as exc:
-            if not self._broken:
+            if not self._broken or isinstance(exc.__cause__, WorkerNotStarted):
                 raise
             lost = Outcome(
                 key=key,
