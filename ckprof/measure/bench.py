@@ -126,7 +126,7 @@ class KernelBench:
         self._started: tuple[int, Problem] | None = None
         #: the group's operands and what removes them; ``None`` where nothing can be run
         self._prepared: PreparedProblem | None = None
-        #: the group's operands with exact sums, as far as they were needed
+        #: the group's operands with exact sums, as far as they were needed,
         #: or why there is no memory for them
         self._exact: dict[ExactKind, PreparedProblem | str] = {}
         self._operands = ExitStack()
