@@ -36,7 +36,7 @@ SCALE: Final = "scale"
 DEVICE_LOST: Final = "device_lost"
 #: name, in the cell of a row that holds the evidence, of how many of the kernel's launches were checked, and
 #: how many there were; it is no evidence of an :class:`Attempt`, whose verification has both
-CHECKED: Final = "launches_checked"
+CHECKED: Final = "checked"
 #: times that a device may be lost beside a kernel on a problem before sweeps leave the kernel out
 MOST_DEVICES_LOST: Final = 2
 

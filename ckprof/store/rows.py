@@ -38,7 +38,7 @@ T = TypeVar("T")
 def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, ...]:
     """Return the cells of an attempt's row but for the numbers of itself, measurement and session."""
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
-    tolerance, extra = "", {**seen.extra}
+    tolerance, extra = "", {name: value for name, value in seen.extra.items() if name != CHECKED}
     if check is not None:
         where = [check.reference] if check.reference else []
         tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, *where]).decode()
@@ -158,7 +158,7 @@ class Evidence(msgspec.Struct, frozen=True):
     process: int = 0
     scale: float | None = None
     device_lost: bool = False
-    launches_checked: Checked = Checked()
+    checked: Checked = Checked()
 
 
 _EVIDENCE: Final = msgspec.json.Decoder(Evidence)
@@ -209,7 +209,7 @@ def _verification(row: AttemptRow, parts: PartReader) -> Verification | None:
         raise DamagedRow("attempts", row.id, "tolerance_id", "is missing beside a count of wrong elements")
     # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
     error = row.max_error if row.max_error is not None else float("inf")
-    share = evidence(row.id, row.extra).launches_checked
+    share = evidence(row.id, row.extra).checked
     return Verification(
         max_error=error,
         wrong_elements=row.wrong_elements,
@@ -358,8 +358,8 @@ def findings(connection: sqlite3.Connection, measurement: int) -> Findings:
     return Findings(
         reason=told[-1][0][0] if told else None,
         devices_lost=sum(one.device_lost for one in seen) if unknown else 0,
-        launches=sum(one.launches_checked.launches for one in seen),
-        checked=sum(one.launches_checked.checked for one in seen),
+        launches=sum(one.checked.launches for one in seen),
+        checked=sum(one.checked.checked for one in seen),
     )
 
 

@@ -25,6 +25,7 @@ from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
+from tests.faults import failing_with
 from tests.interrupts import heed_interrupts
 
 from .fakes import ARCH, ScaleDirection, make_instance, make_problem
@@ -233,13 +234,6 @@ def test_workers_that_no_longer_start_end_the_run(library, tmp_path, monkeypatch
     # not an outcome of the kernel in whose time that happened
     with pytest.raises(ToolchainError, match="cannot be used any more"):
         next(results)
-
-
-def failing_with(number):
-    def fail(*_, **__):
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 #: what fails on this machine -> with what, and what is said

@@ -25,6 +25,7 @@ from ckprof.sweep.cluster.messages import Task
 from ckprof.sweep.cluster.units import ClusterWatch, last_line
 from ckprof.sweep.engine_sweep import _probe
 from ckprof.sweep.requests import SweepOptions
+from tests.faults import failing_with
 from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
 
 ECHO = "tests.sweep.cluster.echo:echo"
@@ -56,13 +57,6 @@ def test_workers_answer_fail_and_are_replaced():
 def starting(code):
     """What starts a worker that runs some Python instead."""
     return lambda *_: [sys.executable, "-I", "-S", "-c", code]
-
-
-def failing_with(number):
-    def fail(*_, **__):
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 #: how a worker is broken -> what patches do so, and what is said
