@@ -23,7 +23,9 @@ def test_the_share_of_checked_launches_and_kernels_beside_lost_devices_are_shown
         conditions=replace(second.conditions, extra={DEVICE_LOST: True}),
     )
     with StoreWriter(tmp_path / "results.db") as writer:
-        for attempt in (replace(first, verification=check), lost, replace(lost, sequence=lost.sequence + 1)):
+        # each ended its session
+        again = replace(lost, session=replace(lost.session, uid="f" * 32))
+        for attempt in (replace(first, verification=check), lost, again):
             writer.append(attempt)
     shown = ckprof("results", "show", "results.db").out
     assert "2 measurements (1 ok, 1 not measured), 3 attempts" in shown
