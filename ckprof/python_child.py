@@ -37,6 +37,22 @@ def module_folders() -> list[str]:
     return list(dict.fromkeys([_PACKAGE_ROOT, *folders]))
 
 
+def start_failure(error: OSError) -> str:
+    """Return why no process can be started, and what to do about it."""
+    import errno
+
+    remedies = {
+        errno.EAGAIN: "end other processes, or raise 'ulimit -u'",
+        errno.ENOMEM: "end what takes the memory of this machine",
+        errno.EMFILE: "raise 'ulimit -n'",
+        errno.ENFILE: "end what has so many files open on this machine",
+        errno.ENOSPC: "free some space, or set TMPDIR to a folder that can be written",
+        errno.ENOENT: f"see whether {sys.executable} is still there",
+    }
+    remedy = remedies.get(error.errno or 0)
+    return f"no worker process can be started: {error.strerror or error}{f'; {remedy}' if remedy else ''}"
+
+
 if __name__ == "__main__":
     sys.path[:] = sys.argv[1].split(os.pathsep)
     import runpy

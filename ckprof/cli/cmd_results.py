@@ -14,7 +14,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.report.document import Document
-from ckprof.report.figures import sizes_column
+from ckprof.report.figures import checked_text, sizes_column
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import Unserved, main_reason, with_unserved
 from ckprof.store.query import StoreQuery
@@ -45,6 +45,8 @@ store or a file cannot be used.
 
 #: sessions that are listed
 _SESSIONS: Final = 10
+#: kernels without an outcome that are named
+_LOST: Final = 20
 _ACTIONS = ("show", "export", "import", "merge", "check", "recover", "prune")
 
 
@@ -135,11 +137,23 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _overview(store: Store, query: StoreQuery) -> Document:
     """Return counts, sessions, and the best kernel of every problem."""
     summaries = list(store.measurements(query))
-    counts = Counter(summary.status.value for summary in summaries)
+    lost = [summary for summary in summaries if summary.devices_lost]
+    counts = Counter(summary.status.value for summary in summaries if not summary.devices_lost)
     attempts = sum(summary.attempts for summary in summaries)
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    if lost:
+        statuses = ", ".join(filter(None, [statuses, f"{len(lost)} not measured"]))
     held = f"{counted(len(summaries), 'measurement')} ({statuses}), {counted(attempts, 'attempt')}"
     lines = [f"{store.name}: {held if summaries else 'nothing that fits'}"]
+    if checked := checked_text(summaries):
+        lines.append(f"the results of {checked} were checked")
+    lines += [
+        f"not measured: {_best_kernel(summary)} on {summary.key.problem.describe()}: the device failed "
+        f"{counted(summary.devices_lost, 'time')} beside it"
+        for summary in lost[:_LOST]
+    ]
+    if len(lost) > _LOST:
+        lines.append(f"not measured: {len(lost) - _LOST} more")
     sessions = store.sessions()
     if len(sessions) > _SESSIONS:
         lines.append(f"{counted(len(sessions), 'session')}, the last {_SESSIONS}:")

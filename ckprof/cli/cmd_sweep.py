@@ -46,8 +46,9 @@ slower than the best leaves the rounds, which end when the order of the leaders 
 
 Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
 or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the
-device cannot be used any more: that is no outcome, and the same command goes on. 129, 130 or 143 when it was
-stopped by SIGHUP, Ctrl-C or SIGTERM.
+device cannot be used any more, or a problem ends worker after worker: that is no outcome, the same command
+goes on, and after two lost devices without the kernel that was in use (exit code 1; --retry-failed tries it).
+129, 130 or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 
 
@@ -116,20 +117,26 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
 
     :param problems: of the sweep.
     """
+    from ckprof.sweep.plan import given_up_lines
+
     summary = result.summary
     if summary is None:
         return ExitCode.OK
     session.console.clear_status()
+    left_out = given_up_lines(result.plan)
     if not result.plan.open_contests and summary.attempts == 0:
+        held = "all" if not left_out else f"{result.plan.known} of"
         session.console.result(
-            f"nothing is left to do: {result.path} has all {counted(result.plan.cells, 'outcome')}"
+            f"nothing is left to do: {result.path} has {held} {counted(result.plan.cells, 'outcome')}"
         )
+        for line in left_out:
+            session.console.result(line)
         return _exit_code(result, problems)
     for line in summary_lines(summary, problems, str(result.path)):
         session.console.result(line)
-    if result.cluster is not None:
-        for line in card_lines(result.cluster):
-            session.console.result(line)
+    cards = card_lines(result.cluster) if result.cluster is not None else []
+    for line in [*cards, *left_out]:
+        session.console.result(line)
     if session.signals.requested:
         return session.signals.exit_code
     return _exit_code(result, problems)
@@ -142,9 +149,11 @@ def _exit_code(result: SweepResult, problems: Sequence[ProblemCase]) -> ExitCode
     summary = result.summary
     if summary is None:
         return ExitCode.OK
-    failed = summary.failures or result.plan.has_failures
-    given_up = result.cluster is not None and result.cluster.given_up
+    failed = summary.failures or result.plan.has_failures or result.plan.given_up
+    if result.cluster is not None and result.cluster.given_up:
+        # no worker got to its end: as for a device that cannot be used, that is no outcome
+        return ExitCode.TOOLCHAIN
     # of a sweep that was stopped, nobody knows
     served = {problems[index].problem for index, _ in summary.standings}
     unserved = summary.stop is Stop.DONE and any(case.problem not in served for case in problems)
-    return ExitCode.FAILED if failed or given_up or unserved else ExitCode.OK
+    return ExitCode.FAILED if failed or unserved else ExitCode.OK

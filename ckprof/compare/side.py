@@ -67,6 +67,11 @@ class Row:
     #: largest error of the latest comparison with the reference
     max_error: float | None = None
     split_chosen: int | None = None
+    #: times that the device failed beside the kernel, where there is no outcome of it
+    devices_lost: int = 0
+    #: launches, and those of them whose results were found right; 0 where that is not known
+    launches: int = 0
+    checked: int = 0
     #: measurements with another device, toolchain or method that stood back for the latest one
     superseded: int = 0
 
@@ -201,6 +206,8 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
     attempts = [one for one in told if one.key.digest == last.key.digest]
     verified = () if last.status.is_failure else (attempt.round_time for attempt in attempts)
     verification = last.verification
+    checks = [one.verification for one in attempts if one.verification is not None]
+    unknown = Mark.NOT_LAUNCHED in last.marks
     return Row(
         key=key,
         measurement=last.key,
@@ -211,6 +218,9 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
         time=kernel_time(round_time for round_time in verified if round_time is not None),
         max_error=verification.max_error if verification else None,
         split_chosen=last.split_chosen,
+        devices_lost=sum(one.lost_device for one in attempts) if unknown else 0,
+        launches=sum(check.launches for check in checks),
+        checked=sum(check.checked for check in checks),
         superseded=len(measured) - 1,
     )
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.device import DeviceUse, OpenedDevice, device_lock
@@ -125,8 +126,9 @@ class KernelBench:
         self._started: tuple[int, Problem] | None = None
         #: the group's operands and what removes them; ``None`` where nothing can be run
         self._prepared: PreparedProblem | None = None
-        #: the group's operands with exact sums, as far as they were needed
-        self._exact: dict[ExactKind, PreparedProblem] = {}
+        #: the group's operands with exact sums, as far as they were needed,
+        #: or why there is no memory for them
+        self._exact: dict[ExactKind, PreparedProblem | str] = {}
         self._operands = ExitStack()
         #: why no kernel of the group can run
         self._blocked: Outcome | None = None
@@ -235,8 +237,6 @@ class KernelBench:
         exact = None
         if decided is None and self._verified.get(cell) is None:
             exact = self._exactly(group, cell)
-            # operands may not fit
-            decided = self._blocked
         if decided is not None:
             return replace(
                 decided,
@@ -252,16 +252,19 @@ class KernelBench:
         repeat = Repeat(
             timing=later if cell in self._verified else first,
             verified=self._verified.get(cell),
-            exact=exact,
+            exact=exact if not isinstance(exact, str) else None,
         )
         outcome = executor.measure(kernel.key, group.problem_index, cell.split_k, kernel.split_sum, repeat)
+        if isinstance(exact, str):
+            outcome = replace(outcome, one_set=exact)
         self._verified[cell] = executor.verified or self._verified.get(cell)
         return outcome
 
-    def _exactly(self, group: KernelGroup, cell: KernelCell) -> PreparedProblem | None:
+    def _exactly(self, group: KernelGroup, cell: KernelCell) -> PreparedProblem | str | None:
         """Return the group's problem with operands whose sums are exact in a kernel.
 
-        :returns: ``None`` where there are none: results are not verified, or are no sums of products.
+        :returns: ``None`` where there are none: results are not verified, or are no sums of products. A text
+            where there is no memory for them.
         """
         prepared, kernel = self._prepared, group.kernels[cell.instance]
         options = self._options
@@ -271,10 +274,8 @@ class KernelBench:
         if kind not in self._exact:
             try:
                 self._exact[kind] = self._prepare(group, kernel, options, kind)
-            except InsufficientMemoryError as exc:
-                message = f"operands whose sums are exact: {exc}; --no-exact does without them"
-                self._blocked = _unsupported(UnmetRequirement(rule="memory", message=message))
-                return None
+            except (InsufficientMemoryError, ToolchainError) as exc:
+                self._exact[kind] = str(exc)
         return self._exact[kind]
 
     def measure_baselines(self, group: KernelGroup) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity
+    from ckprof.model.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,17 @@ class OpenedDevice:
 
     def __bool__(self) -> bool:
         return bool(self.text)
+
+
+class DeviceLostError(ToolchainError):
+    """The device cannot be used any more since a kernel was launched, which may or may not be to blame.
+
+    :param outcome: what is to be remembered of that kernel; no failure of it.
+    """
+
+    def __init__(self, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

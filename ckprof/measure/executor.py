@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError
+from ckprof.measure.device import DeviceLostError
 from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met
@@ -18,7 +19,7 @@ from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.worker import messages, sampling_messages
 from ckprof.measure.worker.gaps import without_gaps
 from ckprof.measure.worker.guards import read_tensor
-from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
+from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerTimeout
 from ckprof.measure.worker_replacement import ReplacedWorker, WorkerTurns
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
@@ -129,6 +130,10 @@ class Executor:
         self._flush_bytes = self._timing.flush_bytes
         #: what the last measurement found right
         self.verified: Verified | None = None
+        #: why kernels are not verified with exact operands as well on this problem; empty where they are
+        self._one_set = ""
+        #: why an attempt to measure the current kernel did not come to its end; empty if none was begun
+        self._broken = ""
 
     def __enter__(self) -> Executor:
         return self
@@ -198,6 +203,7 @@ class Executor:
         self._problem = problem
         self._worker.loaded = False
         self._blocking_failure = None
+        self._one_set = ""
 
     @property
     def process(self) -> str:
@@ -253,9 +259,12 @@ class Executor:
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :param split_sum: how the kernel adds them up.
         :param repeat: what differs from a measurement that stands alone.
+        :raises DeviceLostError: the device is of no use any more since the kernel was launched.
         :raises ToolchainError: workers do not start any more, or the device is of no use.
         """
         self._on_event(KernelStarted(key=key, problem_index=problem_index))
+        self._broken = ""
+        exact = repeat.exact if repeat is not None else None
         request = KernelRequest(
             key=key,
             split_k=split_k,
@@ -264,17 +273,25 @@ class Executor:
             own_limit_s=self._own_work_limit_s(),
             least_ms=self._least_ms(self._current_problem()),
             verified=repeat.verified if repeat is not None else None,
-            exact=repeat.exact if repeat is not None else None,
+            exact=exact if not self._one_set else None,
         )
-        measured = self._attempt(request)
-        while isinstance(measured, _Doubt):
-            # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
-            # of its own, and for the second time, it is this one's.
-            self._turns.end_waiting()
-            if measured is _Doubt.WRONG:
-                request = replace(request, suspected=True, timing=_searching(request.timing))
-            measured = self._attempt(request, again=True)
+        try:
+            measured = self._judged(request)
+        except ToolchainError as exc:
+            if not self._broken or isinstance(exc.__cause__, WorkerNotStarted):
+                raise
+            lost = Outcome(
+                key=key,
+                problem_index=problem_index,
+                status=Status.RUN_ERROR,
+                reason=f"the device failed beside this kernel, {self._broken}",
+                split_k=split_k,
+                split_k_deduced=split_k < 1,
+                launched=False,
+            )
+            raise DeviceLostError(str(exc), lost) from exc
         self.verified = measured.verified
+        self._one_set = self._one_set or measured.one_set
         self._tell_timing(key, problem_index, measured)
         return Outcome(
             key=key,
@@ -287,7 +304,20 @@ class Executor:
             measurement=measured.measurement,
             verification=measured.verification,
             launched=measured.launched,
+            one_set=self._one_set if exact is not None else "",
         )
+
+    def _judged(self, request: KernelRequest) -> Measured:
+        """Measure a kernel, again where others may be to blame for what went wrong."""
+        measured = self._attempt(request)
+        while isinstance(measured, _Doubt):
+            # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
+            # of its own, and for the second time, it is this one's.
+            self._turns.end_waiting()
+            if measured is _Doubt.WRONG:
+                request = replace(request, suspected=True, timing=_searching(request.timing))
+            measured = self._attempt(request, again=True)
+        return measured
 
     def _note_flush(self, used_bytes: int) -> None:
         if used_bytes < self._flush_bytes:
@@ -331,9 +361,11 @@ class Executor:
         except WorkerTimeout:
             status = Status.RUN_TIMEOUT
             reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES[measurement.stage]}"
+            self._broken = reason
         except WorkerFailure as failure:
             status = Status.RUN_ERROR
             reason = f"{_STAGES[measurement.stage]}: {failure}"
+            self._broken = reason
             if not again and (failure.of_device or not alone):
                 self._worker.discard(f"kernel {key}: {reason}")
                 return _Doubt.FAILED
@@ -343,6 +375,8 @@ class Executor:
             failed = measured.status is Status.RUN_ERROR and measured.tainted
             wrong = measured.status is Status.WRONG_RESULT
             doubtful = (failed and not again) or (wrong and not alone)
+            if failed or doubtful:
+                self._broken = measured.reason
             if measured.tainted or doubtful:
                 self._worker.discard(f"kernel {key} {measured.reason}")
             if failed and not doubtful:

@@ -36,6 +36,7 @@ from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
 from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Status, Verification
 from ckprof.model.ranking import summarise
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class KernelMeasurement:
         self._digest = blake2b()
         #: what is going on: ``support``, ``run``, ``verify`` or ``time``
         self.stage = "support"
+        #: why the kernel does not run on exact operands, though it should; empty where it does
+        self.one_set = ""
         #: splits of the reduction, once the support test has said how many
         self.split_k: int | None = None
 
@@ -81,7 +84,7 @@ class KernelMeasurement:
         self.split_k = self._request.split_k if self._request.split_k >= 1 else support.split_k
         measured = self._run(support)
         self._library.check_silence()
-        return replace(measured, split_k=self.split_k)
+        return replace(measured, split_k=self.split_k, one_set=self.one_set)
 
     def _support(self) -> messages.Support | Measured:
         request = self._request
@@ -107,10 +110,9 @@ class KernelMeasurement:
         run = messages.RunOnce(key=request.key, split_k=splits, workspace_bytes=support.workspace_bytes)
         repeated = request.verified is not None
         exact = request.exact if not repeated else None
-        if exact is not None:
-            first = self._run_exact(run, exact)
-        else:
-            first = self._run_first(run, verify=not repeated)
+        first = self._run_exact(run, exact) if exact is not None else None
+        if first is None:
+            exact, first = None, self._run_first(run, verify=not repeated)
         if first.measured.status is not Status.OK:
             return first.measured
         self.stage = "time"
@@ -188,19 +190,37 @@ class KernelMeasurement:
             measured = self._verify()
         return _First(time_ms=ran.time_ms, elapsed_s=clock.elapsed_s, measured=measured)
 
-    def _run_exact(self, run: messages.RunOnce, exact: PreparedProblem) -> _First:
-        """Run the kernel once on operands whose sums are exact; it does not pay for that."""
+    def _run_exact(self, run: messages.RunOnce, exact: PreparedProblem) -> _First | None:
+        """Run the kernel once on operands whose sums are exact; it does not pay for that.
+
+        :returns: ``None`` where there is no memory for their reference: it has not run.
+        """
         limit_s, usual = self._request.own_limit_s, self._prepared
-        remaining_s, verified = self._remaining_s, self._verified
-        self._prepared = exact.loaded(self._library.set_operands(exact.request.operands, limit_s))
-        first = self._run_first(run, verify=True)
-        self._prepared, self._remaining_s, self._verified = usual, remaining_s, verified
-        measured = first.measured
-        if not measured.tainted:
-            self._library.set_operands(usual.request.operands, limit_s)
-        if measured.status is Status.WRONG_RESULT:
-            reason = f"{measured.reason} (with exact operands)"
-            return replace(first, measured=replace(measured, reason=reason))
+        reply = self._library.set_operands(exact.request.operands, limit_s)
+        first = None
+        if isinstance(reply, messages.ProblemRejected):
+            self.one_set = f"not enough memory: {reply.reason}"
+        else:
+            remaining_s, verified = self._remaining_s, self._verified
+            self._prepared = exact.loaded(reply)
+            first = self._run_first(run, verify=True)
+            self._prepared, self._remaining_s, self._verified = usual, remaining_s, verified
+            if first.measured.status is Status.WRONG_RESULT:
+                reason = f"{first.measured.reason} (with exact operands)"
+                first = replace(first, measured=replace(first.measured, reason=reason))
+            if first.measured.tainted:
+                return first
+        back = self._library.set_operands(usual.request.operands, limit_s)
+        if isinstance(back, messages.ProblemRejected) and (
+            first is None or first.measured.status is Status.OK
+        ):
+            # the device has lost memory since the problem was loaded; the worker must load it again
+            lacking = UnmetRequirement(rule=back.rule, message=f"not enough memory: {back.reason}")
+            return _First(
+                time_ms=0.0,
+                elapsed_s=0.0,
+                measured=replace(not_met(lacking, reason=lacking.message), tainted=True),
+            )
         return first
 
     def _audit_share(self) -> float:

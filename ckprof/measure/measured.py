@@ -49,6 +49,8 @@ class Measured(KernelResult):
     launched: bool = True
     #: the kernel did what may harm the next one: the worker must not be used any more
     tainted: bool = False
+    #: why it was not verified with exact operands as well, though it should be; empty where it was
+    one_set: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import psutil
 
-from ckprof.errors import PluginError, UsageError
+from ckprof.errors import PluginError, ToolchainError, UsageError
 from ckprof.measure.options import ReferencePlace
 from ckprof.measure.verify.exact import ExpectedBytes
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
@@ -162,6 +162,7 @@ def prepare_problem(
     :param exact: what to fill the operands with in the place of what the options say.
     :raises InsufficientMemoryError: memory or disk do not suffice.
     :raises PluginError: the operation's reference fails, or has the wrong shape.
+    :raises ToolchainError: the folder cannot be written.
     :raises UsageError: the device was asked for and cannot make the reference.
     """
     start = time.perf_counter()
@@ -306,12 +307,18 @@ class _Preparation(ProblemTensors):
         """Write the operands' files and, for verification, the reference.
 
         :raises InsufficientMemoryError: memory does not suffice.
+        :raises ToolchainError: the folder cannot be written.
         """
         try:
             stored = self._write_operands(wanted)
             return self._write_reference(stored) if verify else _Reference()
         except MemoryError as exc:
             raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
+        except OSError as exc:
+            raise ToolchainError(
+                f"{self.folder}: operands cannot be written: {exc.strerror or exc}; free some space, or set "
+                "TMPDIR to a folder with more"
+            ) from exc
 
     def request(self, files: tuple[TensorFile, ...], contraction: ContractionWork | None) -> LoadProblem:
         """Return what workers are asked to load."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from ckprof.measure.device import DeviceLostError
 from ckprof.measure.processes import ProcessShares
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
@@ -92,6 +93,8 @@ class RoundsLoop:
     on_round_started: Callable[[KernelGroup, int], None] = lambda group, number: None
     #: called with each warning about the machine when it is seen for the first time
     on_warning: Callable[[str], None] = lambda text: None
+    #: called with the visit beside which the device was lost, before the error ends the loop
+    on_device_lost: Callable[[Sample], object] = lambda sample: None
     #: asked before every visit
     should_stop: Callable[[], bool] = lambda: False
     clock: Callable[[], float] = time.monotonic
@@ -107,7 +110,7 @@ class RoundsLoop:
         """Yield what each visit gives, until the rounds are over or a stop is requested.
 
         :param on_round: called after each round.
-        :raises CkprofError: kernels cannot be run any more.
+        :raises CkprofError: kernels cannot be run any more; of a lost device, :attr:`on_device_lost` knows.
         """
         contest = group.contest
         contest.on_round = on_round
@@ -125,11 +128,23 @@ class RoundsLoop:
                 rounds += 1
                 self.on_round_started(group, number)
                 reading = self._observe()
-            outcome = self._measure(group, visit, reading)
-            contest.record(visit, timing_of(outcome, self.bench.process))
-            yield Sample(
-                group=group, visit=visit, outcome=outcome, reading=reading, process=self.bench.process
-            )
+            started = time.time(), self.clock()
+            try:
+                outcome = self.bench.measure(group, visit)
+            except DeviceLostError as lost:
+                self.on_device_lost(self._sample(group, visit, reading, lost.outcome, started))
+                name = group.kernels[visit.cell.instance].name if group.kernels else visit.cell.instance
+                text = f"{lost} (in use: {name} on {group.problem.describe()})"
+                raise DeviceLostError(text, lost.outcome) from lost
+            sample = self._sample(group, visit, reading, outcome, started)
+            if outcome.one_set and outcome.verification is not None:
+                self.warn(
+                    f"{sample.kernel.name} on problem {group.problem_index} is checked with one set of "
+                    f"operands only, not with exact ones as well: {outcome.one_set}",
+                    kind="kernels checked with one set of operands",
+                )
+            contest.record(visit, timing_of(outcome, sample.process))
+            yield sample
 
     def _take_turn(self, number: int) -> None:
         started = self.clock()
@@ -137,20 +152,35 @@ class RoundsLoop:
             self.turns += 1
             self.turning_s += self.clock() - started
 
-    def _measure(self, group: KernelGroup, visit: Visit[KernelCell], reading: Reading) -> Outcome:
-        started, before = time.time(), self.clock()
-        outcome = self.bench.measure(group, visit)
+    def _sample(
+        self,
+        group: KernelGroup,
+        visit: Visit[KernelCell],
+        reading: Reading,
+        outcome: Outcome,
+        started: tuple[float, float],
+    ) -> Sample:
+        """Return an outcome with its conditions.
+
+        :param started: seconds since the epoch, and by the loop's clock.
+        """
         conditions = Conditions(
-            started=started,
+            started=started[0],
             round=visit.round,
             order=visit.order,
-            wall_s=self.clock() - before,
+            wall_s=self.clock() - started[1],
             load=reading.load,
             clock_mhz=reading.clock_mhz,
             temperature_c=reading.temperature_c,
             extra=reading.extra,
         )
-        return replace(outcome, conditions=conditions)
+        return Sample(
+            group=group,
+            visit=visit,
+            outcome=replace(outcome, conditions=conditions),
+            reading=reading,
+            process=self.bench.process,
+        )
 
     def _observe(self) -> Reading:
         reading = self.bench.observe()

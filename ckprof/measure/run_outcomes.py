@@ -36,6 +36,9 @@ class Recorder(Protocol):
     def add(self, sample: Sample) -> object:
         """Keep what a visit gave."""
 
+    def add_lost(self, sample: Sample) -> object:
+        """Keep that the device was lost beside a visit."""
+
     def end_round(self, report: RoundReport[KernelCell]) -> None:
         """Keep what a round changed."""
 
@@ -101,7 +104,12 @@ class RunRounds:
         self._recorder = recorder
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
-        self._loop = RoundsLoop(bench=bench, on_round_started=self._round_started, on_warning=self._warn)
+        self._loop = RoundsLoop(
+            bench=bench,
+            on_round_started=self._round_started,
+            on_warning=self._warn,
+            on_device_lost=recorder.add_lost if recorder is not None else lambda sample: None,
+        )
         #: cells whose outcome has reached the caller
         self._yielded: set[KernelCell] = set()
         #: what was measured of kernels without an outcome when :meth:`outcomes` was ended before its time

@@ -11,8 +11,9 @@ import msgspec
 
 from ckprof.errors import ToolchainError
 from ckprof.measure.events import WorkerLost
-from ckprof.measure.worker.process import WorkerFailure, WorkerProcess
+from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerProcess
 from ckprof.measure.worker.remote import RemoteLibrary
+from ckprof.python_child import start_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,11 @@ class ReplacedWorker:
         :raises WorkerFailure: it does not come up, or cannot open the library.
         """
         # Not where the operands are: a kernel may leave files behind, or remove some.
-        self.process = WorkerProcess(Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir)))
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir))
+        except OSError as exc:
+            raise WorkerNotStarted(f"{self._work_dir}: {start_failure(exc)}") from exc
+        self.process = WorkerProcess(folder)
         self.identity = uuid.uuid4().hex
         self.loaded = self.used = False
         try:

@@ -179,5 +179,8 @@ class Outcome(KernelResult):
     rounds: tuple[RoundTime, ...] = ()
     #: it left the rounds because it is surely slower than the best
     left_early: bool = False
-    #: False where device or worker had failed before, which says nothing of the kernel
+    #: False where device or worker had failed before, or the device failed beside the launch, which says
+    #: nothing of the kernel
     launched: bool = True
+    #: why it was not verified with exact operands as well, though it should be; empty where it was
+    one_set: str = ""

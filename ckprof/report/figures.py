@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.table import ESSENTIAL, Column, RowT
-from ckprof.wording import counted
+from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,6 +16,32 @@ if TYPE_CHECKING:
     from ckprof.compare.side import Row
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Standing
+
+
+class Launched(Protocol):
+    """Something with a number of launches, 0 where it is not known, and of those that were checked."""
+
+    @property
+    def launches(self) -> int: ...
+    @property
+    def checked(self) -> int: ...
+
+
+def checked_text(parts: Iterable[Launched]) -> str:
+    """Return how many launches had their results checked, of all parts; empty where that is not known."""
+    known = [(part.launches, part.checked) for part in parts if part.launches]
+    launches, checked = sum(launches for launches, _ in known), sum(checked for _, checked in known)
+    if not launches:
+        return ""
+    return f"{checked} of {counted(launches, 'launch', 'launches')} ({percent(checked / launches, 0)})"
+
+
+def lost_text(kernels: Iterable[tuple[str, int]]) -> str:
+    """Return beside which kernels the device failed.
+
+    :param kernels: names, and how often.
+    """
+    return ", ".join(f"{name} ({counted(times, 'time')})" for name, times in kernels)
 
 
 def problem_column(problem: Callable[[RowT], Problem]) -> Column[RowT]:

@@ -181,6 +181,8 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
         Column("gbytes_per_s", lambda row: row.gbytes),
         Column("max_error", lambda row: row.verification and row.verification.max_error),
         Column("wrong_elements", lambda row: row.verification and row.verification.wrong_elements),
+        Column("launches", lambda row: row.verification and (row.verification.launches or None)),
+        Column("checked_launches", _checked_launches),
         Column("refused_by", _refused_by),
         Column("reason", lambda row: reason_of(row.outcome, why=results.why)),
     ]
@@ -191,6 +193,10 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
 
 def _ratio_column(baseline: str) -> Column[Row]:
     return Column(f"vs_{baseline}", lambda row: row.ratios.get(baseline))
+
+
+def _checked_launches(row: Row) -> int | None:
+    return row.verification.checked if row.verification and row.verification.launches else None
 
 
 def _refused_by(row: Row) -> str:

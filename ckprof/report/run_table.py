@@ -10,6 +10,7 @@ from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
 from ckprof.model.requirement import UNTESTED
 from ckprof.report.document import Block, Document, Heading
+from ckprof.report.figures import checked_text
 from ckprof.report.layout import ASKED
 from ckprof.report.rows import (
     baseline_rows,
@@ -162,15 +163,9 @@ def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
     lines = []
     if any(seen.reference == DEVICE_REFERENCE for seen in verifications):
         lines.append("verified on the device, against its reference in double precision")
-    launches, checked = (
-        sum(seen.launches for seen in verifications),
-        sum(seen.checked for seen in verifications),
-    )
-    if launches:
+    if checked := checked_text(verifications):
         lines.append(
-            f"the results of {checked} of {launches} launches were checked "
-            f"({percent(checked / launches, 0)}), "
-            "with operands and at moments that kernels cannot foresee"
+            f"the results of {checked} were checked, with operands and at moments that kernels cannot foresee"
         )
     return lines
 

@@ -31,6 +31,14 @@ PROCESS: Final = "process"
 ANCHOR: Final = "anchor"
 ANCHOR_MS: Final = "anchor_ms"
 SCALE: Final = "scale"
+#: name, in the evidence of an attempt that is not launched by its mark, of whether the device was lost beside
+#: the kernel
+DEVICE_LOST: Final = "device_lost"
+#: name, in the cell of a row that holds the evidence, of how many of the kernel's launches were checked, and
+#: how many there were; it is no evidence of an :class:`Attempt`, whose verification has both
+CHECKED: Final = "checked"
+#: times that a device may be lost beside a kernel on a problem before sweeps leave the kernel out
+MOST_DEVICES_LOST: Final = 2
 
 
 class Mark(Enum):
@@ -59,7 +67,8 @@ class Mark(Enum):
     #: the card ran a part of the problem's kernels only; the time counts where one card did not run all that
     #: may be the fastest
     PART = "part"
-    #: the kernel was never launched, because device or worker had failed before; it counts as not measured
+    #: nothing is known of the kernel: device or worker had failed before its launch, or the device was lost
+    #: beside it; it counts as not measured
     NOT_LAUNCHED = "not_launched"
 
 
@@ -168,6 +177,11 @@ class Attempt(KernelResult):
             verification=self.verification,
             conditions=self.conditions,
         )
+
+    @property
+    def lost_device(self) -> bool:
+        """True where the device was lost beside the kernel, which is no outcome of it."""
+        return self.conditions.extra.get(DEVICE_LOST) is True
 
     @property
     def moment(self) -> tuple[float, str, int]:

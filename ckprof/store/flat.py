@@ -26,6 +26,7 @@ _LAST: Final[dict[str, ColumnType]] = {
     **{"status": str, "reason": str, "requirements": str, "split_chosen": int, "ranked": bool},
     **{"median_ms": float, "spread_ms": float, "min_ms": float, "mean_ms": float, "samples": int},
     **{"gflops": float, "stopped_by": str, "max_error": float, "wrong_elements": int},
+    **{"launches": int, "checked_launches": int},
     **{
         "workspace_bytes": int,
         "marks": str,
@@ -127,5 +128,11 @@ def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:
 
 def _check(check: Verification | None) -> dict[str, object]:
     if check is None:
-        return {"max_error": None, "wrong_elements": None}
-    return {"max_error": check.max_error, "wrong_elements": check.wrong_elements}
+        return dict.fromkeys(("max_error", "wrong_elements", "launches", "checked_launches"))
+    return {
+        "max_error": check.max_error,
+        "wrong_elements": check.wrong_elements,
+        # none are known of what was stored before they were counted
+        "launches": check.launches or None,
+        "checked_launches": check.checked if check.launches else None,
+    }

@@ -11,7 +11,14 @@ from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.types import DataType
 from ckprof.option import option
-from ckprof.store.attempt import PROCESS, SCALE, Mark, decode_marks, encode_marks, marked_round_time
+from ckprof.store.attempt import (
+    PROCESS,
+    SCALE,
+    Mark,
+    decode_marks,
+    encode_marks,
+    marked_round_time,
+)
 from ckprof.store.key import DeviceKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey, canonical
 
 if TYPE_CHECKING:
@@ -99,6 +106,11 @@ class MeasurementSummary:
     median_ms: float | None
     #: time of the fastest round that counts
     min_ms: float | None
+    #: times that the device failed beside the kernel, where there is no outcome of it
+    devices_lost: int = 0
+    #: launches of all attempts, and those of them whose results were found right; 0 where that is not known
+    launches: int = 0
+    checked: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +150,8 @@ class PastVisit(NamedTuple):
     card: str = ""
     #: uid of the session
     session: str = ""
+    #: the device was lost beside the kernel
+    device_lost: bool = False
 
     @classmethod
     def of(cls, attempt: Attempt) -> PastVisit:
@@ -160,6 +174,7 @@ class PastVisit(NamedTuple):
             scale=scale if isinstance(scale, float) else None,
             card=attempt.session.card,
             session=attempt.session.uid,
+            device_lost=attempt.lost_device,
         )
 
     def marked(self, mark: Mark) -> PastVisit:

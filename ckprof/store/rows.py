@@ -13,6 +13,7 @@ import msgspec
 from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.ranking import kernel_time
 from ckprof.store.attempt import (
+    CHECKED,
     IN_ORDER,
     Attempt,
     Mark,
@@ -22,7 +23,7 @@ from ckprof.store.attempt import (
     telling,
 )
 from ckprof.store.errors import DamagedRow
-from ckprof.store.row_types import AttemptRow, SamplesRow, selected, typed_row_of
+from ckprof.store.row_types import AttemptRow, Count, SamplesRow, selected, typed_row_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,10 +38,12 @@ T = TypeVar("T")
 def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, ...]:
     """Return the cells of an attempt's row but for the numbers of itself, measurement and session."""
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
-    tolerance = ""
+    tolerance, extra = "", {name: value for name, value in seen.extra.items() if name != CHECKED}
     if check is not None:
         where = [check.reference] if check.reference else []
         tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, *where]).decode()
+        if check.launches:
+            extra[CHECKED] = [check.checked, check.launches]
     return (
         attempt.sequence,
         attempt.status.value,
@@ -65,7 +68,7 @@ def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, 
         seen.load,
         seen.clock_mhz,
         seen.temperature_c,
-        msgspec.json.encode(seen.extra, order="sorted").decode() if seen.extra else None,
+        msgspec.json.encode(extra, order="sorted").decode() if extra else None,
     )
 
 
@@ -97,6 +100,8 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
     :raises DamagedRow: a row that it consists of is not what was stored.
     """
     key, kernel = parts.measurement(row.measurement_id)
+    extra = _decoded_extra(row.id, row.extra, _EXTRA.decode) if row.extra else {}
+    extra.pop(CHECKED, None)
     return Attempt(
         key=key,
         session=parts.session(row.session_id),
@@ -118,7 +123,7 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
             load=row.load,
             clock_mhz=row.clock_mhz,
             temperature_c=row.temperature_c,
-            extra=_decoded_extra(row.id, row.extra, _EXTRA.decode) if row.extra else {},
+            extra=extra,
         ),
     )
 
@@ -140,11 +145,20 @@ class Tolerance(msgspec.Struct, array_like=True, frozen=True):
 _TOLERANCE: Final = msgspec.json.Decoder(Tolerance)
 
 
+class Checked(msgspec.Struct, array_like=True, frozen=True):
+    """How many of a kernel's launches were found right; missing in older stores."""
+
+    checked: Count = 0
+    launches: Count = 0
+
+
 class Evidence(msgspec.Struct, frozen=True):
-    """What the evidence of an attempt says that decides over its time."""
+    """What the cell ``extra`` of an attempt says besides what observers have seen."""
 
     process: int = 0
     scale: float | None = None
+    device_lost: bool = False
+    checked: Checked = Checked()
 
 
 _EVIDENCE: Final = msgspec.json.Decoder(Evidence)
@@ -195,6 +209,7 @@ def _verification(row: AttemptRow, parts: PartReader) -> Verification | None:
         raise DamagedRow("attempts", row.id, "tolerance_id", "is missing beside a count of wrong elements")
     # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
     error = row.max_error if row.max_error is not None else float("inf")
+    share = evidence(row.id, row.extra).checked
     return Verification(
         max_error=error,
         wrong_elements=row.wrong_elements,
@@ -202,6 +217,8 @@ def _verification(row: AttemptRow, parts: PartReader) -> Verification | None:
         rtol=tolerance.rtol,
         atol=tolerance.atol,
         reference=tolerance.reference,
+        launches=share.launches,
+        checked=share.checked,
     )
 
 
@@ -316,16 +333,34 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
     )
 
 
-def latest_reason(connection: sqlite3.Connection, measurement: int) -> int | None:
-    """Return the number of the text that says why a measurement has its status.
+class Findings(NamedTuple):
+    """What else there is to say of a measurement."""
+
+    #: number of the text that says why it has its status
+    reason: int | None
+    #: times that the device was lost beside the kernel, where there is no outcome of it
+    devices_lost: int
+    #: launches of all attempts, and those that were checked
+    launches: int
+    checked: int
+
+
+def findings(connection: sqlite3.Connection, measurement: int) -> Findings:
+    """Return what else the attempts of a measurement say.
 
     :param measurement: its number.
-    :raises DamagedRow: an attempt has marks that it cannot have.
+    :raises DamagedRow: an attempt has marks or evidence that it cannot have.
     """
-    attempts = list(_of_measurement(connection, measurement, "a.reason_id"))
+    attempts = list(_of_measurement(connection, measurement, "a.reason_id, a.id, a.extra"))
     told = telling(attempts, lambda one: one[2])
-    number: int | None = told[-1][0][0] if told else None
-    return number
+    seen = [evidence(number, extra) for (_, number, extra), _, _ in attempts]
+    unknown = bool(told) and Mark.NOT_LAUNCHED in told[-1][2]
+    return Findings(
+        reason=told[-1][0][0] if told else None,
+        devices_lost=sum(one.device_lost for one in seen) if unknown else 0,
+        launches=sum(one.checked.launches for one in seen),
+        checked=sum(one.checked.checked for one in seen),
+    )
 
 
 def _of_measurement(

@@ -28,7 +28,7 @@ from ckprof.store.query import (
     status_condition,
 )
 from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow
-from ckprof.store.rows import attempt_of, evidence, latest_reason
+from ckprof.store.rows import attempt_of, evidence, findings
 from ckprof.store.schema import count_finding
 
 if TYPE_CHECKING:
@@ -252,7 +252,8 @@ class Store:
         *seen, session_id, number, extra = cells
         session, said = self._parts.session(session_id), evidence(number, extra)
         try:
-            visit = msgspec.convert((*seen, said.process, said.scale, session.card, session.uid), PastVisit)
+            found = (*seen, said.process, said.scale, session.card, session.uid, said.device_lost)
+            visit = msgspec.convert(found, PastVisit)
             _ = Status(visit.status), visit.all_marks
         except (msgspec.ValidationError, ValueError) as exc:
             raise DamagedRow("attempts", number, "", str(exc)) from None
@@ -296,7 +297,8 @@ class Store:
         with self._errors():
             key, kernel = self._parts.measurement(number)
             row = self._parts.row(MeasurementRow, "measurements", number)
-            reason = self._parts.text(latest_reason(self._connection, number))
+            found = findings(self._connection, number)
+            reason = self._parts.text(found.reason)
         return MeasurementSummary(
             key=key,
             kernel=kernel,
@@ -306,6 +308,9 @@ class Store:
             ranked_attempts=row.ranked,
             median_ms=row.median_ms,
             min_ms=row.min_ms,
+            devices_lost=found.devices_lost,
+            launches=found.launches,
+            checked=found.checked,
         )
 
     def _errors(self) -> AbstractContextManager[None]:

@@ -37,7 +37,7 @@ from ckprof.sweep.cluster.messages import (
     encode,
 )
 from ckprof.sweep.cluster.settings import ClusterSettings, read_settings
-from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided
+from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided, last_line
 from ckprof.sweep.device_sweep import SweepResult, plan_request
 from ckprof.sweep.events import SweepMessage, SweepPlanned
 from ckprof.sweep.identity import new_session, shared_key_of
@@ -422,7 +422,7 @@ def _probe(task: Task, engine: EngineSession, folder: SweepFolder, options: Swee
                 raise Interrupted
         reply = answer_of(future, decode_reply)
         if isinstance(reply, str):
-            reason = reply.splitlines()[-1]
+            reason = last_line(reply)
         elif reply.end is End.MISSING:
             task = replace(
                 task, objects={digest: folder.objects.get(digest) or b"" for digest in reply.missing}

@@ -16,6 +16,7 @@ from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.ranking import Standing
 from ckprof.model.types import TypeSet
+from ckprof.store.attempt import MOST_DEVICES_LOST
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.sweep.resuming import MeasuredBefore, resumed
 from ckprof.wording import counted, duration
@@ -74,7 +75,10 @@ class Plan:
     @property
     def cells(self) -> int:
         """Kernels x problems x splits."""
-        return sum(len(contest.contest.cells) + len(contest.before.out) for contest in self.contests)
+        return sum(
+            len(contest.contest.cells) + len(contest.before.out) + len(contest.before.given_up)
+            for contest in self.contests
+        )
 
     @property
     def known(self) -> int:
@@ -96,6 +100,15 @@ class Plan:
             for visit in contest.before.visits
             if visit.cell in contest.before.failed
         )
+
+    @property
+    def given_up(self) -> list[tuple[int, str]]:
+        """Position of the problem and name of each kernel that is left out for lost devices."""
+        return [
+            (contest.problem_index, contest.kernels[instance].name)
+            for contest in self.contests
+            for instance in dict.fromkeys(cell.instance for cell in contest.before.given_up)
+        ]
 
     @property
     def open_contests(self) -> list[PlannedContest]:
@@ -250,8 +263,25 @@ def describe(plan: Plan) -> list[str]:
             if seconds is not None
             else "estimated time: unknown, nothing was measured before"
         )
+    lines += given_up_lines(plan)
     endings = [contest.contest.ending for contest in plan.contests if contest.contest.ending is not None]
     for ending in Ending:
         if ending in endings:
             lines.append(f"finished ({ending.value}): {counted(endings.count(ending), 'ranking')}")
     return lines
+
+
+#: kernels that are left out and named
+_MOST_NAMED: Final = 20
+
+
+def given_up_lines(plan: Plan) -> list[str]:
+    """Return which kernels a sweep leaves out because of lost devices, for people."""
+    given_up = plan.given_up
+    lines = [
+        f"left out: {kernel} on problem {problem}: the device failed {MOST_DEVICES_LOST} times beside it, "
+        "which may have other reasons; --retry-failed tries it again"
+        for problem, kernel in given_up[:_MOST_NAMED]
+    ]
+    left = len(given_up) - _MOST_NAMED
+    return [*lines, f"left out: {left} more, which ckprof report shows"] if left > 0 else lines

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ckprof.measure.run import run_to_its_end
 from ckprof.model.outcome import MAX_TIME, TIMEOUT, Conditions
 from ckprof.model.ranking import is_noisy
-from ckprof.store.attempt import PROCESS, Attempt, Mark
+from ckprof.store.attempt import DEVICE_LOST, PROCESS, Attempt, Mark
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
@@ -94,6 +94,12 @@ class Recorder:
         self._latest[sample.visit.cell] = attempt.sequence
         self._sequence += 1
         return attempt
+
+    def add_lost(self, sample: Sample) -> Attempt:
+        """Store that the device was lost beside a visit: no outcome of the kernel, but it is counted."""
+        seen = sample.outcome.conditions or Conditions(started=0.0)
+        remembered = replace(seen, extra={**seen.extra, DEVICE_LOST: True})
+        return self.add(replace(sample, outcome=replace(sample.outcome, conditions=remembered)))
 
     def end_round(self, report: RoundReport[KernelCell]) -> None:
         """Mark kernels that left, and attempts of a round that does not count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from ckprof.measure.processes import ProcessShares
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, Ending, KernelCell
 from ckprof.model.outcome import Status
-from ckprof.store.attempt import Mark
+from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit
 from ckprof.sweep.screening import Screening, screen
 
@@ -37,6 +38,8 @@ class MeasuredBefore:
     #: cells that need not run any more: several cards measured parts of them, see
     #: :mod:`ckprof.sweep.screening`
     out: frozenset[KernelCell] = frozenset()
+    #: cells that are left out, because the device was lost beside their kernel too often
+    given_up: tuple[KernelCell, ...] = ()
     #: median wall seconds of an attempt on any card; ``None`` if nothing was measured
     visit_s: float | None = None
 
@@ -50,12 +53,17 @@ def resumed(
     """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
 
     Left out are attempts with other builds of a kernel, on cards that were found slow afterwards, and those
-    that ended before the kernel was launched.
+    that ended before the kernel was launched; and kernels beside which the device was lost too often, unless
+    failures are tried again.
 
     :param past: attempts on the problem, oldest first.
     :param cells: what competes.
     :param kernels: content key -> kernel.
     """
+    killers = frozenset() if request.fresh or request.retry_failed else _lost_devices(past, kernels)
+    given_up = tuple(cell for cell in cells if cell.instance in killers)
+    if given_up:
+        cells = tuple(cell for cell in cells if cell.instance not in killers)
     visits = usable(past, kernels)
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
     visit_s = median(seconds) if seconds else None
@@ -83,6 +91,7 @@ def resumed(
         failed=screening.failed
         | {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])},
         out=screening.out,
+        given_up=given_up,
         visit_s=visit_s,
     )
     return *_in_enough_processes(history, cells, request.rounds), before
@@ -105,6 +114,17 @@ def _of_one_card(
 
 #: marks of attempts that say nothing of their kernels
 _UNCOUNTED: Final = frozenset({Mark.SLOW_CARD, Mark.NOT_LAUNCHED})
+
+
+def _lost_devices(past: Iterable[PastVisit], kernels: Mapping[str, SelectedKernel]) -> frozenset[str]:
+    """Return the kernels beside which the device was lost too often since they had an outcome."""
+    lost: Counter[str] = Counter()
+    for visit in past:
+        if visit.device_lost and _same_object(visit, kernels):
+            lost[visit.instance] += 1
+        elif lost and _UNCOUNTED.isdisjoint(visit.all_marks):
+            del lost[visit.instance]
+    return frozenset(kernel for kernel, times in lost.items() if times >= MOST_DEVICES_LOST)
 
 
 def usable(past: Iterable[PastVisit], kernels: Mapping[str, SelectedKernel]) -> list[PastVisit]:

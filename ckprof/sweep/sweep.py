@@ -97,6 +97,7 @@ class Sweep:
         self._loop = RoundsLoop(
             bench=bench,
             on_warning=lambda text: watch.tell(SweepWarning(text=text)),
+            on_device_lost=recorder.add_lost,
             should_stop=self._should_stop,
             clock=watch.clock,
         )

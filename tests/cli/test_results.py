@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckprof.model.outcome import Status
+from ckprof.store.attempt import DEVICE_LOST, Mark
 from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts
+
+
+def test_the_share_of_checked_launches_and_kernels_beside_lost_devices_are_shown(ckprof, tmp_path):
+    (first, second) = attempts(Made(problems=1, instances=2, rounds=1))
+    check = replace(first.verification, launches=200, checked=190)
+    lost = replace(
+        second,
+        status=Status.RUN_ERROR,
+        reason="the device failed beside this kernel, in the first run: gone",
+        measurement=None,
+        verification=None,
+        marks=(Mark.NOT_LAUNCHED,),
+        conditions=replace(second.conditions, extra={DEVICE_LOST: True}),
+    )
+    with StoreWriter(tmp_path / "results.db") as writer:
+        # each ended its session
+        again = replace(lost, session=replace(lost.session, uid="f" * 32))
+        for attempt in (replace(first, verification=check), lost, again):
+            writer.append(attempt)
+    shown = ckprof("results", "show", "results.db").out
+    assert "2 measurements (1 ok, 1 not measured), 3 attempts" in shown
+    assert "the results of 190 of 200 launches (95 %) were checked" in shown
+    assert (
+        f"not measured: {second.kernel.name} on " in shown and "the device failed 2 times beside it" in shown
+    )
+    page = ckprof("report", "results.db", "--format", "md").out
+    assert "1 ok, 1 not measured: the device failed" in page and "run_error" not in page
+    assert f"{second.kernel.name} (2 times)" in page and "190 of 200 launches (95 %)" in page
+    compared = ckprof("compare", "results.db", "results.db").out
+    assert "results that were checked: 190 of 200 launches (95 %) (old)" in compared
 
 
 def test_problems_that_no_kernel_serves_are_shown(ckprof, tmp_path):

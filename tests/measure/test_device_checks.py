@@ -354,7 +354,9 @@ class Kernel:
         return AbiStatus.OK, "", (time.perf_counter() - start) * 1e3
 
 
-def measured(checks, tmp_path, harm=None, exact=None, *, kernel=None, tolerance=None, **changes):
+def measured(
+    checks, tmp_path, harm=None, exact=None, *, kernel=None, tolerance=None, lacking=lambda: None, **changes
+):
     kernel = kernel or Kernel(harm=harm)
     kernel.worker = worker = CheckedWorker(checks, kernel)
     options = replace(ON_DEVICE, **({"min_samples": 1, "max_time_s": 0.0} | changes))
@@ -380,6 +382,7 @@ def measured(checks, tmp_path, harm=None, exact=None, *, kernel=None, tolerance=
         ),
     )
     prepared = replace(prepared, tolerance=tolerance)
+    lacking()
     return KernelMeasurement(worker.remote, prepared, request).measure()
 
 
@@ -480,6 +483,57 @@ def test_a_reference_that_is_not_finite_is_reported(tmp_path):
         made = messages.ReferenceFacts(squares=(1.0, 1.0), digests=(1, 2, 3), **facts)
         with pytest.raises(PluginError, match="the device's reference is not finite"):
             prepared.loaded(messages.ProblemLoaded(reference=made))
+
+
+class LimitedMemory:
+    """Lets the references of some sets of operands be allocated, and no others."""
+
+    def __init__(self, monkeypatch, wanted):
+        #: whether each reference that is asked for fits, in order
+        self.wanted, self.asked = wanted, 0
+        monkeypatch.setattr(HostTarget, "allocate", self._allocate(HostTarget.allocate))
+        self.limited = False
+
+    def begin(self):
+        self.limited = True
+
+    def _allocate(self, allocate):
+        def limited(target, size_bytes):
+            if self.limited:
+                self.asked += 1
+                if not self.wanted[self.asked - 1]:
+                    raise MemoryError("another set does not fit")
+            return allocate(target, size_bytes)
+
+        return limited
+
+
+def test_without_memory_for_exact_operands_a_kernel_is_checked_with_one_set(checks, tmp_path, monkeypatch):
+    # for the exact ones: beside the usual reference, and in its place; then that one again
+    memory = LimitedMemory(monkeypatch, [False, False, True])
+    outcome = measured(checks, tmp_path, exact=ExactKind.WIDE, lacking=memory.begin)
+    assert outcome.status is Status.OK and outcome.verification.passed and memory.asked == 3
+    assert outcome.one_set == "not enough memory: another set does not fit"
+    assert not outcome.tainted
+
+
+def test_a_wrong_kernel_is_found_with_one_set_as_well(checks, tmp_path, monkeypatch):
+    memory = LimitedMemory(monkeypatch, [False, False, True])
+
+    def spoil(worker, result):
+        result[:] = 0
+
+    outcome = measured(checks, tmp_path, spoil, exact=ExactKind.WIDE, lacking=memory.begin)
+    assert outcome.status is Status.WRONG_RESULT and "with exact operands" not in outcome.reason
+
+
+@pytest.mark.parametrize("fitting", [[False, False, False], [False, True, False, False]])
+def test_without_memory_for_any_operands_a_kernel_is_not_supported(checks, tmp_path, monkeypatch, fitting):
+    memory = LimitedMemory(monkeypatch, fitting)
+    outcome = measured(checks, tmp_path, exact=ExactKind.WIDE, lacking=memory.begin)
+    assert outcome.status is Status.UNSUPPORTED and outcome.reason.startswith("not enough memory: ")
+    # the worker has operands without a reference: it must load the problem again
+    assert outcome.tainted
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.measure import events
+from ckprof.measure.device import DeviceLostError
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.sampling_settings import round_options, share_of_round, timing_settings
@@ -151,8 +152,14 @@ def test_a_lost_device_ends_the_run_and_is_no_outcome(start, tmp_path, monkeypat
         lost.touch()
     with pytest.raises(
         ToolchainError, match="cannot be used any more: a problem could not be loaded: DeviceError"
-    ):
+    ) as raised:
         found.extend(outcomes)
+    # of a kernel that was in use it is remembered, of others there is nothing to remember
+    beside = isinstance(raised.value, DeviceLostError)
+    assert beside is ("beside" in when)
+    if beside:
+        assert raised.value.outcome.key == last and not raised.value.outcome.launched
+        assert raised.value.outcome.reason.startswith("the device failed beside this kernel, ")
     assert [one.key for one in found] == ["ok"] * (when != "before")
     lost.unlink()
     found = list(start(["ok", "segfault"])[0])

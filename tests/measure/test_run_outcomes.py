@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,15 +14,18 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from ckprof.errors import PluginError, ToolchainError
-from ckprof.measure import events, prepare
+from ckprof.errors import InputError, PluginError, ToolchainError
+from ckprof.measure import bench, events, prepare
+from ckprof.measure.device import DeviceLostError
 from ckprof.measure.executor import Executor
 from ckprof.measure.host import last_level_cache_bytes
 from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
+from tests.faults import failing_with
 from tests.interrupts import heed_interrupts
 
 from .fakes import ARCH, ScaleDirection, make_instance, make_problem
@@ -119,6 +123,25 @@ def test_all_zero_operands_verify(run):
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
 
 
+def test_without_memory_for_exact_operands_the_run_goes_on_and_says_so(run, monkeypatch):
+    prepare = bench.prepare_problem
+
+    def limited(*given, exact=None, **further):
+        if exact is not None:
+            raise InsufficientMemoryError("the tensors need about 9.0 GiB of memory, 1.0 GiB are available")
+        return prepare(*given, exact=exact, **further)
+
+    monkeypatch.setattr(bench, "prepare_problem", limited)
+    outcomes, seen, _ = run(["ok", "wrong"], options=RunOptions(rounds=1, max_time_s=0.02))
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
+    assert all("need about 9.0 GiB" in outcome.one_set for outcome in outcomes)
+    (warning,) = (event.text for event in seen if isinstance(event, events.RunWarning))
+    assert warning == (
+        "ok on problem 0 is checked with one set of operands only, not with exact ones as well: "
+        "the tensors need about 9.0 GiB of memory, 1.0 GiB are available"
+    )
+
+
 def test_exact_operands_leave_no_tolerance(run):
     outcomes, _, _ = run(
         ["ok", "wrong"], options=RunOptions(rounds=1, init=InitKind.EXACT, splits=(64,), max_time_s=0.02)
@@ -211,6 +234,42 @@ def test_workers_that_no_longer_start_end_the_run(library, tmp_path, monkeypatch
     # not an outcome of the kernel in whose time that happened
     with pytest.raises(ToolchainError, match="cannot be used any more"):
         next(results)
+
+
+#: what fails on this machine -> with what, and what is said
+FAULTS = {
+    "ckprof.measure.worker.process.subprocess.Popen": (errno.EAGAIN, "temporarily unavailable.*'ulimit -u'"),
+    "ckprof.measure.worker.process.os.pipe": (errno.EMFILE, "Too many open files; raise 'ulimit -n'"),
+    "ckprof.measure.worker_replacement.tempfile.mkdtemp": (errno.ENOSPC, "No space left.*set TMPDIR"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_machine_that_cannot_start_workers_ends_the_run_with_a_message(
+    library, tmp_path, monkeypatch, fault, begun
+):
+    given = [make_instance("ok"), make_instance("segfault")], [make_problem()], QUICK
+    number, said = FAULTS[fault]
+    with monkeypatch.context() as patched:
+        results = run_instances(library, ARCH, ScaleDirection(), *given, lock_dir=tmp_path)
+        if begun:
+            assert next(results).status is Status.OK
+        with pytest.raises((ToolchainError, InputError), match=said) as raised:
+            patched.setattr(fault, failing_with(number))
+            list(results)
+    # of the kernel that was in use then there is nothing to remember
+    assert not isinstance(raised.value, DeviceLostError)
+
+
+@pytest.mark.parametrize("name", ["save", "unnamed"])
+def test_a_full_scratch_folder_ends_the_run_with_a_message(run, monkeypatch, name):
+    where = prepare.np if name == "save" else prepare.StoredFile
+    monkeypatch.setattr(where, name, failing_with(errno.ENOSPC))
+    with pytest.raises(
+        ToolchainError, match="operands cannot be written: No space left on device; free some"
+    ):
+        run(["ok"])
 
 
 def test_missing_library(tmp_path):

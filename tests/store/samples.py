@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from ckprof.model.kernel import KernelRef
@@ -119,6 +121,11 @@ verifications = st.builds(
     elements=st.integers(1, 2**40),
     rtol=_times,
     atol=_times,
+)
+#: how many of some launches were checked, where that is known
+shares = st.just((0, 0)) | st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
+verifications = st.builds(
+    lambda check, share: replace(check, launches=share[0], checked=share[1]), verifications, shares
 )
 conditions = st.builds(
     Conditions,

@@ -34,6 +34,7 @@ from ckprof.store.errors import (
     StoreError,
     StoreFullError,
 )
+from ckprof.store.maintenance import check as check_store
 from ckprof.store.query import SharedKey, StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -233,6 +234,19 @@ def test_evidence_does_not_split_a_measurement(path):
     with Store(path) as store:
         (summary,) = store.measurements()
         assert (summary.attempts, summary.median_ms) == (2, 2.0)
+
+
+def test_the_share_of_checked_launches_is_stored_and_summed_up(path):
+    check = replace(make_attempt().verification, launches=40, checked=39)
+    known = make_attempt(1, 1, verification=check, conditions=Conditions(started=2.0, extra={"seen": 1}))
+    again = replace(known, sequence=2, verification=replace(check, launches=10, checked=10))
+    fill(path, make_attempt(0, 0), known, again)
+    with Store(path) as store:
+        assert [(one.launches, one.checked) for one in store.measurements()] == [(0, 0), (50, 49)]
+        assert list(store)[1].conditions.extra == {"seen": 1}
+        flat = [(row["launches"], row["checked_launches"]) for row in store.to_dicts()]
+        assert flat == [(None, None), (40, 39), (10, 10)]
+        assert check_store(path) == []
 
 
 def test_marks_are_added_to_what_is_stored(path):

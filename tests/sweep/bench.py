@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+from ckprof.measure.device import DeviceLostError
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
@@ -50,9 +51,11 @@ def make_problems(count):
 class SimulatedBench:
     """Times depend on kernel, split and problem alone, but for the noise."""
 
-    def __init__(self, *, noise=0.01, seed=0, failing=(), reading=None, lost=False):
+    def __init__(self, *, noise=0.01, seed=0, failing=(), reading=None, lost=False, killing=()):
         #: the device: no kernel is launched
         self.lost = lost
+        #: names of kernels beside which the device is lost
+        self.killing = set(killing)
         self.noise = noise
         self.chance = random.Random(seed)
         self.failing = dict(failing)
@@ -88,6 +91,15 @@ class SimulatedBench:
         if self.lost:
             status = Status.RUN_ERROR
             return Outcome(key=cell.instance, problem_index=0, status=status, reason="lost", launched=False)
+        if name in self.killing:
+            lost = Outcome(
+                key=cell.instance,
+                problem_index=0,
+                status=Status.RUN_ERROR,
+                reason="the device failed beside this kernel, in the first run: gone",
+                launched=False,
+            )
+            raise DeviceLostError("the device is gone", lost)
         if name in self.failing:
             return Outcome(key=cell.instance, problem_index=0, status=self.failing[name], reason="as told")
         time_ms = self.true_ms(cell.instance, cell.split_k, planned.problem) * math.exp(

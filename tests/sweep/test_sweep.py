@@ -15,18 +15,19 @@ from pathlib import Path
 import pytest
 
 from ckprof.compare.side import side_of
+from ckprof.errors import ToolchainError
 from ckprof.measure.observers import HostObserver, combine
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.outcome import Status
 from ckprof.model.reading import Reading
 from ckprof.model.types import DataType
-from ckprof.store.attempt import Mark, Session
+from ckprof.store.attempt import MOST_DEVICES_LOST, Mark, Session
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepProgress, SweepWarning
-from ckprof.sweep.plan import describe
+from ckprof.sweep.plan import describe, given_up_lines
 from ckprof.sweep.recording import Recorder, is_bimodal
 from ckprof.sweep.sweep import Stop, Sweep, Watch
 from ckprof.wording import duration
@@ -133,6 +134,67 @@ def test_what_was_never_launched_is_not_measured(path):
         assert Counter(one.status for one in store.measurements()) == {Status.OK: 8}
     _, summary = sweep(path, SimulatedBench(), kernels, problems, session=3)
     assert summary.attempts == 0
+
+
+def test_a_kernel_that_kills_its_device_stops_two_sweeps_not_more(path):
+    kernels, problems = make_kernels(4), make_problems(2)
+    bench = SimulatedBench(killing={"kernel_2"})
+    for session in range(MOST_DEVICES_LOST):
+        with pytest.raises(ToolchainError, match=r"the device is gone \(in use: kernel_2 on "):
+            sweep(path, bench, kernels, problems[:1], session=session)
+    # the other problem knows nothing of that
+    with pytest.raises(ToolchainError, match="in use: kernel_2"):
+        sweep(path, bench, kernels, problems, session=3)
+    with Store(path) as store:
+        lost = [one for one in store if one.lost_device]
+        assert len(lost) == 3 and all(Mark.NOT_LAUNCHED in one.marks for one in lost)
+        counts = {one.key.problem: one.devices_lost for one in store.measurements() if one.devices_lost}
+        assert counts == {problems[0]: 2, problems[1]: 1}
+    calm = SimulatedBench()
+    plan, summary = sweep(path, calm, kernels, problems, session=4)
+    assert plan.given_up == [(0, "kernel_2")] and plan.cells == 8
+    assert given_up_lines(plan) == [line for line in describe(plan) if "left out" in line]
+    assert "left out: kernel_2 on problem 0: the device failed 2 times beside it" in given_up_lines(plan)[0]
+    assert summary.contests_done == 2 and summary.failures == 0
+    seen = {(problem, visit.cell.instance) for problem, visit in calm.visits}
+    assert (problems[0], kernels[2].key) not in seen and (problems[1], kernels[2].key) in seen
+    plan, summary = sweep(path, SimulatedBench(), kernels, problems, session=5)
+    assert plan.given_up == [(0, "kernel_2")] and summary.failures == 0
+
+
+@pytest.mark.parametrize("again", ["retry_failed", "fresh"])
+def test_a_kernel_that_killed_devices_is_tried_again_when_asked_for(path, again):
+    kernels, problems = make_kernels(3), make_problems(1)
+    for session in range(2):
+        with pytest.raises(ToolchainError):
+            sweep(path, SimulatedBench(killing={"kernel_1"}), kernels, problems, session=session)
+    plan, summary = sweep(path, SimulatedBench(), kernels, problems, session=2, **{again: True})
+    assert not plan.given_up and summary.attempts
+    plan, _ = sweep(path, SimulatedBench(), kernels, problems, session=3)
+    assert not plan.given_up and plan.known == 3
+    with Store(path) as store:
+        assert not any(one.devices_lost for one in store.measurements()), "there is an outcome"
+
+
+def test_another_build_of_a_kernel_that_killed_devices_is_measured(path):
+    problems = make_problems(1)
+    for session in range(2):
+        with pytest.raises(ToolchainError):
+            sweep(path, SimulatedBench(killing={"kernel_1"}), make_kernels(3), problems, session=session)
+    plan, _ = sweep(path, SimulatedBench(), make_kernels(3, digest="p"), problems, session=2)
+    assert not plan.given_up and plan.known == 0
+
+
+def test_all_splits_of_a_kernel_that_killed_devices_are_left_out(path):
+    kernels, problems = make_kernels(2), make_problems(1)
+    for session in range(2):
+        with pytest.raises(ToolchainError):
+            sweep(
+                path, SimulatedBench(killing={"kernel_1"}), kernels, problems, session=session, splits=(1, 4)
+            )
+    plan, summary = sweep(path, SimulatedBench(), kernels, problems, session=2, splits=(1, 4))
+    assert plan.given_up == [(0, "kernel_1")] and len(plan.contests[0].before.given_up) == 2
+    assert summary.failures == 0 and plan.contests[0].finished
 
 
 def test_what_was_never_launched_takes_no_times_away(path):

@@ -21,7 +21,7 @@ import msgspec
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.shared_memory import SharedMemory
 from ckprof.orphans import MARK, kill_marked
-from ckprof.python_child import python_command
+from ckprof.python_child import python_command, start_failure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +62,10 @@ class WorkerAborted(WorkerFailure):
     of_device = True
 
 
+class WorkerNotStarted(WorkerFailure):
+    """This machine cannot start a worker now, which has nothing to do with kernels or devices."""
+
+
 class WorkerTimeout(WorkerFailure):
     """No reply came in time."""
 
@@ -74,7 +78,7 @@ class WorkerProcess:
     """A running worker.
 
     :param folder: working directory, so that whatever a kernel drops stays there.
-    :raises WorkerFailure: the system has no memory to share with it.
+    :raises WorkerNotStarted: the system has no process, descriptor or memory for it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -82,9 +86,13 @@ class WorkerProcess:
             descriptor = SharedMemory.create()
         except OSError as exc:
             hint = "; 'ulimit -f' limits it" if exc.errno == errno.EFBIG else ""
-            raise WorkerFailure(f"no memory can be shared with a worker: {exc.strerror}{hint}") from exc
+            raise WorkerNotStarted(f"no memory can be shared with a worker: {exc.strerror}{hint}") from exc
         # Its other end is closed when this process ends, however that happens.
-        watched, self._alive = os.pipe()
+        try:
+            watched, self._alive = os.pipe()
+        except OSError as exc:
+            os.close(descriptor)
+            raise WorkerNotStarted(start_failure(exc)) from exc
         self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
         try:
             self._shared = SharedMemory(descriptor)
@@ -100,8 +108,10 @@ class WorkerProcess:
                 # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
                 start_new_session=True,
             )
-        except BaseException:
+        except BaseException as exc:
             os.close(self._alive)
+            if isinstance(exc, OSError):
+                raise WorkerNotStarted(start_failure(exc)) from exc
             raise
         finally:
             os.close(descriptor)

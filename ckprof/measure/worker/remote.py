@@ -101,20 +101,22 @@ class RemoteLibrary:
         self, problem: messages.LoadProblem, limit_s: float
     ) -> messages.ProblemLoaded | messages.ProblemRejected:
         """Put a problem into target memory, if it fits."""
-        reply = self._line.ask(problem, limit_s)
+        return self._fitting(problem, limit_s)
+
+    def _fitting(self, request: Message, limit_s: float) -> messages.ProblemLoaded | messages.ProblemRejected:
+        reply = self._line.ask(request, limit_s)
         if isinstance(reply, messages.ProblemRejected):
             return reply
         return _expect(messages.ProblemLoaded, reply)
 
     def set_operands(
         self, operands: tuple[messages.TensorFile, ...], limit_s: float
-    ) -> messages.ProblemLoaded:
-        """Give the operands of the loaded problem other values.
+    ) -> messages.ProblemLoaded | messages.ProblemRejected:
+        """Give the operands of the loaded problem other values, if there is memory for their reference.
 
-        :raises RequestFailed: the device has no memory for a reference.
+        Without it they have some values, and no reference.
         """
-        reply = self._line.ask(messages.SetOperands(operands=operands), limit_s)
-        return _expect(messages.ProblemLoaded, reply)
+        return self._fitting(messages.SetOperands(operands=operands), limit_s)
 
     def check(self, request: messages.Check, limit_s: float) -> messages.Checked:
         """Have the device compare the result with its reference."""

@@ -80,7 +80,7 @@ class KernelSession:
             case messages.LoadProblem():
                 return self._load(request)
             case messages.SetOperands():
-                return self._set_operands(request.operands)
+                return self._other_operands(request.operands)
             case messages.QuerySupport():
                 return self._query(request)
             case messages.RunOnce():
@@ -171,6 +171,15 @@ class KernelSession:
             self._files[file.path] = values
             tensors[file.name].upload(values)
         return messages.ProblemLoaded()
+
+    def _other_operands(self, operands: tuple[messages.TensorFile, ...]) -> messages.Reply:
+        """Give the operands other values, unless there is no memory for their reference."""
+        try:
+            return self._set_operands(operands)
+        except (MemoryError, ProblemTooLargeError) as exc:
+            held = self._loaded().size_bytes
+            rule = memory_rule(self._library.target, wanted=held, held=held, usual="memory")
+            return messages.ProblemRejected(reason=str(exc), rule=rule)
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:
         target = self._library.target

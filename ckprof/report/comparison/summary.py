@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.verdict import MOST_PROCESSES, ROUNDS_EACH, Verdict
 from ckprof.model.outcome import Status
+from ckprof.report.figures import checked_text
 from ckprof.wording import agreeing, change, counted, percent
 
 if TYPE_CHECKING:
@@ -45,12 +46,21 @@ def summary_lines(comparison: Comparison) -> list[str]:
     if comparison.superseded:
         older = counted(comparison.superseded, "older measurement")
         lines.append(f"{older} with another device, toolchain or method, not compared")
+    lines += _checked_lines(comparison)
     lines += _condition_lines(comparison)
     for part in comparison.what_changed:
         if part.incomparable:
             lines.append(f"warning: {part.name} differs: times that were taken differently are compared")
     lines += _evidence_lines(comparison)
     return lines
+
+
+def _checked_lines(comparison: Comparison) -> Iterator[str]:
+    """Say how many launches were checked on each side, where that is known."""
+    rows = comparison.rows
+    old, new = checked_text(row.old for row in rows), checked_text(row.new for row in rows)
+    if old or new:
+        yield f"results that were checked: {old or 'not known'} (old), {new or 'not known'} (new)"
 
 
 def _untimed(comparison: Comparison) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ckprof.compare.provenance import provenance
 from ckprof.compare.side import device_name
 from ckprof.model.outcome import Status
-from ckprof.report.figures import display_name
+from ckprof.report.figures import checked_text, display_name, lost_text
 from ckprof.store.attempt import SOURCES
 from ckprof.wording import counted
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: characters of a reason that are shown
 _REASON: int = 200
+#: kernels that are named beside which the device failed
+_LOST: int = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class Overview:
     #: (what, value), one line each
     facts: tuple[tuple[str, str], ...]
     failures: tuple[Failure, ...]
+    #: rows without an outcome, because the device failed beside their kernels
+    not_measured: int = 0
 
     @property
     def summary(self) -> str:
@@ -60,13 +64,15 @@ class Overview:
             f"{counted(self.problems, 'problem')}{none}, {counted(self.instances, 'instance')}, "
             f"{counted(self.rows, 'kernel')} on problems"
         )
-        return f"{counts}: {statuses}"
+        lost = [f"{self.not_measured} not measured: the device failed"] if self.not_measured else []
+        return f"{counts}: {', '.join([*([statuses] if statuses else []), *lost])}"
 
 
 def overview(side: Side) -> Overview:
     """Sum up a side."""
     rows = list(side.rows.values())
-    counts = Counter(row.status for row in rows)
+    known = [row for row in rows if not row.devices_lost]
+    counts = Counter(row.status for row in known)
     return Overview(
         problems=len(side.by_problem),
         unserved=sum(side.best(problem) is None for problem in side.by_problem),
@@ -75,7 +81,8 @@ def overview(side: Side) -> Overview:
         rounds=sum(len(row.rounds) for row in rows),
         statuses={status: counts[status] for status in Status if counts[status]},
         facts=tuple(_facts(side, rows)),
-        failures=tuple(_failures(rows)),
+        failures=tuple(_failures(known)),
+        not_measured=len(rows) - len(known),
     )
 
 
@@ -95,6 +102,11 @@ def _facts(side: Side, rows: list[Row]) -> Iterable[tuple[str, str]]:
     yield from _listed("driver", (key.toolchain.driver for key in measured))
     yield from _listed("operands", (_operands(key) for key in measured))
     yield from _listed("timing", (f"{key.method.clock} clock, {key.method.cache} cache" for key in measured))
+    yield from _listed("launches checked", [checked_text(rows)])
+    lost = [(display_name(row), row.devices_lost) for row in rows if row.devices_lost]
+    if lost:
+        more = f" and {len(lost) - _LOST} more" if len(lost) > _LOST else ""
+        yield "device failed beside", f"{lost_text(lost[:_LOST])}{more}"
     sessions = side.sessions
     yield from _listed("host", (session.host for session in sessions))
     yield from _listed("ckprof", (session.ckprof_version for session in sessions))

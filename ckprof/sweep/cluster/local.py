@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
+import tempfile
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
+from ckprof.errors import ToolchainError
+from ckprof.plain_text import one_line
 from ckprof.plugin.protocols.engines import Pool, Slot, WorkerLost
-from ckprof.python_child import python_command
+from ckprof.python_child import python_command, start_failure
 from ckprof.sweep.cluster.child import FAILURE, read_frame, write_frame
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 #: seconds that a worker gets to end by itself
 _GRACE_S: Final = 5.0
+#: bytes of what a lost worker has printed that are looked at
+_TAIL_BYTES: Final = 2**14
 
 _Order = tuple[bytes, "Future[bytes]"]
 
@@ -65,13 +70,22 @@ class LocalSession:
 
     :param handler: what workers run.
     :param slots: one per worker.
+    :raises ToolchainError: the system has no thread for one of them.
     """
 
     def __init__(self, handler: str, slots: Sequence[Slot]) -> None:
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._lanes = [_Lane(handler, slot, self._orders) for slot in slots]
-        for lane in self._lanes:
-            lane.start()
+        for number, lane in enumerate(self._lanes):
+            try:
+                lane.start()
+            except RuntimeError as exc:
+                for _ in range(number):
+                    self._orders.put(None)
+                self._lanes = self._lanes[:number]
+                raise ToolchainError(
+                    f"engine local: {exc}; end other processes, or raise 'ulimit -u'"
+                ) from None
 
     @property
     def outlives_coordinator(self) -> bool:
@@ -129,6 +143,8 @@ class _Lane(threading.Thread):
         self._slot = slot
         self._orders = orders
         self._process: subprocess.Popen[bytes] | None = None
+        #: what the process prints
+        self._errors: IO[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -143,9 +159,10 @@ class _Lane(threading.Thread):
                     continue
                 try:
                     answer = self._serve(payload)
-                except (OSError, WorkerLost) as exc:
+                except Exception as exc:
+                    # whatever it is: nobody else would ever answer
                     self._end()
-                    future.set_exception(exc if isinstance(exc, WorkerLost) else WorkerLost(str(exc)))
+                    future.set_exception(exc if isinstance(exc, WorkerLost) else WorkerLost(self._told(exc)))
                 else:
                     future.set_result(answer)
         finally:
@@ -162,30 +179,71 @@ class _Lane(threading.Thread):
         if self._process is None:
             self._process = self._start()
         process = self._process
-        write_frame(cast("BinaryIO", process.stdin), payload)
+        with suppress(BrokenPipeError):
+            # how it ended shows below
+            write_frame(cast("BinaryIO", process.stdin), payload)
         frame = read_frame(cast("BinaryIO", process.stdout))
         if frame is None:
-            code = process.wait()
-            how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-            raise WorkerLost(f"the worker of device {self._slot.label} {how}")
+            raise WorkerLost(f"the worker of device {self._slot.label} {self._how_it_ended(process)}")
         kind, answer = frame
         if kind == FAILURE:
             raise WorkerLost(answer.decode(errors="replace"))
         return answer
 
+    def _told(self, error: Exception) -> str:
+        return f"the worker of device {self._slot.label}: {str(error) or type(error).__name__}"
+
+    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
+        try:
+            code = process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            how = "has closed its connection"
+        else:
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+        last = self._last_output()
+        return f"{how}; last output: {last}" if last else how
+
+    def _last_output(self) -> str:
+        """Return the last line that the worker has printed; empty if there is none."""
+        if self._errors is None:
+            return ""
+        try:
+            size = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, size - _TAIL_BYTES))
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return one_line(lines[-1].strip()) if lines else ""
+
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start a process.
+
+        :raises WorkerLost: the system has none for it.
+        """
+        try:
+            # a file, not a pipe: nobody reads it unless the process is lost
+            self._errors = tempfile.TemporaryFile()
+            return self._popen(self._errors)
+        except OSError as exc:
+            raise WorkerLost(f"device {self._slot.label}: {start_failure(exc)}") from exc
+
+    def _popen(self, errors: IO[bytes]) -> subprocess.Popen[bytes]:
         slot = self._slot
         cpus = [",".join(map(str, slot.cpus))] if slot.cpus else []
         return subprocess.Popen(
             python_command("ckprof.sweep.cluster.child", self._handler, str(slot.device), slot.label, *cpus),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=errors,
             # Ctrl-C is for the coordinator, which asks its workers to stop.
             start_new_session=True,
         )
 
     def _end(self) -> None:
         process, self._process = self._process, None
+        errors, self._errors = self._errors, None
+        if errors is not None:
+            errors.close()
         if process is None:
             return
         for stream in (process.stdin, process.stdout):

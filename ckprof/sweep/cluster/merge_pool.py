@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.errors import ToolchainError
 from ckprof.model.architecture import use_files
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols.engines import Pool, Slot
@@ -184,13 +185,21 @@ class MergePool:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _submit(self, pieces: tuple[Piece, ...]) -> None:
-        private_folder(self._folder)
+        """Have a process read something; one that cannot be had is done without."""
+        try:
+            private_folder(self._folder)
+        except OSError:
+            self._lost = _MOST_LOST
+            return
+        if self._session is None:
+            slots = [Slot(device=0, label=str(number)) for number in range(self._processes)]
+            try:
+                self._session = LocalSession(_HANDLER, slots)
+            except ToolchainError:
+                self._lost = _MOST_LOST
+                return
         path = self._folder / f"{next(self._numbers)}.db"
         task = ReadTask(
             target=str(path), pieces=pieces, plugins=self._plugins, architectures=self._architectures
         )
-        if self._session is None:
-            self._session = LocalSession(
-                _HANDLER, [Slot(device=0, label=str(number)) for number in range(self._processes)]
-            )
         self._reading[self._session.submit(Pool.RUN, msgspec.json.encode(task))] = path, pieces

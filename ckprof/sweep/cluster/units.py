@@ -73,7 +73,10 @@ class Units:
             past = self._whole
         for planned in make_plan(request, past).open_contests:
             planned = replace(planned, problem_index=unit.problem_index)
-            return OpenUnit(unit=replace(self._unit(planned), cells=unit.cells), planned=planned)
+            found = self._unit(planned)
+            if not planned.before.given_up:
+                found = replace(found, cells=unit.cells)
+            return OpenUnit(unit=found, planned=planned)
         return None
 
     def divide(self, open_unit: OpenUnit, parts: int) -> Division:
@@ -110,7 +113,7 @@ class Units:
             card=planned.before.card,
             fresh=self._planning.fresh,
             retry_failed=self._planning.retry_failed,
-            cells=planned.contest.cells if planned.before.out else (),
+            cells=planned.contest.cells if planned.before.out or planned.before.given_up else (),
         )
 
 

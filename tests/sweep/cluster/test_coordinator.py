@@ -169,6 +169,26 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
     assert dict(summary.given_up) == {bad: "killed"}
 
 
+def test_a_problem_is_finished_without_a_kernel_that_kills_the_devices_of_workers(setup, tmp_path):
+    rounds = RoundOptions(min_rounds=2, max_rounds=3, sessions=1)
+    one = setup(problems=2, rounds=rounds)
+    session = ThreadSession(
+        runners_for(one, a=TimedBench(killing={"kernel_3"}), b=TimedBench(killing={"kernel_3"}))
+    )
+    summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
+    session.close(now=True)
+    assert (summary.sweep.contests_done, dict(summary.given_up)) == (2, {})
+    # two for each problem
+    assert summary.lost == 4
+    with Store(tmp_path / "r.db") as store:
+        seen = {(one.kernel.name, one.devices_lost) for one in store.measurements()}
+    assert seen == {("kernel_0", 0), ("kernel_1", 0), ("kernel_2", 0), ("kernel_3", 2)}
+    one.writer.close()
+    again = setup(problems=2, rounds=rounds)
+    assert sorted(again.units.plan.given_up) == [(0, "kernel_3"), (1, "kernel_3")]
+    assert all(len(contest.contest.cells) == 3 for contest in again.units.plan.contests)
+
+
 def test_a_sweep_without_a_worker_that_works_is_an_error(setup):
     one = setup(problems=6)
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from ckprof.errors import ExitCode, ToolchainError
 from ckprof.plugin.protocols.engines import EngineRequest, Pool, WorkerLost
 from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
+from ckprof.sweep.cluster.folder import SweepFolder
 from ckprof.sweep.cluster.local import LocalEngine, cpus_per_worker
-from ckprof.sweep.cluster.units import ClusterWatch
+from ckprof.sweep.cluster.messages import Task
+from ckprof.sweep.cluster.units import ClusterWatch, last_line
+from ckprof.sweep.engine_sweep import _probe
+from ckprof.sweep.requests import SweepOptions
+from tests.faults import failing_with
 from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
 
 ECHO = "tests.sweep.cluster.echo:echo"
@@ -44,6 +52,111 @@ def test_workers_answer_fail_and_are_replaced():
     finally:
         session.close(now=True)
     assert session.pids == []
+
+
+def starting(code):
+    """What starts a worker that runs some Python instead."""
+    return lambda *_: [sys.executable, "-I", "-S", "-c", code]
+
+
+#: how a worker is broken -> what patches do so, and what is said
+FAULTS = {
+    "no process": (
+        {"subprocess.Popen": failing_with(errno.EAGAIN)},
+        "device 0: no worker process can be started: Resource temporarily unavailable; end other processes",
+    ),
+    "no descriptor": (
+        {"subprocess.Popen": failing_with(errno.EMFILE)},
+        "Too many open files; raise 'ulimit -n'",
+    ),
+    "no space": ({"tempfile.TemporaryFile": failing_with(errno.ENOSPC)}, "No space left.*set TMPDIR"),
+    "no interpreter": ({"python_command": lambda *_: ["/nowhere/python"]}, "No such file.*is still there"),
+    "no module": (
+        {"python_command": starting("raise ImportError('numpy is broken')")},
+        "device 0 ended with status 1; last output: ImportError: numpy is broken$",
+    ),
+    "killed": (
+        {"python_command": starting("import os; os.kill(os.getpid(), 9)")},
+        "device 0 was killed by signal 9$",
+    ),
+    "closed pipe": (
+        {"python_command": starting("import os, time; os.close(1); time.sleep(60)"), "_GRACE_S": 0.2},
+        "device 0 has closed its connection$",
+    ),
+    "no frame": (
+        {
+            "python_command": starting("import os, time; os.write(1, b'\\xff' * 9); time.sleep(60)"),
+            "_GRACE_S": 0.2,
+        },
+        "the worker of device 0: .",
+    ),
+}
+
+
+def broken(monkeypatch, fault):
+    patches, said = FAULTS[fault]
+    for name, value in patches.items():
+        monkeypatch.setattr(f"ckprof.sweep.cluster.local.{name}", value)
+    return said
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_workers_that_break_are_lost_with_a_reason_and_replaced(monkeypatch, fault):
+    session = open_local()
+    try:
+        with monkeypatch.context() as patched:
+            said = broken(patched, fault)
+            for _ in range(2):
+                with pytest.raises(WorkerLost, match=said) as raised:
+                    session.submit(Pool.RUN, b"abc").result(60)
+                assert "Traceback" not in str(raised.value) and "\n" not in str(raised.value)
+        assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
+    finally:
+        session.close(now=True)
+    assert session.pids == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_sweep_whose_workers_break_ends_with_one_message(monkeypatch, tmp_path, fault):
+    said = broken(monkeypatch, fault)
+    session = open_local()
+    task = Task(id="a", run="probe", job="none", unit=None, folder="", reference_problem=None)
+    try:
+        with pytest.raises(ToolchainError, match=rf"no worker can measure: .*{said}") as raised:
+            _probe(task, session, SweepFolder(root=tmp_path), SweepOptions(store="r.db"))
+    finally:
+        session.close(now=True)
+    assert raised.value.exit_code is ExitCode.TOOLCHAIN and "\n" not in str(raised.value)
+
+
+def test_a_handler_that_cannot_be_imported_is_a_reason(capfd):
+    session = open_local("tests.sweep.cluster.nowhere:handle")
+    try:
+        with pytest.raises(WorkerLost) as raised:
+            session.submit(Pool.RUN, b"abc").result(60)
+    finally:
+        session.close(now=True)
+    assert (
+        last_line(str(raised.value)) == "ModuleNotFoundError: No module named 'tests.sweep.cluster.nowhere'"
+    )
+    assert capfd.readouterr().err == ""
+
+
+def test_without_threads_there_is_a_message(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def limited(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(ToolchainError, match="engine local: can't start new thread; end other processes"):
+        open_local(devices=(0, 1, 2))
+    for thread in started:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_workers_that_compute_on_the_host_share_its_cpus():

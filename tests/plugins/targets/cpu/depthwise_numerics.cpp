@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "kernel_family.hpp"
+#include "depthwise_family.hpp"
 #include "random_problems.hpp"
 #include "reference.hpp"
 
@@ -16,64 +16,11 @@ using ck_tile::bf16_t;
 using ck_tile::half_t;
 using ck_tile::host_model::last_rejection;
 
-template <typename T,
-          index_t TileH,
-          index_t TileW,
-          index_t F,
-          index_t S,
-          index_t Batch,
-          index_t SubH,
-          index_t SubW,
-          index_t In,
-          index_t Out>
-struct depthwise
+template <typename T, index_t... Facts>
+struct depthwise : depthwise_family<T, Facts...>
 {
-    using traits = ck_tile::DepthwiseConvFwdTraits<T,
-                                                   T,
-                                                   float,
-                                                   T,
-                                                   64,
-                                                   TileH,
-                                                   TileW,
-                                                   F,
-                                                   F,
-                                                   S,
-                                                   S,
-                                                   1,
-                                                   1,
-                                                   (F - 1) / 2,
-                                                   (F - 1) / 2,
-                                                   Batch,
-                                                   SubH,
-                                                   SubW,
-                                                   In,
-                                                   Out>;
-    using conv   = ck_tile::GroupedConvTraits<2,
-                                              ck_tile::ConvolutionSpecialization::Default,
-                                              void,
-                                              void,
-                                              ck_tile::tuple<>,
-                                              void,
-                                              In,
-                                              In,
-                                              Out,
-                                              1,
-                                              false,
-                                              false,
-                                              traits>;
-    struct epilogue
-    { using ODataType = T; };
-    using kernel =
-        ck_tile::GroupedConvolutionForwardKernel<conv,
-                                                 void,
-                                                 ck_tile::DepthwiseConvFwdPipeline<traits>,
-                                                 epilogue>;
-
-    static bool supported(const ck_tile::conv::ConvParam& p)
-    {
-        return kernel::IsSupportedArgument(kernel::MakeKernelArgs(
-            ck_tile::GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1)));
-    }
+    using kernel = typename depthwise_family<T, Facts...>::kernel;
+    using depthwise_family<T, Facts...>::supported;
 
     static void check(const ck_tile::conv::ConvParam& p)
     {

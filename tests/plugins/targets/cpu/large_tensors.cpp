@@ -6,15 +6,18 @@
 // 32 bits, as a kernel has that forgot to widen them, gives something else: what it would find
 // instead of the last image is in the first one.
 #include <cstdint>
-#include <sys/mman.h>
 #include <vector>
 
 #include "check.hpp"
+#include "depthwise_family.hpp"
 #include "gemm_family.hpp"
 #include "kernel_family.hpp"
+#include "reserved.hpp"
 
 using namespace ck_tile;
 using test::kernel_config;
+using test::reserved;
+using test::value;
 
 namespace {
 
@@ -23,35 +26,6 @@ constexpr kernel_config plain{.vectors{8, 8, 8}};
 constexpr std::int64_t positions = length / stride; // of windows along an axis
 constexpr std::int64_t image     = length * length * channels;
 static_assert(image <= INT32_MAX && (images - 1) * image > UINT32_MAX - image);
-
-// Zeros, of which only what is touched takes memory.
-template <typename T>
-class reserved
-{
-public:
-    explicit reserved(std::int64_t count)
-        : bytes_(static_cast<std::size_t>(count) * sizeof(T)),
-          memory_(mmap(nullptr,
-                       bytes_,
-                       PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                       -1,
-                       0))
-    { EXPECT(memory_ != MAP_FAILED); }
-    ~reserved() { munmap(memory_, bytes_); }
-    reserved(const reserved&)            = delete;
-    reserved& operator=(const reserved&) = delete;
-
-    T* data() const { return static_cast<T*>(memory_); }
-    T& operator[](std::int64_t at) const { return data()[at]; }
-
-private:
-    std::size_t bytes_;
-    void* memory_;
-};
-
-// -1, 0 and 1 without a pattern that sums cancel.
-float value(std::int64_t at) { return static_cast<float>((at * 2654435761 >> 7) % 3 - 1); }
 
 struct place
 { std::int64_t n, h, w; };
@@ -267,6 +241,52 @@ void product()
     EXPECT(model::unmet_requirements().front().condition == "index-range");
 }
 
+// The last block of a depthwise kernel whose input and output both have more than 2^32 elements.
+void depthwise()
+{
+    using family                = test::depthwise_family<half_t, 16, 16, 3, 1, 1, 1, 4, 8, 4>;
+    constexpr std::int64_t side = 32, plane = side * side, groups = 1024, count = 4128, filter = 3;
+    static_assert((count * groups - 1) * plane > UINT32_MAX);
+    const auto both = [](index_t v) { return std::vector<index_t>{v, v}; };
+    const conv::ConvParam p(
+        2, groups, count, 1, 1, both(filter), both(side), both(1), both(1), both(1), both(1));
+    EXPECT_MSG(family::supported(p), host_model::last_rejection());
+    const reserved<half_t> input(count * groups * plane), output(count * groups * plane);
+    constexpr std::int64_t last = (count * groups - 1) * plane;
+    for(std::int64_t i = 0; i < plane; ++i) input[last + i] = half_t(value(i));
+    auto weight      = filled<half_t>(groups * filter * filter, 1000);
+    const auto kargs = family::kernel::MakeKernelArgs(
+        GroupedConvFwdHostArgs<>(p, input.data(), weight.data(), {}, output.data(), 1));
+    host_model::block_position block{};
+    block.x = groups - 1;
+    block.y = count - 1;
+    typename family::kernel{}(block, kargs);
+    // In and Out are what a kernel counts the elements of either tensor with.
+    const auto wrong = [&]<typename In, typename Out>(In, Out) {
+        std::int64_t different = 0;
+        for(std::int64_t at = 0; at < plane; ++at)
+        {
+            float sum = 0;
+            for(std::int64_t tap = 0; tap < filter * filter; ++tap)
+            {
+                const std::int64_t h = at / side + tap / filter - 1,
+                                   w = at % side + tap % filter - 1;
+                if(h < 0 || w < 0 || h >= side || w >= side) { continue; }
+                const auto from   = static_cast<In>(last + h * side + w);
+                const auto tap_at = static_cast<std::size_t>((groups - 1) * filter * filter + tap);
+                sum += static_cast<float>(input[static_cast<std::int64_t>(from)]) *
+                       static_cast<float>(weight[tap_at]);
+            }
+            const auto to = static_cast<Out>(last + at);
+            different += static_cast<float>(output[static_cast<std::int64_t>(to)]) != sum;
+        }
+        return different;
+    };
+    EXPECT_MSG(wrong(std::int64_t{}, std::int64_t{}) == 0, "depthwise");
+    EXPECT_MSG(wrong(std::uint32_t{}, std::int64_t{}) > 0, "32 bits are not found in the input");
+    EXPECT_MSG(wrong(std::int64_t{}, std::uint32_t{}) > 0, "32 bits are not found in the output");
+}
+
 // What one image alone must not exceed.
 void an_image_too_large()
 {
@@ -289,7 +309,18 @@ int main()
     backward_weight("backward weight in parts", [](void* in, void* wei, void* out) {
         test::backward_weight_family<half_t, 2, plain>::launch(problem(), in, wei, out, 4);
     });
+    backward_weight("two-stage backward weight", [](void* in, void* wei, void* out) {
+        test::two_stage_family<half_t, 2, plain>::launch(problem(), in, wei, out, 4);
+    });
+    using enum StreamKReductionStrategy;
+    backward_weight("stream-K, a tree", [](void* in, void* wei, void* out) {
+        test::stream_k_family<half_t, 2, plain, Tree, false>::launch(problem(), in, wei, out, 7);
+    });
+    backward_weight("stream-K, linear and persistent", [](void* in, void* wei, void* out) {
+        test::stream_k_family<half_t, 2, plain, Linear, true>::launch(problem(), in, wei, out, 7);
+    });
     product();
+    depthwise();
     an_image_too_large();
     return test::finish("large tensors");
 }
