@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
     from ckprof.measure.worker.messages import SupportQuery
     from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
 
 
 def parse_splits(text: str) -> tuple[int, ...]:
@@ -45,7 +46,7 @@ def parse_kernel(text: str) -> int | str:
 class RunPlanOptions:
     """What instances are run on, and how."""
 
-    problems: tuple[str | Problem, ...] = field(
+    problems: tuple[str | Problem | ProblemCase, ...] = field(
         default=(),
         metadata=option(
             "a MIOpenDriver conv line or ckProfiler's arguments (repeatable; default: a modest 3x3, or what "

@@ -19,6 +19,7 @@ from ckprof.report.rows import (
     rows_with_baselines,
 )
 from ckprof.report.table import Column, Table
+from ckprof.report.total_table import add_totals, networks_of_run
 from ckprof.wording import agreeing, counted, percent
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def run_document(results: RunResults) -> Document:
         table = Table(run_columns(results), rows_with_baselines(results, index))
         document.add(problem_heading(results, index), table)
         add_closing(document, results, index)
+    add_totals(document, networks_of_run(results))
     if results.partial:
         document.add(PARTIAL)
     return document
