@@ -61,9 +61,9 @@ def total_columns(found: Sequence[Network], missing: Callable[[Sequence[int]], s
         *(name if any(labels.values()) else []),
         Column("kernels", lambda line: line[1].library),
         number_column("total ms", lambda line: line[1].time_ms),
-        number_column("slower than the best", lambda line: line[1].ratio, slower, _hint),
+        number_column("slower", lambda line: line[1].ratio, slower, _hint),
         Column(
-            "layers in the sum",
+            "layers",
             lambda line: line[1].layers,
             align="right",
             text=lambda line: f"{line[1].layers} of {line[0].layers}",

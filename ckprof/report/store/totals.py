@@ -129,7 +129,7 @@ def networks(
                 layout=layout,
                 device=device,
                 problems=len(summands),
-                layers=sum(summand.count for summand in summands),
+                layers=sum(summand.occurs for summand in summands),
                 totals=tuple(sums.totals(older)),
                 unserved=sums.missing(sums.best),
             )
@@ -140,7 +140,7 @@ def networks(
 class _Summand(NamedTuple):
     number: int
     key: ProblemKey
-    count: int
+    occurs: int
 
 
 class _Sums:
@@ -150,7 +150,7 @@ class _Sums:
         self._from = times
         self._numbers = [summand.number for summand in summands]
         self._keys = [summand.key for summand in summands]
-        self._counts = np.array([summand.count for summand in summands], dtype=float)
+        self._counts = np.array([summand.occurs for summand in summands], dtype=float)
         self.best = self._best_of(times)
 
     def _best_of(self, times: NetworkTimes) -> np.ndarray:
