@@ -121,7 +121,11 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
     group = parser.add_argument_group("problems")
     group.add_argument("files", nargs="*", type=Path, metavar="FILE", help="problem files of any form")
     group.add_argument(
-        "--problem", action="append", default=[], metavar="LINE", help="one problem line (repeatable)"
+        "--problem",
+        action="append",
+        default=[],
+        metavar="LINE",
+        help="a MIOpenDriver conv line or ckProfiler's arguments (repeatable)",
     )
     add_problem_set_options(group)
     add_output_options(parser, session)
@@ -157,7 +161,9 @@ def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     for operation in adding:
         add_fields(group, operation.sample_options)
     parser.set_defaults(shape_options=[action.dest for action in group._group_actions])
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of what is drawn at random (default: 0)"
+    )
     add_output_options(parser, session)
 
 

@@ -25,6 +25,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
 from ckprof.option import positive
+from ckprof.tuning.tune_requests import TuneOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -84,14 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(
         add_run_options(parser, usual), RunOptions, "verify", "exact", "rounds", "sessions", "keep_samples"
     )
-    parser.add_argument(
-        "--baseline",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="measure another library on the same problems as well, in rows of their own, and say how many "
-        "times as fast each instance is: {baselines} (repeatable)",
-    )
+    add_fields(parser, TuneOptions, "baselines")
     _add_output_options(parser, session)
 
 

@@ -98,8 +98,16 @@ def compared_columns(start: str = "") -> list[Column[ComparedRow]]:
         problem_column(lambda row: row.key.problem.problem),
         name_column("instance", lambda row: display_name(row.old), start),
         Column("verdict", _verdict, style=_verdict_style),
-        number_column("old ranking ms", lambda row: row.old.time_ms if row.judgement else None, priority=6),
-        number_column("new ranking ms", lambda row: row.new.time_ms if row.judgement else None, priority=6),
+        number_column(
+            "old ranking ms",
+            lambda row: row.old.time_ms if row.judgement else None,
+            short_name="old ms",
+        ),
+        number_column(
+            "new ranking ms",
+            lambda row: row.new.time_ms if row.judgement else None,
+            short_name="new ms",
+        ),
         number_column("change", lambda row: row.change.ratio if row.change else None, change),
         Column(
             "interval",
@@ -153,7 +161,8 @@ def best_change_columns(start: str = "") -> list[Column[ComparedProblem]]:
         number_column("best time", lambda problem: problem.ratio, change),
         Column(
             "old best now, against new best",
-            lambda problem: problem.old_best_now,
+            short_name="old best now",
+            value=lambda problem: problem.old_best_now,
             align="right",
             text=lambda problem: change(problem.old_best_now) if problem.old_best_now else "not measured",
         ),
