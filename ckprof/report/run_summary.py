@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: characters of a reason after which the rest is cut
 _REASON: Final = 60
 #: priority of a status that is fine in all rows
-_ALL_FINE: Final = 4
+_ALL_FINE: Final = 0
 #: formats that :func:`render_best` knows
 BEST_FORMATS: Final = ("table", "md", "csv")
 #: columns that say the same of all rows of :func:`best_table`

@@ -97,16 +97,16 @@ def run_columns(results: RunResults) -> list[Column[Row]]:
         Column("status", _status),
         Column("time", _time, unit="ms", align="right"),
         *(_ratio_column(id_) for id_ in results.baseline_ids),
-        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=4),
+        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
         Column("max error", _max_error, align="right", form=".2e", priority=1),
         Column(
             "line",
             lambda row: row.instance.source,
             short=lambda row: row.instance.source.rpartition("/")[2],
-            priority=ASKED if results.why else 3,
+            priority=ASKED if results.why else 4,
         ),
-        Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=4),
+        Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=3),
     ]
 
 
@@ -200,7 +200,7 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     if noisy:
         lines.append(
             f"{noisy} of {counted(len(timed), 'time')} {agreeing(noisy, 'is', 'are')} noisy: "
-            f"their spread is more than {percent(NOISY_SHARE, None)} of the median"
+            f"{agreeing(noisy, 'its', 'their')} spread is more than {percent(NOISY_SHARE, None)} of the median"
         )
     # each problem's table is read alone
     return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
