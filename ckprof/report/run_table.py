@@ -61,7 +61,11 @@ def run_document(results: RunResults) -> Document:
 def problem_heading(results: RunResults, problem_index: int) -> Heading:
     """Return what stands above the table of a problem."""
     described = results.problems[problem_index].describe()
-    return Heading(f"Problem {problem_index}: {results.direction} {described}")
+    case = results.cases[problem_index] if results.cases else None
+    layer = " of ".join(filter(None, (case.name, case.network))) if case else ""
+    return Heading(
+        f"Problem {problem_index}{layer and f', {layer}'}: {results.direction} {described}",
+    )
 
 
 def add_closing(document: Document, results: RunResults, problem_index: int) -> None:

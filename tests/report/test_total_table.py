@@ -32,6 +32,7 @@ def test_a_run_of_a_network_ends_with_its_totals(results):
         ("baseline vendor", 9.0, 1.5),
     ]
     for text in (render_table(run), render_markdown(run), terminal_document(run).text(Terminal(width=80))):
+        assert "Problem 0, conv1 of net batch 4: fwd" in text
         place = text.index("Network")
         assert "baseline vendor" in text[place:] and "net batch 4" in text[place:] and "+50" in text[place:]
 
