@@ -204,7 +204,8 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     if noisy:
         lines.append(
             f"{noisy} of {counted(len(timed), 'time')} {agreeing(noisy, 'is', 'are')} noisy: "
-            f"{agreeing(noisy, 'its', 'their')} spread is more than {percent(NOISY_SHARE, None)} of the median"
+            f"{agreeing(noisy, 'its', 'their')} spread is more than {percent(NOISY_SHARE, None)} of "
+            "the median"
         )
     # each problem's table is read alone
     return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines

@@ -46,6 +46,8 @@ def comparison_document(comparison: Comparison) -> Document:
         document.add(Heading("Statuses that changed"))
         document.add(_table(_status_columns(), comparison.status_changes))
     columns = [column for column in compared_columns() if column.name != "verdict"]
+    if any(map(_points_elsewhere, comparison.rows)):
+        document.add(_TWO_MEASURES)
     for verdict in URGENCY:
         rows = comparison.with_verdict(verdict)
         if rows:
@@ -55,6 +57,22 @@ def comparison_document(comparison: Comparison) -> Document:
         document.add(Heading("Problems whose best instance changed"))
         document.add(_table(best_change_columns(), changed))
     return document
+
+
+#: said where a reader may ask how a kernel can be slower in less time
+_TWO_MEASURES: Final = (
+    "Where a time says the opposite of its verdict: times are those of rankings, the change is that of all "
+    "rounds, beside what all rows share, which differs on busy machines."
+)
+
+
+def _points_elsewhere(row: ComparedRow) -> bool:
+    """Say whether the two times of a row say the opposite of its verdict."""
+    if row.judgement is None or row.change is None:
+        return False
+    verdict = row.judgement.verdict
+    judged = verdict in (Verdict.SLOWER, Verdict.FASTER)
+    return judged and (row.new.time_ms < row.old.time_ms) == (verdict is Verdict.SLOWER)
 
 
 def _table(columns: Sequence[Column[RowT]], rows: Sequence[RowT]) -> Table[RowT]:

@@ -70,8 +70,8 @@ def network_lines(content: ReportContent) -> Iterator[str]:
             )
 
 
-def total_charts(content: ReportContent) -> Iterator[Markup]:
-    """Yield a chart of bars for each network."""
+def total_charts(content: ReportContent) -> Iterator[tuple[str, Markup]]:
+    """Yield what each network is called, empty for the only one, and a chart of bars."""
     labels = network_labels(content.networks)
     for number, network in enumerate(content.networks):
         bars = [
@@ -89,7 +89,7 @@ def total_charts(content: ReportContent) -> Iterator[Markup]:
             bars, ChartText(id=f"total-{number}", name=name, description=f"{said}. The table has them.")
         )
         if drawn is not None:
-            yield drawn
+            yield labels[network], drawn
 
 
 def _note(network: Network, total: Total, *, first: bool) -> str:

@@ -16,7 +16,7 @@ from ckprof.sweep.layers import Layer
 from ckprof.tuning.search.libraries import best_libraries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.compare.side import ProblemKey, Side
 
@@ -184,13 +184,18 @@ class _Sums:
         if not np.isfinite(self.best).any():
             return []
         found = [self._total("best kernel per layer", self.best), *self._libraries()]
-        for baseline, of_problem in self._from.baselines.items():
-            times = np.array([of_problem.get(key, np.inf) for key in self._keys])
-            if np.isfinite(times).any():
-                found.append(self._total(f"baseline {baseline}", times))
+        found += self._baselines(self._from.baselines)
         if older is not None:
             found.append(self._total(f"best kernel per layer of {older.label}", self._best_of(older)))
+            lacking = {id_: one for id_, one in older.baselines.items() if id_ not in self._from.baselines}
+            found += self._baselines(lacking, f" of {older.label}")
         return found
+
+    def _baselines(self, times: Mapping[str, Mapping[ProblemKey, float]], of: str = "") -> Iterator[Total]:
+        for id_, of_problem in times.items():
+            found = np.array([of_problem.get(key, np.inf) for key in self._keys])
+            if np.isfinite(found).any():
+                yield self._total(f"baseline {id_}{of}", found)
 
     def _libraries(self) -> list[Total]:
         names, times = self._times()

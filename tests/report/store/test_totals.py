@@ -219,3 +219,14 @@ def test_a_baseline_is_summed_up_beside_libraries(side: Side) -> None:
     assert total.ratio == pytest.approx(sum(expected[number] for number in (0, 2, 4, 5)) / sum(best))
     for text in (render_markdown(content), render_html(content)):
         assert "baseline vendor" in text
+
+
+def test_a_baseline_that_only_the_older_side_has_is_named_as_such(side: Side) -> None:
+    vendor = dict.fromkeys(side.by_problem, 1.0)
+    older = replace(side, label="old.db", baselines={"vendor": vendor, "other": vendor})
+    newer = replace(side, baselines={"other": vendor})
+    found = totals(report_content(newer, ReportOptions(), older))
+    assert {name for name in found if name.startswith("baseline")} == {
+        "baseline other",
+        "baseline vendor of old.db",
+    }
