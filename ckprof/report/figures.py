@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.table import ESSENTIAL, Column, RowT
-from ckprof.wording import counted
+from ckprof.wording import counted, would_tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -84,7 +84,7 @@ def standing_text(standing: Standing) -> str:
     if standing.order is Order.TIE:
         return f"{shared}; the first of them is as good as any"
     if standing.rounds is not None:
-        return f"{shared}; about {counted(standing.rounds, 'round')} would tell"
+        return f"{shared}; {would_tell(standing.rounds, 'round')}"
     return f"{shared}; more worker processes would tell (--sessions)"
 
 

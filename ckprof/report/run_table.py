@@ -20,7 +20,7 @@ from ckprof.report.rows import (
 )
 from ckprof.report.table import Column, Table
 from ckprof.report.total_table import add_totals, networks_of_run
-from ckprof.wording import agreeing, counted, percent
+from ckprof.wording import agreeing, counted, percent, would_tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -242,7 +242,7 @@ def _known(standing: Standing) -> str:
         )
     if standing.rounds is None:
         return "which one is the fastest is not known; more --rounds in several --sessions may tell"
-    return f"which one is the fastest is not known; about {standing.rounds} --rounds would tell"
+    return f"which one is the fastest is not known; {would_tell(standing.rounds, '--round')}"
 
 
 def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:
