@@ -85,6 +85,11 @@ def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return ExitCode.OK
 
 
+def _gflop(number: float) -> float:
+    """Return a number with the digits that are read; small layers are not nothing."""
+    return round(number, 3 if number >= 0.01 else 6)
+
+
 def _gflop_per_image(listed: ProblemSet) -> float:
     return round(sum(layer.count * layer.problem.flop for layer in listed.layers) / 1e9, 2)
 
@@ -110,7 +115,7 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("layer", lambda row: row[0].name + (" (transposed)" if row[0].transposed else "")),
         Column("count", lambda row: row[1].count, align="right"),
         sizes_column(lambda row: row[1].problem),
-        Column("GFLOP", lambda row: round(row[1].problem.flop / 1e9, 3), align="decimal"),
+        Column("GFLOP", lambda row: _gflop(row[1].problem.flop / 1e9), align="decimal"),
     ]
     table = Table(columns, [*zip(shown.layers, problems, strict=True)])
     session.console.result(Document(["\n".join([shown.label, shown.origin, *shown.notes]), table]))
