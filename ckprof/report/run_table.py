@@ -242,7 +242,7 @@ def _known(standing: Standing) -> str:
         )
     if standing.rounds is None:
         return "which one is the fastest is not known; more --rounds in several --sessions may tell"
-    return f"which one is the fastest is not known; {would_tell(standing.rounds, '--round')}"
+    return f"which one is the fastest is not known; {would_tell(standing.rounds, 'round')} (--rounds)"
 
 
 def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:
