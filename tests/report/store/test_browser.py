@@ -140,7 +140,8 @@ def test_every_chart_has_text(browser: Browser) -> None:
         "[svg.querySelector('title')?.textContent, "
         "svg.querySelector('desc')?.textContent, svg.getAttribute('role')])"
     )
-    assert len(described) == 6 + 8
+    # two of them of networks
+    assert len(described) == 7 + 8
     assert all(name and len(text) > 30 for name, text, _ in described)
     assert {role for _, _, role in described} == {"img", "group", "application"}
 
