@@ -363,7 +363,7 @@ class Profiler(Session):
         return run_sweep(self, request, options)
 
     def problems(
-        self, direction: str, lines: Sequence[str | Problem] = (), *, files: Sequence[Path] = ()
+        self, direction: str, lines: Sequence[str | Problem | ProblemCase] = (), *, files: Sequence[Path] = ()
     ) -> list[ProblemCase]:
         """Return the problems of lines and files, with what the lines say besides.
 

@@ -17,6 +17,11 @@ is typed, such as ``--tie 2%``, has no blank.
 
 from __future__ import annotations
 
+from typing import Final
+
+#: largest number of rounds that is said as one
+_MOST_TOLD: Final = 1000
+
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return how many there are of something, e.g. ``1 attempt``, ``3 attempts``.
@@ -29,6 +34,13 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def agreeing(number: int, one: str, many: str) -> str:
     """Return the form of a word that agrees with a number, e.g. ``is`` or ``are``."""
     return one if number == 1 else many
+
+
+def would_tell(number: int, noun: str) -> str:
+    """Return how many of something would settle a question; beyond what anybody waits for, no number."""
+    if number > _MOST_TOLD:
+        return f"more than {_MOST_TOLD} {noun}s would be needed"
+    return f"about {counted(number, noun)} would tell"
 
 
 def percent(share: float, digits: int | None = 1) -> str:

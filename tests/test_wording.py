@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.wording import agreeing, change, counted, duration, factor, percent
+from ckprof.wording import agreeing, change, counted, duration, factor, percent, would_tell
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ from ckprof.wording import agreeing, change, counted, duration, factor, percent
 )
 def test_wording(written: str, expected: str) -> None:
     assert written == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (1, "about 1 round would tell"),
+        (1000, "about 1000 rounds would tell"),
+        (87630, "more than 1000 rounds would be needed"),
+    ],
+)
+def test_a_number_that_nobody_waits_for_is_not_said(number: int, said: str) -> None:
+    assert would_tell(number, "round") == said

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     shared_options.add_direction(parser)
     parser.add_argument("library", type=Path, metavar="LIBRARY", help="a library that 'ckprof build' made")
     parser.add_argument(
-        "--problem", required=True, metavar="LINE", help="a problem line, as 'ckprof run' takes it"
+        "--problem", required=True, metavar="LINE", help="a MIOpenDriver conv line or ckProfiler's arguments"
     )
     add_fields(parser, CallOptions)
     add_output_file(parser)

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="the catalog; for lists of several types and for folders, or if it ends in /, the folder of the "
         "catalogs (default: standard output)",
     )
-    parser.add_argument("--direction", metavar="ID", help="insist on a list of this direction")
+    parser.add_argument("--direction", metavar="ID", help="insist on instances of this direction")
     add_fields(parser, ListReading)
     parser.add_argument(
         "--check",
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--to",
         choices=("json", "native"),
         default="json",
-        help="json: catalogs; native: lists of CK Tile's own kernel names (default: json)",
+        help="form that is written (default: json; native: lists of CK Tile's own kernel names)",
     )
     parser.add_argument(
         "--format",

@@ -80,14 +80,21 @@ def _add_instance_options(parser: CommandParser, session: Session) -> None:
         help="leave out what is not valid for this architecture (default for rule sets and instances given "
         "by their tile: that of the settings or of the target)",
     )
-    group.add_argument("--target", metavar="ID", help="target whose architecture is the default")
+    group.add_argument(
+        "--target",
+        metavar="ID",
+        help="where kernels are built and run: see 'ckprof list targets' (default: that of the settings)",
+    )
     group = parser.add_argument_group("output")
     group.add_argument("--count", action="store_true", help="print the number of instances only")
     group.add_argument(
         "--why", action="store_true", help="print what is left out instead, and the rules that it breaks"
     )
     group.add_argument(
-        "--format", choices=FORMATS, default="table", help="names: one a line (default: table)"
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="format of the result (default: table; names: one a line)",
     )
     add_output_file(group)
     group.add_argument(

@@ -45,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "direction",
         metavar="DIRECTION",
         nargs="?",
-        help="what is computed: see 'ckprof list directions'; may be left out with --all, --tree and "
-        "--locked",
+        help="what is computed: see 'ckprof list directions' (default: what the lists say)",
     )
     which = parser.add_argument_group("what is compared")
     add_fields(which, ParityRequest, "conf", "shipped", "tree", "against", "builder", "source", "library")
@@ -71,7 +70,7 @@ def add_comparison_options(parser: argparse.ArgumentParser) -> None:
         "--format",
         default="table",
         metavar="ID",
-        help="output format (default: table): {parity_formats}",
+        help="format of the result (default: table): {parity_formats}",
     )
     add_outputs(group)
     add_fields(group, ParityRequest, "fail_on", "revision")

@@ -85,7 +85,8 @@ def _new(arguments: argparse.Namespace, session: Session) -> ExitCode:
     folder = write_plugin(name, arguments.dir or Path(), taken)
     session.console.result(
         f"wrote {folder}\n\n"
-        "next, in that folder:\n"
+        "next:\n"
+        f"  cd {folder}\n"
         "  python -m pytest                      # its tests pass as it is (pip install pytest)\n"
         "  pip install -e .                      # from then on ckprof knows the plugin\n"
         f"  ckprof run fwd --conf {name}.conf"

@@ -75,7 +75,7 @@ def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("dimensions", lambda listed: f"{listed.ndim}D"),
         Column("layers", lambda listed: sum(layer.count for layer in listed.layers), align="right"),
         Column("shapes", lambda listed: len(listed.layers), align="right"),
-        Column("GFLOP per image", _gflop_per_image, align="decimal"),
+        Column("GFLOP per image", _gflop_per_image, align="decimal", short_name="GFLOP"),
         Column("what", lambda listed: listed.label, whole_below=True),
     ]
     session.console.table(
@@ -83,6 +83,11 @@ def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
         arguments.format,
     )
     return ExitCode.OK
+
+
+def _gflop(number: float) -> float:
+    """Return a number with the digits that are read; small layers are not nothing."""
+    return round(number, 3 if number >= 0.01 else 6)
 
 
 def _gflop_per_image(listed: ProblemSet) -> float:
@@ -110,7 +115,7 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("layer", lambda row: row[0].name + (" (transposed)" if row[0].transposed else "")),
         Column("count", lambda row: row[1].count, align="right"),
         sizes_column(lambda row: row[1].problem),
-        Column("GFLOP", lambda row: round(row[1].problem.flop / 1e9, 3), align="decimal"),
+        Column("GFLOP", lambda row: _gflop(row[1].problem.flop / 1e9), align="decimal"),
     ]
     table = Table(columns, [*zip(shown.layers, problems, strict=True)])
     session.console.result(Document(["\n".join([shown.label, shown.origin, *shown.notes]), table]))
@@ -121,7 +126,11 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
     group = parser.add_argument_group("problems")
     group.add_argument("files", nargs="*", type=Path, metavar="FILE", help="problem files of any form")
     group.add_argument(
-        "--problem", action="append", default=[], metavar="LINE", help="one problem line (repeatable)"
+        "--problem",
+        action="append",
+        default=[],
+        metavar="LINE",
+        help="a MIOpenDriver conv line or ckProfiler's arguments (repeatable)",
     )
     add_problem_set_options(group)
     add_output_options(parser, session)
@@ -157,7 +166,9 @@ def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     for operation in adding:
         add_fields(group, operation.sample_options)
     parser.set_defaults(shape_options=[action.dest for action in group._group_actions])
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of what is drawn at random (default: 0)"
+    )
     add_output_options(parser, session)
 
 

@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--format",
         metavar="ID",
-        help="output format (default: what the name of the file says, else html): {store_report_formats}",
+        help="format of the result (default: what the name of the file says, else html): "
+        "{store_report_formats}",
     )
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file")
     group.add_argument(

@@ -16,6 +16,7 @@ from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.report.document import Document
 from ckprof.report.figures import checked_text, sizes_column
 from ckprof.report.table import Column, Table
+from ckprof.report.total_table import add_totals, networks_of_side
 from ckprof.report.unserved import Unserved, main_reason, with_unserved
 from ckprof.store.query import StoreQuery
 from ckprof.wording import counted
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.report.store.totals import Network
     from ckprof.store.query import MeasurementSummary
     from ckprof.store.store import Store
 
@@ -162,7 +164,20 @@ def _overview(store: Store, query: StoreQuery) -> Document:
         tags = f" [{', '.join(recorded.tags)}]" if recorded.tags else ""
         lines.append(f"  {recorded.uid[:8]} {started} {recorded.origin or recorded.host}{tags}")
     rows: list[MeasurementSummary | Unserved] = [*store.best(query), *_unserved(summaries)]
-    return Document(["\n".join(lines), *([Table(_best_columns(), rows)] if rows else [])])
+    document = Document(["\n".join(lines), *([Table(_best_columns(), rows)] if rows else [])])
+    add_totals(document, _networks(store, query))
+    return document
+
+
+def _networks(store: Store, query: StoreQuery) -> Sequence[Network]:
+    """Return the totals of networks; nothing more is read where no session says of any."""
+    from ckprof.compare.side import side_of
+    from ckprof.sweep.layers import Layers
+
+    if not Layers(store.sessions()):
+        return ()
+    attempts = store.attempts(query, samples=False)
+    return networks_of_side(side_of(store.name, attempts, store.baselines(), by_device=True))
 
 
 def _unserved(summaries: Sequence[MeasurementSummary]) -> list[Unserved]:

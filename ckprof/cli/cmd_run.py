@@ -25,6 +25,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
 from ckprof.option import positive
+from ckprof.tuning.tune_requests import TuneOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -84,14 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(
         add_run_options(parser, usual), RunOptions, "verify", "exact", "rounds", "sessions", "keep_samples"
     )
-    parser.add_argument(
-        "--baseline",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="measure another library on the same problems as well, in rows of their own, and say how many "
-        "times as fast each instance is: {baselines} (repeatable)",
-    )
+    add_fields(parser, TuneOptions, "baselines")
     _add_output_options(parser, session)
 
 
@@ -231,13 +225,17 @@ def _rendered(
     results: RunResults, arguments: argparse.Namespace, session: Session
 ) -> str | Table[Any] | Document:
     """Return the result in the chosen format, and name problems that --top has no row for."""
+    from ckprof.report.document import Document
     from ckprof.report.run_summary import best_table, problems_without_best, render_best, terminal_document
+    from ckprof.report.total_table import add_totals, networks_of_run
 
     if arguments.top is not None:
         for sentence in problems_without_best(results):
             session.console.warning(sentence)
         if arguments.format == "table":
-            return best_table(results, arguments.top)
+            document = Document([best_table(results, arguments.top)])
+            add_totals(document, networks_of_run(results))
+            return document
         return render_best(results, arguments.format, arguments.top)
     if arguments.format == "table" and session.console.terminal is not None:
         return terminal_document(results, all_rows=arguments.all_rows)

@@ -60,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_problem_options(parser)
     group = parser.add_argument_group("sweep")
     add_fields(group, SweepOptions, "store")
-    group.add_argument(
-        "--dry-run", action="store_true", help="print what is left to do and how long it takes"
-    )
+    group.add_argument("--dry-run", action="store_true", help="say what would be done, and stop")
     add_fields(group, SweepOptions, "fresh", "retry_failed", "max_time_s", "wait", "tags")
     group = parser.add_argument_group("several devices and machines")
     add_fields(group, SweepOptions, "devices", "engine", "cluster")

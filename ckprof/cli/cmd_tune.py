@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     _plan_with_one_thread(arguments, session)
     from ckprof.tuning.tuning import tune
 
-    plan = chosen_plan(arguments, session, _usual(session), counted=True)
+    plan = chosen_plan(arguments, session, _usual(session))
     request = planned_run(arguments, session, shared_options.chosen_directions(arguments, session), plan)
     result = tune(session.profiler, request, _options(arguments, session))
     _show(result, arguments, session)
@@ -159,7 +159,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("--emit writes instances, which a table does not have: add --conf or --rule-set")
     direction = session.registry.operation(arguments.direction)
     counts: Counter[Problem] = Counter()
-    for parsed in parsed_problems(arguments, session, direction, counted=True):
+    for parsed in parsed_problems(arguments, session, direction):
         counts[parsed.problem] += parsed.count
     result = session.profiler.replay(
         chosen(

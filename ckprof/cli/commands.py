@@ -16,7 +16,7 @@ class Command:
     summary: str
     #: what it is for: commands of one task stand together in help
     task: str
-    #: options that most need, and metavars of positional arguments: ``--help`` shows these alone, and
+    #: common options, and metavars of positional arguments: ``--help`` shows these alone, and
     #: ``--help-all`` all; empty for commands whose help is short enough
     first: str = ""
 

@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ckprof.cli.status_line import StatusLine
+from ckprof.cli.status_line import StatusLine, terminal_width
 from ckprof.errors import InputError
 from ckprof.plain_text import plain
 
@@ -128,8 +128,16 @@ class Console:
         # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
         with suppress(OSError):
             self.clear_status()
-            self._err.write(f"{plain(text)}\n")
+            self._err.write(f"{self._fitted(plain(text))}\n")
             self._err.flush()
+
+    def _fitted(self, text: str) -> str:
+        """Return a message that a terminal need not break within words; files and pipes get whole lines."""
+        if not self._err.isatty():
+            return text
+        from ckprof.report.wrapping import wrapped_text
+
+        return wrapped_text(text, terminal_width(self._err))
 
 
 def _understands_escapes() -> bool:

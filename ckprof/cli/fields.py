@@ -64,7 +64,10 @@ def add_format(group: argparse._ActionsContainer, *others: str, to_file: bool = 
     :param to_file: false for commands whose ``-o`` is something else.
     """
     group.add_argument(
-        "--format", choices=("table", "json", *others), default="table", help="(default: table)"
+        "--format",
+        choices=("table", "json", *others),
+        default="table",
+        help="format of the result (default: table)",
     )
     if to_file:
         add_output_file(group)

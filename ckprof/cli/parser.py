@@ -26,7 +26,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **options})
 
     def show_first(self, *names: str) -> None:
-        """Have ``--help`` show what most need, and ``--help-all`` the rest.
+        """Have ``--help`` show common options, and ``--help-all`` the rest.
 
         :param names: options, and the metavars of positional arguments.
         """
@@ -48,7 +48,7 @@ class CommandParser(argparse.ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_text(f"usage: {self.prog} {positionals} [options]")
         formatter.add_text(self.description)
-        formatter.start_section("what most need")
+        formatter.start_section("common options")
         formatter.add_arguments(shown)
         formatter.end_section()
         hidden = {action for action in self._actions if action.help != argparse.SUPPRESS} - {*shown}

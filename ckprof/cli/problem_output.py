@@ -26,7 +26,8 @@ def add_output_options(parser: argparse.ArgumentParser, session: Session) -> Non
     group.add_argument(
         "--to",
         choices=line_forms(session.registry.operations.registered),
-        help="form (default: miopen for convolutions, ckProfiler's or a similar one for other operations)",
+        help="form that is written (default: miopen for convolutions, ckProfiler's or a similar one for "
+        "other operations)",
     )
     group.add_argument(
         "--direction",

@@ -62,30 +62,24 @@ def problems_of_sets(arguments: argparse.Namespace, session: Session) -> list[Pr
 
 
 def given_problems(
-    arguments: argparse.Namespace, session: Session, *, counted: bool = False
-) -> tuple[str | Problem, ...]:
+    arguments: argparse.Namespace, session: Session
+) -> tuple[str | Problem | ProblemCase, ...]:
     """Return the lines of ``--problem``, and the problems of ``--problem-set``.
 
-    :param counted: those of sets as often as they occur in their network.
     :raises UsageError: a set is unknown, or ``--batch`` is given without one.
     :raises InputError: a set's file is wrong, or the batch size is not positive.
     """
-    of_sets = problems_of_sets(arguments, session)
-    return (
-        *(arguments.problem or ()),
-        *(layer.problem for layer in of_sets for _ in range(layer.count if counted else 1)),
-    )
+    return (*(arguments.problem or ()), *problems_of_sets(arguments, session))
 
 
 def parsed_problems(
-    arguments: argparse.Namespace, session: Session, direction: Operation, *, counted: bool = False
+    arguments: argparse.Namespace, session: Session, direction: Operation
 ) -> list[ProblemCase]:
     """Return the problems of ``--problem``, ``--problem-set`` and ``--problems``.
 
-    :param counted: those of sets as often as they occur in their network.
     :raises InputError: a line is wrong, or asks for another direction.
     """
-    given = given_problems(arguments, session, counted=counted)
+    given = given_problems(arguments, session)
     return session.profiler.problems(direction.id, given, files=arguments.problems or ())
 
 
@@ -103,19 +97,16 @@ def add_run_options(parser: argparse.ArgumentParser, usual: RunOptions) -> argpa
     return group
 
 
-def chosen_plan(
-    arguments: argparse.Namespace, session: Session, usual: RunOptions, *, counted: bool = False
-) -> RunPlanOptions:
+def chosen_plan(arguments: argparse.Namespace, session: Session, usual: RunOptions) -> RunPlanOptions:
     """Return what is run, and how.
 
     :param usual: what holds without the options of the run.
-    :param counted: problems of sets are run as often as they occur in their network.
     :raises CkprofError: a value is out of range, a problem set is wrong, or the criterion is unknown.
     """
     return chosen(
         arguments,
         RunPlanOptions,
-        problems=given_problems(arguments, session, counted=counted),
+        problems=given_problems(arguments, session),
         run=_chosen_run_options(arguments, usual),
     )
 

@@ -61,7 +61,7 @@ class StatusLine:
         from ckprof.report.layout import display_width, shortened
 
         # one less: some terminals begin the next line after the last character
-        width = _width(self._stream) - 1
+        width = terminal_width(self._stream) - 1
         text = one_line(text)
         room = width - display_width(text) - 1
         if name and room >= _LEAST_NAME:
@@ -105,7 +105,8 @@ class StatusLine:
             self._stream.flush()
 
 
-def _width(stream: TextIO) -> int:
+def terminal_width(stream: TextIO) -> int:
+    """Return how many characters a line of a terminal has."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
     except (OSError, ValueError):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import StoreFormat
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
+    from ckprof.store.baselines import BaselineAttempt
 
 
 #: a store or an importable file, ``PATH@TAG``, or a side that was read before
@@ -67,7 +68,8 @@ def read_input(
     """
     if isinstance(source, Side):
         return source
-    return side_of(str(source), input_attempts(session, source, hints), by_device=by_device)
+    attempts = input_attempts(session, source, hints)
+    return side_of(str(source), attempts, input_baselines(source), by_device=by_device)
 
 
 def input_attempts(
@@ -90,6 +92,21 @@ def input_attempts(
         raise InputError(f"nothing was measured with the tag {tag!r}", path)
 
 
+def input_baselines(source: str | Path) -> Iterator[BaselineAttempt]:
+    """Yield what became of baselines, of a store; other files have none.
+
+    :param source: see :func:`read_input`.
+    :raises StoreError: the store cannot be used.
+    """
+    from ckprof.store.store import Store
+
+    path, tag = split_tag(str(source))
+    if not _is_store(path):
+        return
+    with Store(path) as store:
+        yield from (one for one in store.baselines() if tag is None or tag in one.session.tags)
+
+
 def split_tag(name: str) -> tuple[Path, str | None]:
     """Return the path and the tag of ``PATH@TAG``; a file whose whole name has the @ wins."""
     whole = Path(name)
@@ -102,14 +119,17 @@ def split_tag(name: str) -> tuple[Path, str | None]:
 def _attempts(
     path: Path, formats: RegistryEntries[StoreFormat], hints: ImportHints, *, samples: bool
 ) -> Iterator[Attempt]:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(len(_SQLITE))
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    if head == _SQLITE:
+    if _is_store(path):
         return _stored(path, samples=samples)
     return read_attempts(formats, path, hints)
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(_SQLITE)) == _SQLITE
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
 
 
 def _stored(path: Path, *, samples: bool) -> Iterator[Attempt]:

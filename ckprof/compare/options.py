@@ -130,6 +130,6 @@ class CompareOptions:
     """How two sides are compared."""
 
     policy: ChangePolicy = field(default_factory=ChangePolicy)
-    direction: str | None = field(default=None, metadata=option("compare only this direction", metavar="ID"))
+    direction: str | None = field(default=None, metadata=option("only of this direction", metavar="ID"))
     #: measure the unclear rows again, both sides interleaved; ``None``: do not
     settle: SettleOptions | None = None

@@ -20,6 +20,8 @@ from ckprof.store.key import MeasurementKey
 
 if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt
+    from ckprof.store.baselines import BaselineAttempt
+    from ckprof.store.key import DeviceKey
 
 
 #: what the places of settling rounds are named by, in front of the number of the round
@@ -121,6 +123,8 @@ class Side:
     #: cards that they used, where a sweep used several; the slowest first
     cards: tuple[CardRow, ...] = ()
     state: MachineState = field(default_factory=MachineState)
+    #: id of a baseline -> its latest time on each problem, in milliseconds, where it was right
+    baselines: Mapping[str, Mapping[ProblemKey, float]] = field(default_factory=dict)
 
     @cached_property
     def by_problem(self) -> Mapping[ProblemKey, tuple[Row, ...]]:
@@ -142,11 +146,18 @@ class Side:
         return rows[0] if rows and rows[0].ranked else None
 
 
-def side_of(label: str, attempts: Iterable[Attempt], *, by_device: bool = False) -> Side:
+def side_of(
+    label: str,
+    attempts: Iterable[Attempt],
+    baselines: Iterable[BaselineAttempt] = (),
+    *,
+    by_device: bool = False,
+) -> Side:
     """Group attempts into rows.
 
     Where a kernel was measured on several devices, with several toolchains or methods, the latest one counts.
 
+    :param baselines: what became of baselines.
     :param by_device: tell devices apart instead of taking the latest one.
     """
     measured: dict[bytes, list[Attempt]] = defaultdict(list)
@@ -162,7 +173,14 @@ def side_of(label: str, attempts: Iterable[Attempt], *, by_device: bool = False)
         groups[row_key(group[0], by_device=by_device)].append(group)
     rows = {key: _row(key, candidates) for key, candidates in groups.items()}
     ordered = sorted(sessions.values(), key=lambda session: (session.started, session.uid))
-    return Side(label=label, rows=rows, sessions=tuple(ordered), cards=cards.rows(), state=states.state())
+    return Side(
+        label=label,
+        rows=rows,
+        sessions=tuple(ordered),
+        cards=cards.rows(),
+        state=states.state(),
+        baselines=baseline_times(baselines, by_device=by_device),
+    )
 
 
 def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:
@@ -174,16 +192,38 @@ def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:
             problem=key.problem,
             dtype=kernel.dtype.value if kernel.dtype else "",
             layout=kernel.layout,
-            device=device_name(key) if by_device else "",
+            device=device_name(key.device) if by_device else "",
         ),
         instance=key.kernel.instance,
         split_k=key.split_k,
     )
 
 
-def device_name(key: MeasurementKey) -> str:
-    """Return a few words for the device of a measurement."""
-    device = key.device
+def baseline_times(
+    baselines: Iterable[BaselineAttempt], *, by_device: bool = False
+) -> dict[str, dict[ProblemKey, float]]:
+    """Return the latest time of each baseline on each problem; one that failed last has none.
+
+    :param by_device: as for :func:`side_of`.
+    """
+    found: dict[str, dict[ProblemKey, float]] = defaultdict(dict)
+    for one in sorted(baselines, key=lambda one: one.moment):
+        key = ProblemKey(
+            direction=one.operation.direction,
+            problem=one.problem,
+            dtype=one.dtype,
+            layout=one.layout,
+            device=device_name(one.device) if by_device else "",
+        )
+        times = found[one.baseline]
+        times.pop(key, None)
+        if one.time_ms is not None:
+            times[key] = one.time_ms
+    return dict(found)
+
+
+def device_name(device: DeviceKey) -> str:
+    """Return a few words for a device."""
     return " ".join(dict.fromkeys(part for part in (device.target, device.model, device.arch) if part))
 
 

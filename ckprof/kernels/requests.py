@@ -203,5 +203,6 @@ class BuildOptions:
         ),
     )
     force_model: bool = field(
-        default=False, metadata=option("take a model of another device", flag="--force")
+        default=False,
+        metadata=option("use what was learnt on another device or type all the same", flag="--force"),
     )

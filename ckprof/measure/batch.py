@@ -39,7 +39,7 @@ class BatchRequest:
     set_name: str = ""
     #: how each list is read and filtered; ``conf`` and ``rule_set`` are empty
     query: InstanceQuery
-    problems: tuple[str | Problem, ...] = ()
+    problems: tuple[str | Problem | ProblemCase, ...] = ()
     problem_files: tuple[Path, ...] = ()
     build: BuildOptions
     options: RunOptions

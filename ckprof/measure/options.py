@@ -48,7 +48,9 @@ class RunOptions:
 
     verify: bool = field(
         default=True,
-        metadata=option("do not compare with the reference; nothing is ranked then", flag="--no-verify"),
+        metadata=option(
+            "do not compare with the reference; what is not compared is not ranked", flag="--no-verify"
+        ),
     )
     exact: bool = field(
         default=True,
@@ -66,7 +68,7 @@ class RunOptions:
             "and operation can"
         ),
     )
-    seed: int = field(default=0, metadata=option("seed of the operands", metavar="N"))
+    seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
     init: InitKind = field(default=InitKind.DECIMAL, metadata=option("what the operands hold"))
     cache: CacheMode = field(
         default=CacheMode.COLD, metadata=option("state of the caches before each sample")
@@ -78,7 +80,7 @@ class RunOptions:
     #: floating-point operations per second that the device cannot exceed, by data type; none where unknown
     peak_flops: tuple[tuple[DataType, float], ...] = ()
     #: left out when it would exceed ``max_time_s``
-    warmup: int = field(default=1, metadata=option("untimed runs after the verified one", metavar="N"))
+    warmup: int = field(default=1, metadata=option("untimed runs before the timed ones", metavar="N"))
     #: ``max_time_s`` may end the sampling with fewer, but not under 3
     min_samples: int = field(
         default=10, metadata=option("samples before the criterion is asked", metavar="N")
@@ -105,7 +107,7 @@ class RunOptions:
     sessions: int | None = field(
         default=None,
         metadata=option(
-            "worker processes that take turns at the rounds of each problem, at most --rounds "
+            "worker processes that take turns at the rounds of each problem "
             f"(default: {USUAL_PROCESSES}, --rounds if that is less, 1 for a kernel alone)",
             metavar="N",
             parse=positive,

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
+from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.problem_case import ALL_SPLITS, AUTO
-from ckprof.option import option
+from ckprof.option import option, same_option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.requests import BuildOptions
-    from ckprof.measure.options import RunOptions
     from ckprof.measure.worker.messages import SupportQuery
     from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
 
 
 def parse_splits(text: str) -> tuple[int, ...]:
@@ -45,7 +46,7 @@ def parse_kernel(text: str) -> int | str:
 class RunPlanOptions:
     """What instances are run on, and how."""
 
-    problems: tuple[str | Problem, ...] = field(
+    problems: tuple[str | Problem | ProblemCase, ...] = field(
         default=(),
         metadata=option(
             "a MIOpenDriver conv line or ckProfiler's arguments (repeatable; default: a modest 3x3, or what "
@@ -106,14 +107,17 @@ class CallOptions:
         ),
     )
     arch: str | None = field(
-        default=None, metadata=option("device to choose (default: that of the library)", metavar="NAME")
+        default=None,
+        metadata=option(
+            "architecture, on the CPU the modelled one (default: that of the library)", metavar="NAME"
+        ),
     )
     device: int = field(default=0, metadata=option("index of the device", metavar="N"))
     split_k: int | None = field(
         default=None,
         metadata=option("splits of the reduction (default: the line's, or 1)", metavar="N"),
     )
-    warmup: int = field(default=0, metadata=option("untimed runs", metavar="N"))
+    warmup: int = field(default=0, metadata=option("untimed runs before the timed ones", metavar="N"))
     repeat: int = field(default=1, metadata=option("timed runs", metavar="N"))
     median: bool = field(
         default=False, metadata=option("report the median of the timed runs instead of their mean")
@@ -126,13 +130,11 @@ class CallOptions:
         default=InitKind.DECIMAL.value,
         metadata=option("what the operands hold", choices=tuple(kind.value for kind in InitKind)),
     )
-    seed: int = field(default=0, metadata=option("seed of the operands", metavar="N"))
-    verify: bool = field(
-        default=True, metadata=option("do not compare with the reference", flag="--no-verify")
-    )
+    seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
+    verify: bool = field(default=True, metadata=same_option(RunOptions, "verify"))
     timeout_s: float = field(
         default=60.0,
-        metadata=option("seconds for the whole process", flag="--timeout", metavar="S"),
+        metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),
     )
 
 
@@ -142,12 +144,13 @@ class StoreOptions:
 
     store: str | Path = field(
         metadata=option(
-            "add the outcomes to this result store, or as a shard to this folder; see 'ckprof sweep'",
+            "add the outcomes to this result store, made if it does not exist; a folder (or a name that ends "
+            "in /) takes shards, for machines that share no local disk",
             metavar="PATH",
         )
     )
     tags: tuple[str, ...] = field(
-        default=(), metadata=option("name the outcomes in the store", flag="--tag", metavar="NAME")
+        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
     )
     #: wait while another process writes the store, instead of failing
     wait: bool = False
@@ -164,5 +167,5 @@ class SupportRequest:
         default=0,
         metadata=option("ask about so many random problems as well", metavar="N", show=lambda _: ""),
     )
-    seed: int = field(default=0, metadata=option("of the random problems", metavar="N"))
+    seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
     model: bool = field(default=True, metadata=option("do not ask the model on the CPU", flag="--no-model"))

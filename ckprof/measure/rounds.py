@@ -70,8 +70,9 @@ class RoundOptions:
     sessions: int | None = field(
         default=None,
         metadata=option(
-            "worker processes that take turns at the rounds on each problem; the leaders get at least so "
-            f"many rounds (default: {USUAL_PROCESSES}, --max-rounds if that is less)",
+            "worker processes that take turns at the rounds of each problem "
+            f"(default: {USUAL_PROCESSES}, --max-rounds if that is less; leaders get as many rounds "
+            "at least)",
             metavar="N",
             parse=positive,
         ),

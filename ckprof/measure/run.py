@@ -136,6 +136,7 @@ class Run:
         self.device = OpenedDevice()
         self._bench: KernelBench | None = None
         self._rounds: RunRounds | None = None
+        self._recorder: Recorder | None = None
         self._hooks = PluginHooks(session, library)
         self._names = {kernel.key: kernel.name for kernel in library.kernels}
         self._total = sum(
@@ -199,8 +200,8 @@ class Run:
             baselines=self.baselines,
         ) as bench:
             self.device, self._bench = bench.device, bench
-            recorder = open_recorder(self) if open_recorder is not None else None
-            self._rounds = RunRounds(bench, self.options, self._on_event, recorder)
+            self._recorder = open_recorder(self) if open_recorder is not None else None
+            self._rounds = RunRounds(bench, self.options, self._on_event, self._recorder)
             begun = self._begun()
             with closing(run_kernels(bench, self._rounds, self.library.kernels, begun)) as outcomes:
                 for outcome in outcomes:
@@ -216,6 +217,8 @@ class Run:
             yield problem
 
     def _on_event(self, event: Event) -> None:
+        if isinstance(event, BaselineMeasured) and self._recorder is not None:
+            self._recorder.add_baseline(event.outcome)
         self._hooks.tell(event)
         if isinstance(event, RoundStarted):
             self._pace.begin()
@@ -315,6 +318,7 @@ def _results(
         conversions=request.selection.conversions,
         instances=library.kernels,
         problems=problems,
+        cases=run.problems,
         build=library.summary,
         outcomes=outcomes,
         stages_s=request.stages.seconds,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
     from ckprof.measure.rounds import RoundReport
     from ckprof.measure.rounds_loop import Bench, Sample
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import Measurement, Verification
     from ckprof.model.problem_case import ProblemCase
@@ -41,6 +42,9 @@ class Recorder(Protocol):
 
     def end_round(self, report: RoundReport[KernelCell]) -> None:
         """Keep what a round changed."""
+
+    def add_baseline(self, measured: BaselineOutcome) -> None:
+        """Keep what became of a baseline."""
 
 
 def kernel_groups(

@@ -44,16 +44,16 @@ class ExtractRequest:
     directions: tuple[str, ...] = field(
         default=(),
         metadata=option(
-            "only lists of this direction, see 'ckprof list directions' (repeatable)",
+            "only of this direction (repeatable)",
             flag="--direction",
             metavar="NAME",
         ),
     )
     layouts: tuple[str, ...] = field(
-        default=(), metadata=option("only lists of this layout (repeatable)", flag="--layout", metavar="NAME")
+        default=(), metadata=option("only of this layout (repeatable)", flag="--layout", metavar="NAME")
     )
     dtypes: tuple[str, ...] = field(
-        default=(), metadata=option("only lists of this dtype (repeatable)", flag="--dtype", metavar="NAME")
+        default=(), metadata=option("only of this data type (repeatable)", flag="--dtype", metavar="NAME")
     )
     sets: tuple[str, ...] = field(
         default=(),

@@ -27,6 +27,8 @@ class ProblemCase:
     count: int = 1
     #: name of the layer, or where the problem was first found
     name: str = ""
+    #: the network that it is a layer of, with the batch size; empty if the source names none
+    network: str = ""
     #: id of the operation; ``None``: the source does not say, or means all that have such problems
     direction: str | None = None
     #: element type, if the source names one: only kernels of it are run
@@ -82,11 +84,11 @@ def plain(problem: Problem | NotedProblem) -> Problem:
 def merged(cases: Iterable[ProblemCase]) -> list[ProblemCase]:
     """Return the cases without duplicates, in the order of their first occurrence, with summed counts.
 
-    Two are duplicates when they agree in problem, operation, type, layout and splits.
+    Two are duplicates when they agree in problem, network, operation, type, layout and splits.
     """
     distinct: dict[tuple[object, ...], ProblemCase] = {}
     for case in cases:
-        key = (case.problem, case.direction, case.dtype, case.layout, case.splits)
+        key = (case.problem, case.network, case.direction, case.dtype, case.layout, case.splits)
         first = distinct.get(key)
         distinct[key] = case if first is None else replace(first, count=first.count + case.count)
     return list(distinct.values())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.model.same_kernels import SameKernels, Substitution
 
 
@@ -52,6 +53,8 @@ class RunResults:
     conversions: tuple[Conversion, ...]
     instances: tuple[SelectedKernel, ...]
     problems: tuple[Problem, ...]
+    #: what the source of each problem says of it; empty where nothing is known
+    cases: tuple[ProblemCase, ...] = ()
     build: BuildSummary
     outcomes: tuple[Outcome, ...]
     #: wall seconds per stage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.requests import BuildOptions
-from ckprof.lists.list_files import find_list
+from ckprof.lists.list_files import find_list, list_request, read_request
 from ckprof.model.conversion import ListReading
 from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding
 from ckprof.model.strings.revision import default_revision, find_revision
@@ -18,7 +18,7 @@ from ckprof.parity.lockfile import read_lock
 from ckprof.paths import conf_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ckprof.model.strings.revision import Revision
     from ckprof.parity.lockfile import LockedStrings
@@ -126,8 +126,6 @@ class ParityRequest:
             raise UsageError(f"{' and '.join(chosen)} both say which lists are meant: pass one of them")
         if not chosen and self.locked is None:
             raise UsageError("no list: pass --conf FILE, --all, --tree DIR or --locked")
-        if self.conf and self.direction is None:
-            raise UsageError("--conf needs DIRECTION in front")
         self._check_lock()
         if self.builder is not None and self.against is not None:
             raise UsageError("--builder and --against both say what CK Builder prints: pass one of them")
@@ -171,12 +169,13 @@ def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[Parit
     if request.locked is not None:
         return _locked_tasks(request, request.locked, registry)
     revision = chosen_revision(request.revision)
-    if request.conf and request.direction is not None:
-        direction = registry.operation(request.direction)
+    if request.conf:
         paths = tuple(dict.fromkeys(find_list(name) for name in request.conf))
         together = request.against is not None or request.source != "catalog"
         groups = [paths] if together else [(path,) for path in paths]
-        return [ParityTask(direction=direction, paths=group) for group in groups], revision
+        return [
+            ParityTask(direction=_direction(request, group, registry), paths=group) for group in groups
+        ], revision
     root = request.tree or conf_root()
     if not root.is_dir():
         raise InputError("there is no such folder of lists", root)
@@ -204,6 +203,25 @@ def chosen_revision(name: str | None) -> Revision:
     :raises UsageError: there is none of that name.
     """
     return find_revision(name) if name else default_revision()
+
+
+def _direction(request: ParityRequest, paths: Sequence[Path], registry: Registry) -> Operation:
+    """Return the direction that was named, or that of the lists.
+
+    :raises UsageError: these have several.
+    :raises InputError: a list cannot be read.
+    """
+    if request.direction is not None:
+        return registry.operation(request.direction)
+    found = {
+        registry.variants.find(catalog.variant).direction
+        for path in paths
+        for catalog in read_request(list_request(path, request.reading, whole=True), registry).catalogs
+    }
+    if len(found) != 1:
+        what = f"of {' and '.join(sorted(found))}" if found else "of no direction"
+        raise UsageError(f"--conf holds instances {what}: expected those of one, name it in front")
+    return registry.operation(found.pop())
 
 
 def _locked_tasks(

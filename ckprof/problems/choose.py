@@ -44,7 +44,7 @@ class GivenProblems:
 def parse_problems(
     session: Session,
     direction: Operation,
-    lines: Sequence[str | Problem] = (),
+    lines: Sequence[str | Problem | ProblemCase] = (),
     files: Sequence[Path] = (),
     *,
     name: str = "--problem",
@@ -71,7 +71,7 @@ def parse_problems(
     return GivenProblems(named=tuple(named), listed=tuple(listed), skipped=skipped)
 
 
-def _of_object(problem: Problem, direction: Operation) -> ProblemCase:
+def _of_object(problem: Problem | ProblemCase, direction: Operation) -> ProblemCase:
     case = as_case(problem)
     if not isinstance(case.problem, direction.problem_types):
         raise InputError(f"{case.problem.describe()}: expected a problem of {direction.id}")

@@ -33,6 +33,7 @@ class Remarks(msgspec.Struct, frozen=True, kw_only=True):
     """What a record of a JSON list says of a problem beside its sizes."""
 
     name: str = ""
+    network: str = ""
     count: int = 1
     direction: str | None = None
     dtype: str | None = None
@@ -127,6 +128,8 @@ def _render_json(problems: Sequence[ProblemCase], origin: str) -> str:
 def _record(case: ProblemCase) -> dict[str, object]:
     """Return a problem as plain JSON values; what its source does not say is left out."""
     record: dict[str, object] = {"name": case.name} if case.name else {}
+    if case.network:
+        record["network"] = case.network
     record["count"] = case.count
     record |= sizes(case.problem)
     if case.direction is not None:
@@ -206,6 +209,7 @@ def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCas
         problem=problem,
         count=remarks.count,
         name=remarks.name,
+        network=remarks.network,
         direction=remarks.direction,
         dtype=dtype,
         layout=remarks.layout,

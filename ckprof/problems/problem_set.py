@@ -95,7 +95,12 @@ class ProblemSet:
         :raises InputError: the batch size is not positive.
         """
         return [
-            ProblemCase(problem=_problem(layer.sizes, batch), count=layer.count, name=layer.name)
+            ProblemCase(
+                problem=_problem(layer.sizes, batch),
+                count=layer.count,
+                name=layer.name,
+                network=f"{self.id} batch {batch}",
+            )
             for layer in self.layers
         ]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ckprof.plain_text import one_line, plain
 from ckprof.report.escape import markdown_block, markdown_cell, markdown_text
 from ckprof.report.table import Table
+from ckprof.report.wrapping import wrapped_text
 
 if TYPE_CHECKING:
     from ckprof.report.table import Terminal
@@ -73,21 +73,7 @@ def _text(part: Part, terminal: Terminal | None) -> str:
         text = "\n".join(f"* {one_line(text)}" for text in part.texts)
     else:
         text = plain(part.title if isinstance(part, Heading) else part)
-    return text if terminal is None else "\n".join(_wrapped(line, terminal) for line in text.split("\n"))
-
-
-def _wrapped(line: str, terminal: Terminal) -> str:
-    """Return a line broken between words; what is in it stays whole, such as a name to be copied."""
-    if len(line) <= terminal.width:
-        return line
-    indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(
-        line,
-        terminal.width,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return text if terminal is None else wrapped_text(text, terminal.width)
 
 
 def _markdown(part: Part) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.table import ESSENTIAL, Column, RowT
-from ckprof.wording import counted, percent
+from ckprof.wording import counted, percent, would_tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -78,17 +78,21 @@ def number_column(
     show: Callable[[float], str] | None = None,
     hint: Callable[[RowT], str] | None = None,
     priority: int = ESSENTIAL,
+    short_name: str = "",
 ) -> Column[RowT]:
     """Return a column of figures.
 
     :param show: how they are written, if not as :func:`number` does.
+    :param short_name: the heading for terminals without room for the whole one.
     """
 
     def text(row: RowT) -> str:
         figure = value(row)
         return "" if figure is None else (show or number)(figure)
 
-    return Column(heading, value, align="right", text=text, hint=hint, priority=priority)
+    return Column(
+        heading, value, align="right", text=text, hint=hint, priority=priority, short_name=short_name
+    )
 
 
 def number(value: float) -> str:
@@ -106,7 +110,7 @@ def standing_text(standing: Standing) -> str:
     if standing.order is Order.TIE:
         return f"{shared}; the first of them is as good as any"
     if standing.rounds is not None:
-        return f"{shared}; about {counted(standing.rounds, 'round')} would tell"
+        return f"{shared}; {would_tell(standing.rounds, 'round')}"
     return f"{shared}; more worker processes would tell (--sessions)"
 
 

@@ -52,6 +52,8 @@ class ShownColumn:
     stays: bool
     #: shorter texts for where there is no room, of each cell; ``None`` if there are none
     short: list[str] | None = None
+    #: shorter heading; empty if there is none
+    short_heading: str = ""
     #: the name in each cell, empty where there is none; ``None`` for texts without names
     names: list[str] | None = None
     #: of each cell, see :data:`ckprof.report.table.Column.style`
@@ -77,9 +79,10 @@ class ShownColumn:
         return shortened(self.cells[row], self.width, in_the_middle=in_the_middle)
 
     def shorten(self, start: str, end: str) -> None:
-        """Take the shorter texts, and leave out what all names begin and end with."""
+        """Take the shorter texts and heading, and leave out what all names begin and end with."""
         if self.short is not None:
             self.cells = self.short
+        self.heading = self.short_heading or self.heading
         widths = [*map(display_width, self.cells)]
         if self.names is not None:
             inner = [name.removeprefix(start).removesuffix(end) for name in self.names]

@@ -15,6 +15,7 @@ from ckprof.report.rows import reason_of, rows_of_problem, rows_with_baselines
 from ckprof.report.run_data import data_columns
 from ckprof.report.run_table import add_closing, problem_heading, row_style, run_columns
 from ckprof.report.table import Column, Table
+from ckprof.report.total_table import add_totals, networks_of_run
 from ckprof.report.unserved import Unserved, main_reason, with_unserved
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 #: characters of a reason after which the rest is cut
 _REASON: Final = 60
 #: priority of a status that is fine in all rows
-_ALL_FINE: Final = 4
+_ALL_FINE: Final = 0
 #: formats that :func:`render_best` knows
 BEST_FORMATS: Final = ("table", "md", "csv")
 #: columns that say the same of all rows of :func:`best_table`
@@ -54,6 +55,7 @@ def terminal_document(results: RunResults, *, all_rows: bool = False) -> Documen
             document.add(_short_table(results, shown))
         document.add(_counts_by_reason(counted))
         add_closing(document, results, index)
+    add_totals(document, networks_of_run(results))
     return document
 
 

@@ -20,7 +20,8 @@ from ckprof.report.rows import (
     rows_with_baselines,
 )
 from ckprof.report.table import Column, Table
-from ckprof.wording import agreeing, counted, percent
+from ckprof.report.total_table import add_totals, networks_of_run
+from ckprof.wording import agreeing, counted, percent, would_tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,6 +53,7 @@ def run_document(results: RunResults) -> Document:
         table = Table(run_columns(results), rows_with_baselines(results, index))
         document.add(problem_heading(results, index), table)
         add_closing(document, results, index)
+    add_totals(document, networks_of_run(results))
     if results.partial:
         document.add(PARTIAL)
     return document
@@ -60,7 +62,11 @@ def run_document(results: RunResults) -> Document:
 def problem_heading(results: RunResults, problem_index: int) -> Heading:
     """Return what stands above the table of a problem."""
     described = results.problems[problem_index].describe()
-    return Heading(f"Problem {problem_index}: {results.direction} {described}")
+    case = results.cases[problem_index] if results.cases else None
+    layer = " of ".join(filter(None, (case.name, case.network))) if case else ""
+    return Heading(
+        f"Problem {problem_index}{layer and f', {layer}'}: {results.direction} {described}",
+    )
 
 
 def add_closing(document: Document, results: RunResults, problem_index: int) -> None:
@@ -96,16 +102,16 @@ def run_columns(results: RunResults) -> list[Column[Row]]:
         Column("status", _status),
         Column("time", _time, unit="ms", align="right"),
         *(_ratio_column(id_) for id_ in results.baseline_ids),
-        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=4),
+        Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
         Column("max error", _max_error, align="right", form=".2e", priority=1),
         Column(
             "line",
             lambda row: row.instance.source,
             short=lambda row: row.instance.source.rpartition("/")[2],
-            priority=ASKED if results.why else 3,
+            priority=ASKED if results.why else 4,
         ),
-        Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=4),
+        Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=3),
     ]
 
 
@@ -193,7 +199,8 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     if noisy:
         lines.append(
             f"{noisy} of {counted(len(timed), 'time')} {agreeing(noisy, 'is', 'are')} noisy: "
-            f"their spread is more than {percent(NOISY_SHARE, None)} of the median"
+            f"{agreeing(noisy, 'its', 'their')} spread is more than {percent(NOISY_SHARE, None)} of "
+            "the median"
         )
     # each problem's table is read alone
     return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
@@ -230,7 +237,7 @@ def _known(standing: Standing) -> str:
         )
     if standing.rounds is None:
         return "which one is the fastest is not known; more --rounds in several --sessions may tell"
-    return f"which one is the fastest is not known; about {standing.rounds} --rounds would tell"
+    return f"which one is the fastest is not known; {would_tell(standing.rounds, 'round')} (--rounds)"
 
 
 def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:

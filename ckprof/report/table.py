@@ -53,6 +53,8 @@ class Column(Generic[RowT]):
     text: Callable[[RowT], str] | None = None
     #: the text for terminals without room for the whole one
     short: Callable[[RowT], str] | None = None
+    #: the heading for terminals without room for the whole one
+    short_name: str = ""
     #: the name in the text, empty if it has none: what all names begin and end with is left out on terminals
     #: without room for it
     names: Callable[[RowT], str] | None = None
@@ -156,6 +158,7 @@ class Table(Generic[RowT]):
             priority=column.priority,
             stays=column.priority == ESSENTIAL,
             short=escaped(column.short) if column.short else None,
+            short_heading=escape(column.short_name),
             names=escaped(column.names) if column.names else None,
             styles=[column.style(row) if column.style else "" for row in self.shown_rows],
             whole=[column.shown(row) for row in self.shown_rows] if column.whole_below else None,

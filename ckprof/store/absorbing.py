@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.store.row_types import AttemptRow, last_rows, seal_all
+from ckprof.store.row_types import AttemptRow, BaselineRow, last_rows, seal_all
 from ckprof.store.schema import PART_TABLES, Stored
 
 if TYPE_CHECKING:
@@ -96,8 +96,9 @@ def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
         ("status", "attempts", "ranked", "median_ms", "min_ms"),
     )
     absorbed = _copy_attempts(connection)
+    _copy_baselines(connection)
     # rows have other numbers here, and refer to others
-    seal_all(connection, last)
+    seal_all(connection, after=last)
     # what had attempts before, or was not copied as a whole
     changed = "SELECT new FROM temp.new_measurements"
     if not absorbed.known:
@@ -131,6 +132,19 @@ def _copy_attempts(connection: sqlite3.Connection) -> Absorbed:
         stored=Stored(added, samples),
         known=count - added,
     )
+
+
+def _copy_baselines(connection: sqlite3.Connection) -> None:
+    tables = {
+        name: "texts" if name in ("description_id", "reason_id") else f"{name[:-3]}s"
+        for name in BaselineRow.__struct_fields__[1:]
+        if name.endswith("_id")
+    }
+    number = "(SELECT new FROM temp.new_{} WHERE old = p.{})"
+    names = BaselineRow.__struct_fields__[1:]
+    cells = (number.format(tables[name], name) if name in tables else f"p.{name}" for name in names)
+    rows = f"SELECT {', '.join(cells)} FROM part.baselines p ORDER BY p.id"  # noqa: S608
+    _copy(connection, "baselines", rows, ", ".join(names))
 
 
 def _copy_by_parts(

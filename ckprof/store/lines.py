@@ -16,6 +16,7 @@ from ckprof.model.problem_types import decode_problem
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt, Mark
+from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError
 from ckprof.store.rows import unstorable
 
@@ -49,9 +50,10 @@ class LateMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Any other line: one of the two."""
+    """Any other line: one of these."""
 
     attempt: Attempt | None = None
+    baseline: BaselineAttempt | None = None
     mark: LateMark | None = None
 
 
@@ -84,6 +86,14 @@ def header_line() -> bytes:
 def attempt_line(attempt: Attempt) -> bytes:
     """Return the line of an attempt."""
     return msgspec.json.encode(Line(attempt=finite(attempt))) + b"\n"
+
+
+def baseline_line(baseline: BaselineAttempt) -> bytes:
+    """Return the line of what became of a baseline."""
+    error = baseline.max_error
+    if error is not None and not math.isfinite(error):
+        baseline = replace(baseline, max_error=_INFINITE)
+    return msgspec.json.encode(Line(baseline=baseline)) + b"\n"
 
 
 def mark_line(session: str, sequence: int, mark: Mark) -> bytes:
@@ -161,7 +171,7 @@ def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
     except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
         return BadLine(path=path, line=number, reason=str(exc))
     if decoded.attempt is None:
-        return decoded
+        return _with_infinity(decoded)
     attempt = _infinite(decoded.attempt)
     wrong = unstorable(attempt)
     return BadLine(path=path, line=number, reason=wrong) if wrong else Line(attempt=attempt)
@@ -181,6 +191,13 @@ def _infinite(attempt: Attempt) -> Attempt:
     if check is not None and check.max_error == _INFINITE:
         return replace(attempt, verification=replace(check, max_error=math.inf))
     return attempt
+
+
+def _with_infinity(line: Line) -> Line:
+    """Undo what :func:`baseline_line` does."""
+    if line.baseline is not None and line.baseline.max_error == _INFINITE:
+        return Line(baseline=replace(line.baseline, max_error=math.inf))
+    return line
 
 
 def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:

@@ -196,6 +196,10 @@ def _remove(connection: sqlite3.Connection, *, samples_only: bool) -> None:
         connection.execute("DELETE FROM samples WHERE attempt_id IN (SELECT id FROM chosen)")
         if not samples_only:
             connection.execute("DELETE FROM attempts WHERE id IN (SELECT id FROM chosen)")
+            # baselines go with the last attempt of their session
+            connection.execute(
+                "DELETE FROM baselines WHERE session_id NOT IN (SELECT session_id FROM attempts)"
+            )
             touched = connection.execute("SELECT DISTINCT measurement_id FROM chosen").fetchall()
             for (measurement,) in touched:
                 sum_up(connection, measurement)

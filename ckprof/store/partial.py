@@ -14,6 +14,7 @@ import msgspec
 
 from ckprof.store.attempt import Mark
 from ckprof.store.attempt_rows import AttemptRows
+from ckprof.store.baselines import add_baseline
 from ckprof.store.errors import StoreError, store_errors
 from ckprof.store.lines import BadLine, decode_lines
 from ckprof.store.schema import create_tables, transaction
@@ -76,6 +77,8 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
                             bad.append(Unusable(shard=piece.shard, line=line.line, reason=line.reason))
                         elif line.attempt is not None:
                             rows.add(line.attempt)
+                        elif line.baseline is not None:
+                            add_baseline(connection, rows.parts, line.baseline)
                         elif line.mark is not None:
                             marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
                 rows.sum_up_changed()

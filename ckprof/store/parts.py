@@ -114,10 +114,10 @@ class PartWriter:
         dtype = kernel.dtype.value if kernel.dtype is not None else ""
         context = self._number(
             "contexts",
-            operation_id=self._part("operations", key.operation),
-            device_id=self._part("devices", key.device),
-            toolchain_id=self._part("toolchains", key.toolchain),
-            method_id=self._part("methods", key.method),
+            operation_id=self.part("operations", key.operation),
+            device_id=self.part("devices", key.device),
+            toolchain_id=self.part("toolchains", key.toolchain),
+            method_id=self.part("methods", key.method),
             dtype=dtype,
             layout=kernel.layout,
         )
@@ -131,7 +131,7 @@ class PartWriter:
             self._note_source(instance, kernel.source)
         identity: dict[str, _Cell] = {
             "context_id": context,
-            "problem_id": self._part("problems", key.problem),
+            "problem_id": self.part("problems", key.problem),
             "kernel_id": self._number(
                 "kernels", instance_id=instance, object_digest=key.kernel.object_digest
             ),
@@ -162,7 +162,8 @@ class PartWriter:
             self._connection.execute("UPDATE instances SET body = ? WHERE id = ?", (text, instance))
             seal(self._connection, "instances", instance)
 
-    def _part(self, table: str, part: KeyPart) -> int:
+    def part(self, table: str, part: KeyPart) -> int:
+        """Return the number of a part of a key, whose row is made if it is missing."""
         return self._number(table, body=canonical(part).decode())
 
     def _number(self, table: str, **identity: _Cell) -> int:
@@ -230,6 +231,20 @@ class PartReader:
         :raises DamagedRow: it is not what was stored.
         """
         return self._once("sessions", number, self._session)
+
+    def operation(self, number: int) -> OperationKey:
+        """Return an operation.
+
+        :raises DamagedRow: it is not what was stored.
+        """
+        return self._body("operations", number, _key_part(_OPERATION))
+
+    def method(self, number: int) -> MethodKey:
+        """Return a method.
+
+        :raises DamagedRow: it is not what was stored.
+        """
+        return self._body("methods", number, _key_part(_METHOD))
 
     def device(self, number: int) -> DeviceKey:
         """Return a device.
@@ -336,10 +351,10 @@ class PartReader:
     def _context(self, number: int) -> tuple[OperationKey, DeviceKey, ToolchainKey, MethodKey]:
         row = self.row(ContextRow, "contexts", number)
         return (
-            self._body("operations", row.operation_id, _key_part(_OPERATION)),
+            self.operation(row.operation_id),
             self.device(row.device_id),
             self._body("toolchains", row.toolchain_id, _key_part(_TOOLCHAIN)),
-            self._body("methods", row.method_id, _key_part(_METHOD)),
+            self.method(row.method_id),
         )
 
     def _kernel(self, number: int) -> tuple[KernelKey, KernelRef]:

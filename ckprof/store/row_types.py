@@ -18,7 +18,7 @@ from ckprof.store.errors import DamagedRow
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _LARGEST: Final = sys.float_info.max
 #: the year 10000: what calendars can show ends before it
@@ -133,6 +133,29 @@ class SamplesRow(Row, frozen=True):
     data: bytes
 
 
+class BaselineRow(Row, frozen=True):
+    """What became of a baseline, see :class:`~ckprof.store.baselines.BaselineAttempt`."""
+
+    session_id: Number
+    sequence: Count
+    baseline: str
+    description_id: Number | None
+    operation_id: Number
+    problem_id: Number
+    device_id: Number
+    method_id: Number
+    dtype: str
+    layout: str
+    status: Status
+    reason_id: Number | None
+    median_ms: Time | None
+    spread_ms: Amount | None
+    #: may be infinite
+    max_error: Annotated[float, msgspec.Meta(ge=0)] | None
+    wrong_elements: Count | None
+    started: Moment
+
+
 #: table -> type of its rows; tables that others refer to come first
 ROW_TYPES: Final[Mapping[str, type[Row]]] = {
     **dict.fromkeys(("operations", "problems", "devices", "toolchains", "methods", "texts"), BodyRow),
@@ -143,6 +166,7 @@ ROW_TYPES: Final[Mapping[str, type[Row]]] = {
     "measurements": MeasurementRow,
     "attempts": AttemptRow,
     "samples": SamplesRow,
+    "baselines": BaselineRow,
 }
 
 R = TypeVar("R", bound=Row)
@@ -247,12 +271,16 @@ def last_rows(connection: sqlite3.Connection) -> dict[str, int]:
     return {table: int(connection.execute(text).fetchone()[0]) for table, text in texts.items()}
 
 
-def seal_all(connection: sqlite3.Connection, after: Mapping[str, int] | None = None) -> None:
+def seal_all(
+    connection: sqlite3.Connection,
+    tables: Iterable[str] = ROW_TYPES,
+    after: Mapping[str, int] | None = None,
+) -> None:
     """Store the digest of every row as it is now.
 
     :param after: table -> number of the row behind which this begins; by default all rows.
     """
-    for table in ROW_TYPES:
+    for table in tables:
         names = columns_of(table)
         first = -(2**63) if after is None else after[table] + 1
         rows = connection.execute(

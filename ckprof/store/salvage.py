@@ -12,6 +12,7 @@ import msgspec
 
 from ckprof.errors import CkprofError
 from ckprof.files import scratch_folder
+from ckprof.store.baselines import readable_baselines
 from ckprof.store.database import open_for_salvage
 from ckprof.store.errors import UNREADABLE, StoreError
 from ckprof.store.parts import PartReader
@@ -125,7 +126,10 @@ class _Salvage:
                 if len(pending) == _BATCH:
                     saved += writer.append_many(pending)
                     pending.clear()
-            return saved + writer.append_many(pending)
+            saved += writer.append_many(pending)
+            for baseline in readable_baselines(self.connection, self.parts, self.reasons):
+                writer.add_baseline(baseline)
+            return saved
 
     def attempts(self) -> Iterator[Attempt]:
         """Yield every attempt that is what was stored, but for its samples and for what only people read."""

@@ -21,7 +21,7 @@ from ckprof.store.errors import DamagedStoreError, NewerStoreError, NotAStoreErr
 APPLICATION_ID: Final = 0x636B7066
 
 #: version of the tables below
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 
 #: Tables of parts: a number and the part's canonical JSON.
 PART_TABLES: Final = ("operations", "problems", "devices", "toolchains", "methods")
@@ -30,6 +30,19 @@ _PARTS: Final = "".join(
     f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE, digest INTEGER);\n"
     for table in PART_TABLES
 )
+
+#: what became of baselines, in the sessions that measured them
+_BASELINES: Final = """
+CREATE TABLE baselines (
+    id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL REFERENCES sessions, sequence INTEGER NOT NULL,
+    baseline TEXT NOT NULL, description_id INTEGER REFERENCES texts,
+    operation_id INTEGER NOT NULL REFERENCES operations, problem_id INTEGER NOT NULL REFERENCES problems,
+    device_id INTEGER NOT NULL REFERENCES devices, method_id INTEGER NOT NULL REFERENCES methods,
+    dtype TEXT NOT NULL, layout TEXT NOT NULL, status TEXT NOT NULL, reason_id INTEGER REFERENCES texts,
+    median_ms REAL, spread_ms REAL, max_error REAL, wrong_elements INTEGER, started REAL NOT NULL,
+    digest INTEGER, UNIQUE (session_id, sequence)
+);
+"""
 
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -121,18 +134,34 @@ def _sum_up_again(connection: sqlite3.Connection) -> None:
         sum_up(connection, measurement)
 
 
+#: tables that came after digests
+_SINCE_DIGESTS: Final = ("baselines",)
+
+
 def _add_digests(connection: sqlite3.Connection) -> None:
     """Version 3 had none, and did not say how many attempts there are."""
     from ckprof.store.row_types import ROW_TYPES, seal_all
 
-    for table in ROW_TYPES:
+    tables = [table for table in ROW_TYPES if table not in _SINCE_DIGESTS]
+    for table in tables:
         connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
-    seal_all(connection)
+    seal_all(connection, tables)
     store_count(connection, counted(connection))
 
 
+def _add_baselines(connection: sqlite3.Connection) -> None:
+    """Version 4 had none."""
+    for statement in _statements(_BASELINES):
+        connection.execute(statement)
+
+
 #: every step there is
-MIGRATIONS: Mapping[int, Migration] = {1: _sum_up_again, 2: _sum_up_again, 3: _add_digests}
+MIGRATIONS: Mapping[int, Migration] = {
+    1: _sum_up_again,
+    2: _sum_up_again,
+    3: _add_digests,
+    4: _add_baselines,
+}
 
 
 class Stored(NamedTuple):
@@ -213,7 +242,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make an empty database a store; all tables appear at once."""
     with transaction(connection):
-        for statement in _statements(_PARTS + _TABLES):
+        for statement in _statements(_PARTS + _TABLES + _BASELINES):
             connection.execute(statement)
         store_count(connection, Stored(0, 0))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

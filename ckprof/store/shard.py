@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.store.errors import StoreError, StoreFullError
-from ckprof.store.lines import BadLine, attempt_line, header_line, mark_line, read_lines
+from ckprof.store.lines import BadLine, attempt_line, baseline_line, header_line, mark_line, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ckprof.store.attempt import Attempt, Mark
+    from ckprof.store.baselines import BaselineAttempt
     from ckprof.store.lines import Line
     from ckprof.store.writer import StoreWriter
 
@@ -57,6 +58,15 @@ class ShardWriter:
         :raises StoreError: it could not be added; the shard ends where it ended before.
         """
         self._write(attempt_line(attempt))
+        return True
+
+    def add_baseline(self, baseline: BaselineAttempt) -> bool:
+        """Add what became of a baseline.
+
+        :returns: true, as for :meth:`append`.
+        :raises StoreError: as for :meth:`append`.
+        """
+        self._write(baseline_line(baseline))
         return True
 
     def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
@@ -179,6 +189,8 @@ def add_lines(
             attempts.append(line.attempt)
         elif line.mark is not None:
             marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
+        elif line.baseline is not None:
+            writer.add_baseline(line.baseline)
     new = writer.append_new(attempts)
     if marks:
         writer.add_marks(marks)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ckprof.model.outcome import Status
+from ckprof.store.baselines import read_baselines
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.flat import flat_row, row_columns
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
     from ckprof.store.attempt import Attempt, Session
+    from ckprof.store.baselines import BaselineAttempt
     from ckprof.store.key import DeviceKey
 
 EVERYTHING = StoreQuery()
@@ -179,6 +181,11 @@ class Store:
         )
         chosen = (next(self._rows(fastest, [*values, *group])) for group in self._rows(least, values))
         return [self._summary(number) for (number,) in chosen]
+
+    def baselines(self) -> Iterator[BaselineAttempt]:
+        """Yield what became of baselines, in the order in which it was added."""
+        with self._errors():
+            yield from read_baselines(self._connection, self._parts)
 
     def sessions(self) -> Sequence[Session]:
         """Return the sessions, oldest first."""

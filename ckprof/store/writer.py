@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.store.absorbing import attached, copy_rows
 from ckprof.store.attempt import encode_marks
 from ckprof.store.attempt_rows import AttemptRows
+from ckprof.store.baselines import add_baseline
 from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import StoreError, store_errors
 from ckprof.store.row_types import seal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ckprof.store.absorbing import Absorbed
     from ckprof.store.attempt import Attempt, Mark
+    from ckprof.store.baselines import BaselineAttempt
 
 #: attempts of an import that are committed together
 _BATCH = 5_000
@@ -101,6 +103,15 @@ class StoreWriter:
         """
         with self._transaction():
             return [attempt for attempt in attempts if self._rows.add(attempt)]
+
+    def add_baseline(self, baseline: BaselineAttempt) -> bool:
+        """Add what became of a baseline; it is on the disk when this returns.
+
+        :returns: whether it is new, as for :meth:`append`.
+        :raises StoreError: it could not be added.
+        """
+        with self._transaction():
+            return add_baseline(self.connection, self._rows.parts, baseline)
 
     def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
         """Mark attempts that are stored already.

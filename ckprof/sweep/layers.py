@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ckprof.store.key import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
@@ -25,8 +25,36 @@ class Layer:
     """What is known of a problem besides its sizes."""
 
     name: str = ""
-    #: how often it occurs
-    count: int = 1
+    #: how often it occurs in each network; one without a name where no source names one
+    counts: Mapping[str, int] = field(default_factory=lambda: {"": 1})
+
+    @property
+    def count(self) -> int:
+        """How often it occurs in all networks together."""
+        return sum(self.counts.values())
+
+
+class ProblemOfKind(Protocol):
+    """A problem for kernels of one operation, type and layout."""
+
+    @property
+    def problem(self) -> Problem:
+        """Its sizes."""
+
+    @property
+    def direction(self) -> str:
+        """Id of the operation."""
+
+    @property
+    def dtype(self) -> str:
+        """Spelling of the element type."""
+
+    @property
+    def layout(self) -> str:
+        """Name of the layout."""
+
+
+K = TypeVar("K", bound=ProblemOfKind)
 
 
 @lru_cache(maxsize=65536)
@@ -36,17 +64,18 @@ def problem_digest(problem: Problem) -> str:
 
 
 def layer_evidence(cases: Iterable[ProblemCase]) -> dict[str, object]:
-    """Return what a session keeps, as plain JSON values: of problems that have a name or a count."""
+    """Return what a session keeps, as plain JSON values: of problems whose source says anything."""
     kept: list[dict[str, object]] = []
     for case in cases:
         said = {
             "name": case.name,
+            "network": case.network,
             "count": case.count if case.count > 1 else None,
             "direction": case.direction,
             "dtype": case.dtype.value if case.dtype else None,
             "layout": case.layout,
         }
-        if said["name"] or said["count"]:
+        if said["name"] or said["network"] or said["count"]:
             present = {name: value for name, value in said.items() if value}
             kept.append({"problem": problem_digest(case.problem), **present})
     return {EVIDENCE: kept} if kept else {}
@@ -55,7 +84,7 @@ def layer_evidence(cases: Iterable[ProblemCase]) -> dict[str, object]:
 class Layers:
     """The names and counts that the sessions of a store have kept.
 
-    :param sessions: oldest first; what a later one says of a problem counts.
+    :param sessions: oldest first; what a later one says of a problem in a network counts.
     """
 
     def __init__(self, sessions: Sequence[Session]) -> None:
@@ -67,19 +96,32 @@ class Layers:
     def of(self, problem: Problem, direction: str, dtype: str, layout: str) -> Layer | None:
         """Return what is known of a problem for kernels of one type and layout; ``None`` if nothing is.
 
-        A problem that a set has under several names has all of them, and their counts together.
+        A problem that a set has under several names has all of them, and their counts together. Where a
+        session names the network, what others say without one is of the same layers and does not count.
         """
         wanted = {"direction": direction, "dtype": dtype, "layout": layout}
+        found: dict[str, list[dict[str, object]]] = {}
         for layers in self._of_session:
-            fitting = [
-                entry
-                for entry in layers.get(problem_digest(problem), ())
-                if all(entry.get(name) in (None, value) for name, value in wanted.items())
-            ]
-            if fitting:
-                names = dict.fromkeys(str(entry.get("name", "")) for entry in fitting)
-                return Layer(name=", ".join(filter(None, names)), count=sum(map(_count, fitting)))
-        return None
+            said: dict[str, list[dict[str, object]]] = {}
+            for entry in layers.get(problem_digest(problem), ()):
+                if all(entry.get(name) in (None, value) for name, value in wanted.items()):
+                    said.setdefault(str(entry.get("network", "")), []).append(entry)
+            for network, entries in said.items():
+                found.setdefault(network, entries)
+        if len(found) > 1:
+            found.pop("", None)
+        if not found:
+            return None
+        names = (str(entry.get("name", "")) for entries in found.values() for entry in entries)
+        return Layer(
+            name=", ".join(filter(None, dict.fromkeys(names))),
+            counts={network: sum(map(_count, entries)) for network, entries in found.items()},
+        )
+
+    def of_keys(self, keys: Iterable[K]) -> dict[K, Layer]:
+        """Return what is known of problems, of those of which anything is."""
+        found = ((key, self.of(key.problem, key.direction, key.dtype, key.layout)) for key in keys)
+        return {key: layer for key, layer in found if layer is not None}
 
 
 def _by_problem(session: Session) -> dict[str, list[dict[str, object]]]:

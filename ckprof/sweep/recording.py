@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from ckprof.measure.run import run_to_its_end
 from ckprof.model.outcome import MAX_TIME, TIMEOUT, Conditions
 from ckprof.model.ranking import is_noisy
 from ckprof.store.attempt import DEVICE_LOST, PROCESS, Attempt, Mark
+from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds_loop import KernelGroup, Sample
     from ckprof.measure.run import Run, RunEnd
     from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.problem import Problem
     from ckprof.session import Session as ProfilerSession
     from ckprof.store.attempt import Session
@@ -206,8 +209,37 @@ class _RunRecorder(Recorder):
             session.manager, run.options, run.options.seed, options.tags, run.device.text, further
         )
         super().__init__(sink, record, shared)
+        self._problems = run.problems
+        self._baselines = 0
         self._rounds: dict[tuple[SharedKey, Problem], int] = {}
         self._counted: KernelGroup | None = None
+
+    def add_baseline(self, measured: BaselineOutcome) -> None:
+        """Store what became of a baseline."""
+        outcome, shared = measured.outcome, self._shared
+        timing, check = outcome.measurement, outcome.verification
+        self._sink.add_baseline(
+            BaselineAttempt(
+                session=self._session,
+                sequence=self._baselines,
+                baseline=measured.baseline,
+                description=measured.description,
+                operation=shared.operation,
+                problem=self._problems[outcome.problem_index].problem,
+                device=shared.device,
+                method=shared.method,
+                dtype=measured.dtype.value,
+                layout=measured.layout,
+                status=outcome.status,
+                reason=outcome.reason,
+                median_ms=timing.median_ms if timing else None,
+                spread_ms=timing.spread_ms if timing else None,
+                max_error=check.max_error if check else None,
+                wrong_elements=check.wrong_elements if check else None,
+                started=outcome.conditions.started if outcome.conditions else time.time(),
+            )
+        )
+        self._baselines += 1
 
     def _rounds_before(self, sample: Sample) -> int:
         sink, kernel, problem = self._sink, sample.kernel, sample.group.problem

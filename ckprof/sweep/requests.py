@@ -24,8 +24,8 @@ class SweepOptions:
 
     store: str | Path = field(
         metadata=option(
-            "the result store, made if it does not exist; a folder (or a name that ends in /) takes shards, "
-            "for machines that share no local disk",
+            "add the outcomes to this result store, made if it does not exist; a folder (or a name that ends "
+            "in /) takes shards, for machines that share no local disk",
             metavar="PATH",
         )
     )
@@ -42,7 +42,7 @@ class SweepOptions:
     )
     wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
     tags: tuple[str, ...] = field(
-        default=(), metadata=option("name this session, to find it again", flag="--tag", metavar="NAME")
+        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
     )
     devices: tuple[int, ...] = field(
         default=(),

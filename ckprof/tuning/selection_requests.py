@@ -31,7 +31,9 @@ class TrainOptions:
     layout: str = field(default="", metadata=option("layout of the tensors, to be recorded", metavar="NAME"))
     arch: str | None = field(
         default=None,
-        metadata=option("architecture (default: the one that the files name)", metavar="NAME"),
+        metadata=option(
+            "architecture, on the CPU the modelled one (default: the one that the files name)", metavar="NAME"
+        ),
     )
     target: str = field(
         default="",
@@ -42,7 +44,8 @@ class TrainOptions:
     units: int | None = field(
         default=None,
         metadata=option(
-            "of the device (default: the architecture's, or the number that explains the times best)",
+            "compute units of the device (default: the architecture's, or the number that explains the "
+            "times best)",
             flag="--compute-units",
             metavar="N",
             parse=positive,
@@ -57,7 +60,9 @@ class TrainOptions:
     )
     boost: bool = field(
         default=False,
-        metadata=option("train boosted trees on what is left unexplained, too (pip install 'ckprof[boost]')"),
+        metadata=option(
+            "boosted trees on what the model leaves unexplained as well (pip install 'ckprof[boost]')"
+        ),
     )
     toolchain: str = field(default="", metadata=option("compiler etc., to be recorded", metavar="TEXT"))
 
@@ -75,8 +80,8 @@ class ValidateOptions:
         ),
     )
     top: int = field(default=3, metadata=option("best of the predicted best K", metavar="K", parse=positive))
-    boost: bool = field(default=False, metadata=option("correct predictions by the model's trees"))
-    force: bool = field(default=False, metadata=option("take a model of another device"))
+    boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
+    force: bool = field(default=False, metadata=same_option(BuildOptions, "force_model"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +101,10 @@ class SelectOptions:
             "build, run and time the K predicted best", metavar="K", parse=positive, show=lambda _: ""
         ),
     )
-    boost: bool = field(default=False, metadata=same_option(ValidateOptions, "boost"))
+    boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
     #: without that, all kernels count as supported
     check_support: bool = field(
         default=True, metadata=option("do not ask the kernels' own tests", flag="--no-support-check")
     )
-    force: bool = field(default=False, metadata=option("take a model of another device or type"))
+    force: bool = field(default=False, metadata=same_option(BuildOptions, "force_model"))
     build: BuildOptions = field(default_factory=BuildOptions)

@@ -38,7 +38,7 @@ class SearchOptions:
     budget_s: float | None = field(
         default=None,
         metadata=option(
-            "end after this time, e.g. 90s, 30m or 2h; builds count (default: when little can be gained)",
+            "end after this time, e.g. 90s, 30m or 2h (default: when little can be gained; builds count)",
             flag="--budget",
             metavar="TIME",
             parse=duration,
@@ -79,9 +79,7 @@ class SearchOptions:
             metavar="FILE",
         ),
     )
-    force_model: bool = field(
-        default=False, metadata=option("learn from another device all the same", flag="--force")
-    )
+    force_model: bool = field(default=False, metadata=same_option(BuildOptions, "force_model"))
     most_measurements: int | None = field(
         default=None,
         metadata=option(
@@ -111,7 +109,9 @@ class TuneOptions:
 
     store: str | Path = field(
         metadata=option(
-            "the result store, made if it does not exist; what it has is not measured again", metavar="FILE"
+            "add the outcomes to this result store, made if it does not exist; what it has is not measured "
+            "again",
+            metavar="FILE",
         )
     )
     search: SearchOptions = field(default_factory=SearchOptions)
@@ -121,13 +121,12 @@ class TuneOptions:
     retry_failed: bool = field(default=False, metadata=option("try again what failed"))
     wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
     tags: tuple[str, ...] = field(
-        default=(), metadata=option("name this session, to find it again", flag="--tag", metavar="NAME")
+        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
     )
     baselines: tuple[str, ...] = field(
         default=(),
         metadata=option(
-            "at the end of the budget, measure the best kernels, the library that is kept and this library "
-            "of others beside one another, and show times per problem and in sum: {baselines} (repeatable)",
+            "measure another library on the same problems as well: {baselines} (repeatable)",
             flag="--baseline",
             metavar="NAME",
         ),
@@ -222,7 +221,7 @@ class ReplayOptions:
     units: int | None = field(
         default=None,
         metadata=option(
-            "of the device of a table that does not say it (default: those of its architecture)",
+            "compute units of the device (default: those of its architecture; stores say them)",
             flag="--compute-units",
             metavar="N",
         ),

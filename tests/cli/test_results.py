@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ckprof.model.outcome import Status
+from ckprof.model.problem_case import ProblemCase
 from ckprof.store.attempt import DEVICE_LOST, Mark
 from ckprof.store.writer import StoreWriter
-from tests.measured import Made, attempts
+from ckprof.sweep.layers import layer_evidence
+from tests.measured import SESSION, Made, attempts, problems
+from tests.store.test_baselines import measured
 
 
 def test_the_share_of_checked_launches_and_kernels_beside_lost_devices_are_shown(ckprof, tmp_path):
@@ -55,3 +58,31 @@ def test_problems_that_no_kernel_serves_are_shown(ckprof, tmp_path):
     (line,) = [line for line in shown if "none:" in line]
     assert unserved.describe() in line and line.rstrip().endswith("none: it is unsupported")
     assert len([line for line in shown if " filter " in line]) == 3
+
+
+def test_results_show_sums_networks_up(ckprof, tmp_path):
+    cases = [
+        ProblemCase(problem=problem, count=number + 1, name=f"c{number}", network="net batch 1")
+        for number, problem in enumerate(problems(2))
+    ]
+    made = Made(problems=2, instances=3, session=replace(SESSION, environment=layer_evidence(cases)))
+    with StoreWriter(tmp_path / "results.db") as writer:
+        for attempt in attempts(made):
+            writer.append(attempt)
+        key, kernel = attempt.key, attempt.kernel
+        writer.add_baseline(
+            measured(
+                session=made.session,
+                operation=key.operation,
+                problem=key.problem,
+                device=key.device,
+                dtype=kernel.dtype.value,
+                layout=kernel.layout,
+            )
+        )
+    shown = ckprof("results", "show", "results.db").out
+    rows = {line.split("  ")[1].strip(): line for line in shown.splitlines() if "net batch 1" in line}
+    assert {"best kernel per layer", "a single kernel", "baseline vendor"} <= {*rows}
+    # the second problem occurs twice, the first has no baseline
+    assert " 5 " in rows["baseline vendor"] and "2 of 3" in rows["baseline vendor"]
+    assert "P1" in rows["baseline vendor"]

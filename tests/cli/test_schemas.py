@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ckprof.cli.main import main
 from ckprof.cli.schemas import SCHEMAS
+from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -48,4 +49,4 @@ def test_the_version_is_printed(capsys):
         first, *lines = capsys.readouterr().out.splitlines()
         assert first == f"ckprof {__version__}"
         assert [line.split("  ")[0] for line in lines] == [schema.name for schema in SCHEMAS]
-        assert re.search(r"^store +4 ", "\n".join(lines), re.MULTILINE)
+        assert re.search(rf"^store +{SCHEMA_VERSION} ", "\n".join(lines), re.MULTILINE)

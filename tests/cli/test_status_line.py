@@ -22,7 +22,7 @@ class Clock:
 
 
 def of_width(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[StatusLine, io.StringIO]:
-    monkeypatch.setattr(status_line, "_width", lambda stream: width)
+    monkeypatch.setattr(status_line, "terminal_width", lambda stream: width)
     stream = io.StringIO()
     return StatusLine(stream, rewritten=True), stream
 

@@ -14,11 +14,18 @@ import pytest
 from ckprof.compare.compare import compare
 from ckprof.compare.model import Comparison
 from ckprof.compare.options import FailOn
-from ckprof.compare.side import side_of
+from ckprof.compare.side import side_of, with_rounds
+from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
 from ckprof.report.comparison.ci_formats import render_github, render_junit
 from ckprof.report.comparison.data_formats import render_csv, render_json
-from ckprof.report.comparison.text_formats import MOST_ROWS, render_markdown, render_table
+from ckprof.report.comparison.text_formats import (
+    MOST_ROWS,
+    comparison_document,
+    render_markdown,
+    render_table,
+)
+from ckprof.report.table import Terminal
 from ckprof.store.attempt import Mark
 from tests.measured import TOOLCHAIN, Made, attempts, later
 from tests.report.services import obeyed
@@ -135,3 +142,20 @@ def test_a_machine_that_others_used_is_said() -> None:
 def test_another_device_is_a_warning() -> None:
     other = Made(seed=2, session=later(), device=replace(Made().device, arch="other"))
     assert "warning: device.arch differs" in render_table(comparison_of(other))
+
+
+def test_at_80_columns_times_and_changes_stay(comparison: Comparison) -> None:
+    text = comparison_document(comparison).text(Terminal(width=80))
+    assert max(map(len, text.splitlines())) <= 80
+    head = next(line for line in text.splitlines() if line.startswith("problem") and "old ms" in line)
+    assert head.split()[-5:] == ["old", "ms", "new", "ms", "change"]
+    wide = comparison_document(comparison).text(Terminal(width=300))
+    assert "old ranking ms" in wide and "processes" in wide
+
+
+def test_a_time_against_its_verdict_is_explained(comparison: Comparison) -> None:
+    assert "says the opposite" not in comparison_document(comparison).text()
+    (row, *_) = comparison.with_verdict(Verdict.SLOWER)
+    faster = with_rounds(row.new, [replace(one, median_ms=one.median_ms / 9) for one in row.new.rounds])
+    rows = [replace(one, new=faster) if one is row else one for one in comparison.rows]
+    assert "says the opposite" in comparison_document(replace(comparison, rows=tuple(rows))).text()

@@ -37,6 +37,12 @@ def test_a_list_matches_by_itself(ckprof):
     assert done.out.count("pipeline_name (COMPUTE_ASYNC -> MEMORY)") == 2
 
 
+def test_lists_say_what_they_are_for(ckprof):
+    both = ("--conf", LIST, "--conf", "backward_data/tests/nhwgc_fp16")
+    assert ckprof("parity", "--conf", LIST).out == ckprof("parity", "fwd", "--conf", LIST).out
+    assert ckprof("parity", *both).code == ExitCode.OK
+
+
 def test_lossy_fails_when_asked_to(ckprof):
     done = ckprof("parity", "fwd", "--conf", LIST, "--fail-on", "missing,extra,duplicate,lossy")
     assert done.code == ExitCode.FAILED
@@ -142,7 +148,10 @@ def test_bad_strings_are_rejected_by_line(ckprof, tmp_path, content, parts):
     ("arguments", "message"),
     [
         ((), "no list: pass --conf FILE"),
-        (("--conf", LIST), "--conf needs DIRECTION"),
+        (
+            ("--conf", LIST, "--conf", "backward_data/tests/nhwgc_fp16", "--generated", "library"),
+            "--conf holds instances of bwd_data and fwd",
+        ),
         (("fwd", "--conf", LIST, "--all"), "--conf and --all both say which lists are meant"),
         (
             ("fwd", "--conf", LIST, "--fail-on", "nothing"),

@@ -13,6 +13,7 @@ from ckprof.model.outcome import Status
 from ckprof.store.key import DeviceKey, MethodKey, canonical
 from ckprof.store.maintenance import check
 from ckprof.store.salvage import recover
+from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.store.samples import make_attempt
@@ -103,7 +104,7 @@ def test_an_older_store_is_read_as_it_is(path: Path, mode: int) -> None:
 def test_a_writer_brings_it_up_to_date_after_a_backup(path: Path) -> None:
     before = path.read_bytes()
     StoreWriter(path).close()
-    assert stored_version(path) == 4
+    assert stored_version(path) == SCHEMA_VERSION
     check_content(path)
     backup = path.with_name("results.db.v1.bak")
     assert stored_version(backup) == 1
@@ -128,7 +129,7 @@ def test_the_times_of_version_2_are_computed_anew(path: Path) -> None:
     check_content(path)
     assert stored_version(path) == 2, "reading changes nothing"
     StoreWriter(path).close()
-    assert stored_version(path) == 4
+    assert stored_version(path) == SCHEMA_VERSION
     check_content(path)
     assert stored_version(path.with_name("results.db.v2.bak")) == 2
 

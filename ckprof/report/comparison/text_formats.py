@@ -46,6 +46,8 @@ def comparison_document(comparison: Comparison) -> Document:
         document.add(Heading("Statuses that changed"))
         document.add(_table(_status_columns(), comparison.status_changes))
     columns = [column for column in compared_columns() if column.name != "verdict"]
+    if any(map(_points_elsewhere, comparison.rows)):
+        document.add(_TWO_MEASURES)
     for verdict in URGENCY:
         rows = comparison.with_verdict(verdict)
         if rows:
@@ -55,6 +57,22 @@ def comparison_document(comparison: Comparison) -> Document:
         document.add(Heading("Problems whose best instance changed"))
         document.add(_table(best_change_columns(), changed))
     return document
+
+
+#: said where a reader may ask how a kernel can be slower in less time
+_TWO_MEASURES: Final = (
+    "Where a time says the opposite of its verdict: times are those of rankings, the change is that of all "
+    "rounds, beside what all rows share, which differs on busy machines."
+)
+
+
+def _points_elsewhere(row: ComparedRow) -> bool:
+    """Say whether the two times of a row say the opposite of its verdict."""
+    if row.judgement is None or row.change is None:
+        return False
+    verdict = row.judgement.verdict
+    judged = verdict in (Verdict.SLOWER, Verdict.FASTER)
+    return judged and (row.new.time_ms < row.old.time_ms) == (verdict is Verdict.SLOWER)
 
 
 def _table(columns: Sequence[Column[RowT]], rows: Sequence[RowT]) -> Table[RowT]:
@@ -98,8 +116,16 @@ def compared_columns(start: str = "") -> list[Column[ComparedRow]]:
         problem_column(lambda row: row.key.problem.problem),
         name_column("instance", lambda row: display_name(row.old), start),
         Column("verdict", _verdict, style=_verdict_style),
-        number_column("old ranking ms", lambda row: row.old.time_ms if row.judgement else None, priority=6),
-        number_column("new ranking ms", lambda row: row.new.time_ms if row.judgement else None, priority=6),
+        number_column(
+            "old ranking ms",
+            lambda row: row.old.time_ms if row.judgement else None,
+            short_name="old ms",
+        ),
+        number_column(
+            "new ranking ms",
+            lambda row: row.new.time_ms if row.judgement else None,
+            short_name="new ms",
+        ),
         number_column("change", lambda row: row.change.ratio if row.change else None, change),
         Column(
             "interval",
@@ -153,7 +179,8 @@ def best_change_columns(start: str = "") -> list[Column[ComparedProblem]]:
         number_column("best time", lambda problem: problem.ratio, change),
         Column(
             "old best now, against new best",
-            lambda problem: problem.old_best_now,
+            short_name="old best now",
+            value=lambda problem: problem.old_best_now,
             align="right",
             text=lambda problem: change(problem.old_best_now) if problem.old_best_now else "not measured",
         ),

@@ -54,7 +54,9 @@ def _box(box: Box, name: str, at: float, left: int, x: Scale) -> list[Markup]:
     first, third, median = x(box.first_quartile), x(box.third_quartile), x(box.median)
     low, high = x(box.low), x(box.high)
     whiskers = f"M{low} {at - 5}v10M{low} {at}H{first}M{third} {at}H{high}M{high} {at - 5}v10"
-    beyond = [tag("circle", cx=x(value), cy=at, r=2.2, class_="beyond") for value in box.beyond]
+    # lines of no length with round ends: a circle each would take most of the page
+    dots = f"M{'M'.join(f'{x(value)} {at}h0' for value in box.beyond)}"
+    beyond = [tag("path", d=dots, class_="beyond")] if box.beyond else []
     width = max(1.0, round(third - first, 1))
     return [
         tag("text", whole, name, x=left - 8, y=at + 4, class_="bar-name", text_anchor="end"),

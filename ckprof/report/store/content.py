@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ckprof.compare.compare import compare
-from ckprof.compare.inputs import SideInput, input_attempts, read_input
+from ckprof.compare.inputs import SideInput, input_attempts, input_baselines, read_input
 from ckprof.compare.model import Comparison
 from ckprof.compare.side import ProblemKey, Side, side_of
 from ckprof.errors import UsageError
@@ -17,7 +17,7 @@ from ckprof.report.store.heat import HeatMap, heat_map
 from ckprof.report.store.history import History, history, history_of_commands, labels_of
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.overview import Overview, overview
-from ckprof.report.store.totals import Network, networks
+from ckprof.report.store.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, unserved_of
 from ckprof.sweep.layers import Layer, Layers
 
@@ -75,7 +75,7 @@ def report_content(
     :param older: what the side is compared with.
     :param past: the history, if there is one.
     """
-    layers = _layers(side)
+    layers = Layers(side.sessions).of_keys(side.by_problem)
     return ReportContent(
         options=options,
         side=side,
@@ -85,18 +85,12 @@ def report_content(
         heat=heat_map(side),
         coverage=tuple(coverage(side, tolerance) for tolerance in options.tolerances),
         layers=layers,
-        networks=networks(side, layers, older),
+        networks=networks(
+            NetworkTimes.of_side(side), layers, NetworkTimes.of_side(older) if older is not None else None
+        ),
         comparison=compare(older, side) if older is not None else None,
         history=past,
     )
-
-
-def _layers(side: Side) -> dict[ProblemKey, Layer]:
-    known = Layers(side.sessions)
-    if not known:
-        return {}
-    found = ((key, known.of(key.problem, key.direction, key.dtype, key.layout)) for key in side.by_problem)
-    return {key: layer for key, layer in found if layer is not None}
 
 
 def report_inputs(session: Session, inputs: Sequence[SideInput], options: ReportOptions) -> ReportContent:
@@ -116,7 +110,7 @@ def report_inputs(session: Session, inputs: Sequence[SideInput], options: Report
         side, attempts = last, []
     else:
         attempts = list(input_attempts(session, last, samples=options.samples))
-        side = side_of(str(last), attempts, by_device=by_device)
+        side = side_of(str(last), attempts, input_baselines(last), by_device=by_device)
     order = tuple(side.by_problem)
     if len(older) > 1:
         sides = [*older, side]

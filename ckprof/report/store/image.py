@@ -116,8 +116,8 @@ def _drawing(content: ReportContent) -> str:
     sheet.line(_cut("; ".join(places), 170), "note")
     if content.best_table:
         _table(sheet, content, start)
-    for drawn in total_charts(content):
-        sheet.chart("Network", drawn)
+    for label, drawn in total_charts(content):
+        sheet.chart(f"Network {label}".rstrip(), drawn)
     sheet.chart("Roofline", roofline_chart(best_points(content.best)))
     sheet.chart("Kernels that a library needs", coverage_chart(content.coverage))
     if content.heat.problems:

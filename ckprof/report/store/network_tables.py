@@ -10,10 +10,10 @@ from ckprof.report.store.history_chart import TREND_CLASSES
 from ckprof.report.store.svg import ChartText
 from ckprof.report.store.tables import PageTable, kernel_details, spaced
 from ckprof.report.table import Column
-from ckprof.wording import change
+from ckprof.report.total_table import network_labels, slower, total_columns, total_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from markupsafe import Markup
 
@@ -26,24 +26,8 @@ if TYPE_CHECKING:
 
 def total_table(content: ReportContent) -> PageTable[Line]:
     """Return what networks take with all kernels, and with libraries of some."""
-    lines = [(network, total) for network in content.networks for total in network.totals]
-    kind: list[Column[Line]] = [Column("kind", lambda line: line[0].kind)]
-    missing: list[Column[Line]] = [
-        Column("not in the sum", lambda line: ", ".join(_called(content, line[1].missing)))
-    ]
-    columns: list[Column[Line]] = [
-        *(kind if len(content.networks) > 1 else []),
-        Column("kernels", lambda line: line[1].library),
-        number_column("total ms", lambda line: line[1].time_ms),
-        number_column("slower than the best", lambda line: line[1].ratio, _slower, _hint),
-        Column(
-            "layers in the sum",
-            lambda line: line[1].layers,
-            align="right",
-            text=lambda line: f"{line[1].layers} of {line[0].layers}",
-        ),
-        *(missing if any(total.missing for _, total in lines) else []),
-    ]
+    lines = total_lines(content.networks)
+    columns = total_columns(content.networks, lambda numbers: ", ".join(_called(content, numbers)))
     return PageTable(
         columns,
         lines,
@@ -58,17 +42,7 @@ def total_table(content: ReportContent) -> PageTable[Line]:
     )
 
 
-def _slower(ratio: float) -> str:
-    return change(ratio) if ratio != 1 else "0 %"
-
-
-def _hint(line: Line) -> str:
-    same = "on the layers that both serve" if line[1].missing else ""
-    exact = "" if line[1].exact else "chosen one after the other: another choice may be better"
-    return "; ".join(filter(None, (same, exact)))
-
-
-def _called(content: ReportContent, numbers: tuple[int, ...]) -> list[str]:
+def _called(content: ReportContent, numbers: Sequence[int]) -> list[str]:
     """Return what problems are called: their numbers, and the names of their layers."""
     keys = list(content.side.by_problem)
     names = (content.layers[key].name if (key := keys[n - 1]) in content.layers else "" for n in numbers)
@@ -78,9 +52,9 @@ def _called(content: ReportContent, numbers: tuple[int, ...]) -> list[str]:
 def network_lines(content: ReportContent) -> Iterator[str]:
     """Yield what the sums are of, and what is not in them: a line per direction, type, layout and device."""
     counted = any(layer.count > 1 for layer in content.layers.values())
-    several = len(content.networks) > 1
+    labels = network_labels(content.networks)
     for network in content.networks:
-        of = f"{network.kind}: " if several else ""
+        of = f"{labels[network]}: " if labels[network] else ""
         what = (
             f"{network.problems} problems, which occur as {network.layers} layers in all"
             if counted
@@ -96,8 +70,9 @@ def network_lines(content: ReportContent) -> Iterator[str]:
             )
 
 
-def total_charts(content: ReportContent) -> Iterator[Markup]:
-    """Yield a chart of bars for each network."""
+def total_charts(content: ReportContent) -> Iterator[tuple[str, Markup]]:
+    """Yield what each network is called, empty for the only one, and a chart of bars."""
+    labels = network_labels(content.networks)
     for number, network in enumerate(content.networks):
         bars = [
             Bar(
@@ -109,18 +84,18 @@ def total_charts(content: ReportContent) -> Iterator[Markup]:
             for index, total in enumerate(network.totals)
         ]
         said = "; ".join(f"{bar.name} {bar.time_ms:.4g} ms" for bar in bars)
-        name = "Time of the network" + (f", {network.kind}" if len(content.networks) > 1 else "")
+        name = "Time of the network" + (f", {labels[network]}" if labels[network] else "")
         drawn = bar_chart(
             bars, ChartText(id=f"total-{number}", name=name, description=f"{said}. The table has them.")
         )
         if drawn is not None:
-            yield drawn
+            yield labels[network], drawn
 
 
 def _note(network: Network, total: Total, *, first: bool) -> str:
-    slower = "" if first else spaced(_slower(total.ratio))
+    against_best = "" if first else spaced(slower(total.ratio))
     left_out = f"{total.layers} of {network.layers} layers" if total.missing else ""
-    return ", ".join(filter(None, (slower, left_out)))
+    return ", ".join(filter(None, (against_best, left_out)))
 
 
 def history_table(history: History, start: str, content: ReportContent | None = None) -> PageTable[Any]:
@@ -145,8 +120,8 @@ def history_table(history: History, start: str, content: ReportContent | None = 
         number_column(
             "latest against fastest",
             lambda row: row.last.ratio,
-            _slower,
-            lambda row: f"interval {_slower(row.last.low)} to {_slower(row.last.high)}",
+            slower,
+            lambda row: f"interval {slower(row.last.low)} to {slower(row.last.high)}",
         ),
         Column(
             "latest",

@@ -28,7 +28,12 @@ class ReportOptions:
     #: a share of the best
     tie: float = field(
         default=0.02,
-        metadata=option("runner-ups this close are ties", metavar="SHARE", parse=share, show=percent),
+        metadata=option(
+            "kernels within this share of the best are tied with it",
+            metavar="SHARE",
+            parse=share,
+            show=percent,
+        ),
     )
     samples: bool = field(
         default=False,

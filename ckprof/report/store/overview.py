@@ -92,7 +92,7 @@ def _facts(side: Side, rows: list[Row]) -> Iterable[tuple[str, str]]:
     yield from _listed("API level", (key.operation.api_level for key in measured))
     yield from _listed("element type", (row.key.problem.dtype for row in rows))
     yield from _listed("layout", (row.key.problem.layout for row in rows))
-    yield from _listed("device", (device_name(key) for key in measured))
+    yield from _listed("device", (device_name(key.device) for key in measured))
     units = (f"{key.device.compute_units}" if key.device.compute_units else "" for key in measured)
     yield from _listed("compute units", units)
     threads = (f"{key.device.threads}" if key.device.threads else "" for key in measured)

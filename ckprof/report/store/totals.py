@@ -1,20 +1,24 @@
-"""What a whole network takes: its layers, each as often as it occurs, with libraries of some sizes."""
+"""What a whole network takes: its layers, each as often as it occurs, with libraries of some sizes.
+
+Reports of stores, tables of runs and ``results show`` have the same sums.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from ckprof.sweep.layers import Layer
 from ckprof.tuning.search.libraries import best_libraries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof.compare.side import ProblemKey, Row, Side
-    from ckprof.sweep.layers import Layer
+    from ckprof.compare.side import ProblemKey, Side
 
 #: kernels of the libraries that are shown; the largest one that is worth it is shown as well
 _SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -39,10 +43,53 @@ class Total:
     exact: bool = True
 
 
+class KernelTime(NamedTuple):
+    """The time of a kernel on a problem, with one number of splits."""
+
+    #: content key of the instance
+    instance: str
+    name: str
+    time_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkTimes:
+    """What sums are made of."""
+
+    #: what was measured, for people
+    label: str = ""
+    #: every problem in the order of its number, with its verified kernels
+    kernels: Mapping[ProblemKey, Sequence[KernelTime]]
+    #: id of a baseline -> its time on problems in milliseconds
+    baselines: Mapping[str, Mapping[ProblemKey, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of_side(cls, side: Side) -> NetworkTimes:
+        """Return the times of an input of reports."""
+        return cls(
+            label=side.label,
+            kernels={
+                key: [
+                    KernelTime(row.key.instance, row.kernel.name or row.key.instance[:12], row.time_ms)
+                    for row in rows
+                    if row.ranked
+                ]
+                for key, rows in side.by_problem.items()
+            },
+            baselines=side.baselines,
+        )
+
+    def best(self, key: ProblemKey) -> float:
+        """Return the best time on a problem; infinity where nothing serves it."""
+        return min((kernel.time_ms for kernel in self.kernels.get(key, ())), default=math.inf)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The problems of one direction, type, layout and device."""
+    """The problems of one network, direction, type, layout and device."""
 
+    #: empty for problems whose source names none
+    name: str = ""
     direction: str
     dtype: str
     layout: str
@@ -50,40 +97,39 @@ class Network:
     problems: int
     #: layers: problems, each as often as it occurs
     layers: int
-    #: the best per layer first, then libraries, then what is compared; empty if nothing is served
+    #: the best per layer first, then libraries, baselines and what is compared; empty if nothing is served
     totals: tuple[Total, ...]
     #: numbers of the problems that no kernel serves
     unserved: tuple[int, ...]
 
-    @property
-    def kind(self) -> str:
-        """Direction, type, layout and device in one line."""
-        return " ".join(filter(None, (self.direction, self.dtype, self.layout, self.device)))
-
 
 def networks(
-    side: Side, layers: Mapping[ProblemKey, Layer], older: Side | None = None
+    times: NetworkTimes, layers: Mapping[ProblemKey, Layer], older: NetworkTimes | None = None
 ) -> tuple[Network, ...]:
-    """Return the totals of a side, for each direction, type, layout and device.
+    """Return the totals of each network, direction, type, layout and device.
 
-    :param layers: what is known of problems; others occur once.
+    A problem that several networks have is in the sum of each.
+
+    :param layers: what is known of problems; others occur once, in no network.
     :param older: what is compared.
     """
-    kinds: dict[tuple[str, str, str, str], list[tuple[int, ProblemKey]]] = defaultdict(list)
-    for number, key in enumerate(side.by_problem, start=1):
-        kinds[key.direction, key.dtype, key.layout, key.device].append((number, key))
+    kinds: dict[tuple[str, ...], list[_Summand]] = defaultdict(list)
+    for number, key in enumerate(times.kernels, start=1):
+        for name, count in (layers[key] if key in layers else Layer()).counts.items():
+            kind = (name, key.direction, key.dtype, key.layout, key.device)
+            kinds[kind].append(_Summand(number, key, count))
     found = []
-    for (direction, dtype, layout, device), problems in kinds.items():
-        counts = [layers[key].count if key in layers else 1 for _, key in problems]
-        sums = _Sums(side, problems, counts)
+    for (name, direction, dtype, layout, device), summands in kinds.items():
+        sums = _Sums(times, summands)
         found.append(
             Network(
+                name=name,
                 direction=direction,
                 dtype=dtype,
                 layout=layout,
                 device=device,
-                problems=len(problems),
-                layers=sum(counts),
+                problems=len(summands),
+                layers=sum(summand.occurs for summand in summands),
                 totals=tuple(sums.totals(older)),
                 unserved=sums.missing(sums.best),
             )
@@ -91,20 +137,25 @@ def networks(
     return tuple(found)
 
 
+class _Summand(NamedTuple):
+    number: int
+    key: ProblemKey
+    occurs: int
+
+
 class _Sums:
     """Adds times of problems up, each as often as it occurs."""
 
-    def __init__(self, side: Side, problems: Sequence[tuple[int, ProblemKey]], counts: Sequence[int]) -> None:
-        self._side = side
-        self._numbers = [number for number, _ in problems]
-        self._keys = [key for _, key in problems]
-        self._counts = np.array(counts, dtype=float)
-        self.best = self._best_of(side)
+    def __init__(self, times: NetworkTimes, summands: Sequence[_Summand]) -> None:
+        self._from = times
+        self._numbers = [summand.number for summand in summands]
+        self._keys = [summand.key for summand in summands]
+        self._counts = np.array([summand.occurs for summand in summands], dtype=float)
+        self.best = self._best_of(times)
 
-    def _best_of(self, side: Side) -> np.ndarray:
+    def _best_of(self, times: NetworkTimes) -> np.ndarray:
         """Return the best time of each problem; infinity where nothing serves it."""
-        rows = [side.best(key) for key in self._keys]
-        return np.array([row.time_ms if row else np.inf for row in rows])
+        return np.array([times.best(key) for key in self._keys])
 
     def missing(self, times: np.ndarray) -> tuple[int, ...]:
         """Return the numbers of the problems without a time."""
@@ -128,14 +179,23 @@ class _Sums:
             exact=exact,
         )
 
-    def totals(self, older: Side | None) -> list[Total]:
-        """Return the total of the best kernels, of libraries, and of an older side."""
+    def totals(self, older: NetworkTimes | None) -> list[Total]:
+        """Return the total of the best kernels, of libraries, of baselines, and of what is compared."""
         if not np.isfinite(self.best).any():
             return []
         found = [self._total("best kernel per layer", self.best), *self._libraries()]
+        found += self._baselines(self._from.baselines)
         if older is not None:
             found.append(self._total(f"best kernel per layer of {older.label}", self._best_of(older)))
+            lacking = {id_: one for id_, one in older.baselines.items() if id_ not in self._from.baselines}
+            found += self._baselines(lacking, f" of {older.label}")
         return found
+
+    def _baselines(self, times: Mapping[str, Mapping[ProblemKey, float]], of: str = "") -> Iterator[Total]:
+        for id_, of_problem in times.items():
+            found = np.array([of_problem.get(key, np.inf) for key in self._keys])
+            if np.isfinite(found).any():
+                yield self._total(f"baseline {id_}{of}", found)
 
     def _libraries(self) -> list[Total]:
         names, times = self._times()
@@ -158,17 +218,12 @@ class _Sums:
         names: list[str] = []
         cells: list[tuple[int, int, float]] = []
         for place, key in enumerate(self._keys):
-            for row in self._side.by_problem[key]:
-                if row.ranked:
-                    column = columns.setdefault(row.key.instance, len(columns))
-                    if column == len(names):
-                        names.append(_name(row))
-                    cells.append((place, column, row.time_ms))
+            for kernel in self._from.kernels[key]:
+                column = columns.setdefault(kernel.instance, len(columns))
+                if column == len(names):
+                    names.append(kernel.name)
+                cells.append((place, column, kernel.time_ms))
         times = np.full((len(self._keys), len(names)), np.inf)
         for place, column, time_ms in cells:
             times[place, column] = min(times[place, column], time_ms)
         return names, times
-
-
-def _name(row: Row) -> str:
-    return row.kernel.name or row.key.instance[:12]

@@ -69,8 +69,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report, and an empty folder ``saved``."""
     folder = tmp_path_factory.mktemp("report")
     cases = [
-        ProblemCase(problem=problem, count=1 + number % 3, name=f"conv{number}")
+        ProblemCase(problem=problem, count=1 + number % 3, name=f"conv{number}", network=network)
         for number, problem in enumerate(problems(8))
+        for network in ("a-network-of-segmentation batch 16", "detection batch 128")
+        # both have the fourth problem
+        if (number <= 3, number >= 3)[network.startswith("d")]
     ]
     named = replace(NEW.session, environment=layer_evidence(cases))
     latest = [*listed(replace(NEW, session=named))]
@@ -78,6 +81,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(side_of(f"{name}.db", attempts(made)) for name, made in (("older", MADE), ("old", MADE))),
         side_of("new.db", latest),
     ]
+    vendor = {key: 0.5 + number for number, key in enumerate(sides[-1].by_problem)}
+    del vendor[next(iter(vendor))]
+    sides[-1] = replace(sides[-1], baselines={"a-vendor-library": vendor})
     options = ReportOptions(roofs=(Roof.parse("theoretical=160,90"), Roof.parse("measured=110,45")))
     past = history(labels_of(sides), sides, tuple(sides[-1].by_problem))
     content = report_content(sides[-1], options, sides[-2], past)
@@ -134,7 +140,8 @@ def test_every_chart_has_text(browser: Browser) -> None:
         "[svg.querySelector('title')?.textContent, "
         "svg.querySelector('desc')?.textContent, svg.getAttribute('role')])"
     )
-    assert len(described) == 6 + 8
+    # two of them of networks
+    assert len(described) == 7 + 8
     assert all(name and len(text) > 30 for name, text, _ in described)
     assert {role for _, _, role in described} == {"img", "group", "application"}
 
@@ -238,6 +245,13 @@ def test_paper_shows_every_row(browser: Browser) -> None:
     assert browser.evaluate(f"[{rows}, {closed}]") == [1, 2]
     browser.call("Emulation.setEmulatedMedia", media="print")
     assert browser.evaluate(rows) == 12
+    hidden = (
+        "Array.from(document.querySelectorAll('tbody tr')).filter((row) => "
+        "!row.closest('details') && getComputedStyle(row).display === 'none').length"
+    )
+    totals = "document.querySelectorAll('#total-table tbody tr').length"
+    # the best, single kernels, libraries, the baseline and the store before, of two networks
+    assert browser.evaluate(hidden) == 0 and browser.evaluate(totals) >= 8
     browser.call("Emulation.setEmulatedMedia", media="")
     browser.evaluate(f"addEventListener('beforeprint', () => {{ window.closedOnPaper = {closed}; }})")
     assert browser.pdf().startswith(b"%PDF")
@@ -305,8 +319,10 @@ def test_tables_are_copied(browser: Browser) -> None:
         "return Promise.resolve(); }; document.querySelector('[data-copy=total-table]').click()"
     )
     head, *rows = [line.split("\t") for line in browser.evaluate("window.copied").split("\n")]
-    assert head[:2] == ["kernels", "total ms"]
-    assert {"best kernel per layer", "a single kernel"} <= {row[0] for row in rows}
+    assert head[:3] == ["network", "kernels", "total ms"]
+    kernels = {"best kernel per layer", "a single kernel", "baseline a-vendor-library"}
+    assert kernels <= {row[1] for row in rows if row[0].startswith("detection")}
+    assert kernels <= {row[1] for row in rows if row[0].startswith("a-network")}
     assert {len(row) for row in rows} == {len(head)}
     label = "document.querySelector('[data-copy=total-table]').textContent"
     assert browser.evaluate(label) == "Copied"

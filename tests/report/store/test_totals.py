@@ -134,7 +134,7 @@ def test_kinds_are_summed_up_apart(side: Side) -> None:
     both = report_content(Side(label="x", rows=rows, sessions=side.sessions), ReportOptions())
     assert [network.layout for network in both.networks] == ["nhwgc", "other"]
     assert len({network.totals[0].time_ms for network in both.networks}) == 1
-    assert "fwd fp16 other" in render_html(both)
+    assert "other: Times are summed up over" in render_html(both)
 
 
 def test_names_and_counts_of_a_problem_that_is_there_twice_are_put_together() -> None:
@@ -161,3 +161,72 @@ def test_what_is_no_layer_is_left_out(wrong: object) -> None:
 
 def test_problems_without_name_and_count_are_not_kept() -> None:
     assert layer_evidence([ProblemCase(problem=problems(1)[0])]) == {}
+
+
+def in_networks(*named: tuple[str, dict[int, int]]) -> dict[str, object]:
+    """Return what a session says of problems that are layers of networks, by their numbers."""
+    found = problems(6)
+    return layer_evidence(
+        ProblemCase(problem=found[number], count=count, name=f"{name}{number}", network=name)
+        for name, layers in named
+        for number, count in layers.items()
+    )
+
+
+def test_each_network_has_sums_of_its_own_and_shares_layers(side: Side) -> None:
+    # two commands: each has swept a network, and both have the third problem
+    first = replace(SESSION, environment=in_networks(("a", {0: 2, 2: 1})))
+    second = replace(later(SESSION), environment=in_networks(("b", {2: 4, 4: 1})))
+    both = replace(side, sessions=(first, second))
+    content = report_content(both, ReportOptions())
+    best = [min(row.values(), default=math.inf) for row in times(side)]
+    expected = {
+        "a": 2 * best[0] + best[2],
+        "b": 4 * best[2] + best[4],
+        # the fourth is served by nothing
+        "": best[1] + best[5],
+    }
+    assert {network.name: network.totals[0].time_ms for network in content.networks} == pytest.approx(
+        expected
+    )
+    assert content.layers[next(iter(both.by_problem))].count == 2
+    text = render_markdown(content)
+    for name in ("a", "b", "other problems"):
+        assert f"| {name} " in text and f"{name}: Times are summed up over" in text
+    assert text.index("| a ") < text.index("| other problems ") < text.index("| b ")
+
+
+def test_what_a_network_is_said_to_have_later_counts(side: Side) -> None:
+    first = replace(SESSION, environment=in_networks(("a", {0: 2})))
+    second = replace(later(SESSION), environment=in_networks(("a", {0: 7})))
+    unnamed = replace(later(SESSION), uid="9" * 32, environment=layer_evidence(CASES))
+    known = Layers([first, second, unnamed]).of(problems(1)[0], "fwd", "fp16", "nhwgc")
+    assert known is not None and known.counts == {"a": 7}
+
+
+def test_a_baseline_is_summed_up_beside_libraries(side: Side) -> None:
+    keys = list(side.by_problem)
+    vendor = {key: 10.0 * number for number, key in enumerate(keys, start=1)}
+    del vendor[keys[1]]
+    content = report_content(replace(side, baselines={"vendor": vendor, "none": {}}), ReportOptions())
+    found = totals(content)
+    total = found["baseline vendor"]
+    assert "baseline none" not in found
+    expected = {number: COUNTS[number] * 10.0 * (number + 1) for number in (0, 2, 3, 4, 5)}
+    assert total.time_ms == pytest.approx(sum(expected.values())) and total.missing == (2,)
+    # against the best where both have a time: the fourth problem has no kernel, the second no baseline
+    best = [COUNTS[number] * min(times(side)[number].values()) for number in (0, 2, 4, 5)]
+    assert total.ratio == pytest.approx(sum(expected[number] for number in (0, 2, 4, 5)) / sum(best))
+    for text in (render_markdown(content), render_html(content)):
+        assert "baseline vendor" in text
+
+
+def test_a_baseline_that_only_the_older_side_has_is_named_as_such(side: Side) -> None:
+    vendor = dict.fromkeys(side.by_problem, 1.0)
+    older = replace(side, label="old.db", baselines={"vendor": vendor, "other": vendor})
+    newer = replace(side, baselines={"other": vendor})
+    found = totals(report_content(newer, ReportOptions(), older))
+    assert {name for name in found if name.startswith("baseline")} == {
+        "baseline other",
+        "baseline vendor of old.db",
+    }

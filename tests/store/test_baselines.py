@@ -1,0 +1,137 @@
+"""Baselines in stores: what is added is read back, by every way into a store and out of it."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ckprof.model.outcome import Status
+from ckprof.store.baselines import BaselineAttempt
+from ckprof.store.errors import DamagedStoreError, StoreError
+from ckprof.store.maintenance import check, prune
+from ckprof.store.partial import Piece, absorb, write_partial
+from ckprof.store.query import StoreQuery
+from ckprof.store.salvage import recover
+from ckprof.store.schema import SCHEMA_VERSION
+from ckprof.store.shard import ShardWriter, merge
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from tests.store.samples import make_attempt, make_key, make_problem, make_session
+
+
+def measured(sequence: int = 0, time_ms: float | None = 2.5, **changes) -> BaselineAttempt:
+    key = make_key()
+    values = {
+        **{"session": make_session(), "sequence": sequence, "baseline": "vendor", "description": "vendor 1"},
+        **{"operation": key.operation, "problem": make_problem(8 + sequence), "device": key.device},
+        **{"method": key.method, "dtype": "fp16", "layout": "nhwgc", "status": Status.OK},
+        **{"median_ms": time_ms, "spread_ms": 0.1, "max_error": 1e-3, "wrong_elements": 0},
+        **{"started": 1_700_000_001.5 + sequence},
+    }
+    return BaselineAttempt(**{**values, **changes})
+
+
+FAILED = measured(
+    1,
+    None,
+    status=Status.WRONG_RESULT,
+    reason="3 of 9 elements are wrong",
+    spread_ms=None,
+    max_error=math.inf,
+    wrong_elements=3,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "results.db"
+    with StoreWriter(found) as writer:
+        writer.append(make_attempt(1, 0))
+        assert writer.add_baseline(measured()) and writer.add_baseline(FAILED)
+        assert not writer.add_baseline(measured()), "the second time it is there"
+    return found
+
+
+def content(path: Path) -> list[BaselineAttempt]:
+    with Store(path) as store:
+        return list(store.baselines())
+
+
+def test_what_was_added_is_read_back(path: Path) -> None:
+    assert content(path) == [measured(), FAILED]
+    assert [one.time_ms for one in content(path)] == [2.5, None]
+    assert check(path) == []
+
+
+@pytest.mark.parametrize("wrong", [{"median_ms": -1.0}, {"started": -5.0}, {"spread_ms": math.inf}])
+def test_what_a_store_may_not_hold_is_not_added(path: Path, wrong: dict[str, float]) -> None:
+    with StoreWriter(path) as writer, pytest.raises(StoreError, match="baseline 7 of session"):
+        writer.add_baseline(measured(7, **wrong))
+    assert len(content(path)) == 2
+
+
+def test_a_changed_row_is_found(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE baselines SET median_ms = 0.5 WHERE id = 1")
+    connection.close()
+    with pytest.raises(DamagedStoreError, match="baselines"):
+        content(path)
+    assert any("baselines" in finding for finding in check(path))
+
+
+def test_shards_are_merged_by_lines_and_by_partial_stores(path: Path, tmp_path: Path) -> None:
+    with ShardWriter(tmp_path / "shards") as shard:
+        shard.append(make_attempt(1, 0))
+        shard.add_baseline(measured())
+        shard.add_baseline(FAILED)
+    by_lines, by_rows = tmp_path / "lines.db", tmp_path / "rows.db"
+    with StoreWriter(by_lines) as writer:
+        for _ in range(2):
+            merge(writer, [shard.path])
+    piece = Piece(shard=str(shard.path), start=0, end=shard.path.stat().st_size)
+    partial = tmp_path / "partial.db"
+    found = write_partial(partial, [piece])
+    with StoreWriter(by_rows) as writer:
+        # its texts and problems have other numbers than those of the part
+        writer.append(make_attempt(3, 5, problem=make_problem(30), session=make_session(9)))
+        for _ in range(2):
+            absorb(writer, partial, found)
+    assert content(by_lines) == content(by_rows) == [measured(), FAILED]
+    assert check(by_lines) == check(by_rows) == []
+
+
+def test_baselines_go_with_the_last_attempt_of_their_session(path: Path) -> None:
+    other = make_session(1)
+    with StoreWriter(path) as writer:
+        writer.append(make_attempt(1, 0, session=other))
+        writer.add_baseline(measured(session=other))
+    prune(path, StoreQuery(tag="day1"), dry_run=False)
+    assert content(path) == [measured(), FAILED]
+    assert check(path) == []
+
+
+def test_a_damaged_store_keeps_the_baselines_that_can_be_read(path: Path, tmp_path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE baselines SET layout = 'x' WHERE id = 1")
+    connection.close()
+    result = recover(path, tmp_path / "saved.db")
+    assert result.saved == 1 and any("baseline 1" in reason for reason in result.reasons)
+    assert content(tmp_path / "saved.db") == [FAILED]
+
+
+def test_a_store_of_version_4_has_none_and_gets_the_table(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE baselines")
+        connection.execute("PRAGMA user_version = 4")
+    connection.close()
+    assert content(path) == []
+    with StoreWriter(path) as writer:
+        writer.add_baseline(replace(measured(), baseline="other"))
+    assert [one.baseline for one in content(path)] == ["other"]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    connection.close()
