@@ -18,7 +18,7 @@ _MARK: Final = re.compile(
     rb"|(?:ckProfiler )?found [0-9]+ instances"
     rb"|Best configuration parameters:"
     rb"|IMPORTANT: Generate instances using"
-    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>.* does not support this problem"
+    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>.* (?:does not support this problem|skipped)[ \t\r]*$"
     rb")",
     re.MULTILINE,
 )
@@ -34,7 +34,7 @@ _LEAD: Final = re.compile(
     rf"(?:\[[A-Za-z ]+\] )?(?:Best )?Perf: *{_NUMBER} ms,(?: *{_NUMBER} TFlops,)?(?: *{_NUMBER} GB/s,)? *"
     r"|\[(?:Error|Not supported|[0-9]+)\] "
     r"|name: "
-    r"|Fail info: splitK: -?[0-9]+ "
+    r"|Fail info: (?:splitK: -?[0-9]+ )?"
     r")?(?=[A-Za-z_][A-Za-z0-9_]*<)"
 )
 
@@ -43,7 +43,7 @@ _FIELDS: Final = re.compile(r"(?: [A-Za-z]+: [^ ,<>]+(?:, [A-Za-z]+: [^ ,<>]+)*)
 
 #: what follows an instance
 _TAIL: Final = re.compile(
-    r"(?: does not support this problem"
+    r"(?: does not support this problem| skipped"
     r"|, KBatch -?[0-9]+"
     r"|(?:, SplitK -?[0-9]+(?: \([^()<>]*\))?| \(SplitK=-?[0-9]+\))?(?: \(instance [0-9]+\))?)\s*"
 )

@@ -69,6 +69,22 @@ def test_a_log_of_the_new_profiler(convert):
     assert conversion.dropped_by_rule == {"log-text": 4, "duplicate": 4}
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "{} does not support this problem",
+        "{} skipped",
+        "Fail info: {}",
+        "Fail info: splitK: 2 {}",
+        "Perf:          0 ms, inf TFlops, inf GB/s, {}, SplitK 7 (best occupancy)",
+        "name: {}",
+    ],
+)
+def test_every_line_that_names_an_instance(printed):
+    """As the profilers of 2024 and of November 2025 print them."""
+    assert instance_in(printed.format(TYPE_STRING)).text == TYPE_STRING
+
+
 def test_what_is_recognised(converter):
     for log in (OLD_LOG, NEW_LOG):
         request = ConversionRequest(path=Path("run.log"), data=log.encode())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ALL_SPLITS
+from ckprof.model.problem_case import AUTO
+from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions._convolution.miopen_flags import BASES, LAYOUTS
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.types import DataType
     from ckprof_plugins.directions._convolution.direction import Direction
+    from ckprof_plugins.directions._convolution.forms import SplitArgument
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: per-axis flags of MIOpenDriver for D, H, W, and the field of the problem that they carry
@@ -84,37 +86,46 @@ def to_positional(case: ProblemCase, problem: ConvProblem, direction: Direction 
     if direction is None or case.dtype is None or case.layout is None:
         return f"{problem.ndim} {numbers}"
     form = direction.positional_form
+    types = {number: str(named) for number, named in form.dtypes.items()}
+    layouts = {number: name_of_tags(tags, problem) for number, tags in form.layouts.items()}
     values = dict(_SWITCHES)
-    values["dtype"] = _number(form.dtypes, case.dtype.value, "type", direction)
-    layouts = {number: names[problem.ndim - 1] for number, names in form.layouts.items()}
+    values["dtype"] = _number(types, case.dtype.value, "type", direction)
     values["layout"] = _number(layouts, case.layout, "layout", direction)
     values["ndim"] = problem.ndim
+    known = form.implemented
+    if known and values["dtype"] not in known.get((problem.ndim, values["layout"]), ()):
+        raise InputError(
+            f"ckProfiler's {form.operations[0]} has no code for {case.dtype.value} in {case.layout}: "
+            f"{problem.describe()}"
+        )
     leading = " ".join(str(values[name]) for name in form.leading)
-    trailing = "".join(f" {_splits(case) if name == 'split_k' else values[name]}" for name in form.trailing)
+    trailing = f" {_splits(case, form.split_k)}" if form.split_k else ""
     return f"ckProfiler {form.operations[0]} {leading} {numbers}{trailing}"
 
 
-def _splits(case: ProblemCase) -> str:
+def _splits(case: ProblemCase, form: SplitArgument) -> str:
     """Return ckProfiler's word for the numbers of splits.
 
-    :raises InputError: there are several, but not those that ``all`` stands for.
+    :raises InputError: it has none.
     """
     if not case.splits:
         return "1"
-    if case.splits == ALL_SPLITS:
-        return "all"
-    if len(case.splits) > 1:
+    if case.splits == form.sweep:
+        return form.word or "0"
+    if len(case.splits) > 1 or (case.splits == (AUTO,) and not form.word):
+        sweep = ", ".join(map(str, form.sweep))
         raise InputError(
-            f"ckProfiler takes one number of splits, or all, not {case.splits}: {case.problem.describe()}"
+            f"ckProfiler takes one number of splits, or {sweep} together, not {case.splits}: "
+            f"{case.problem.describe()}"
         )
     return str(case.splits[0])
 
 
-def _number(table: Mapping[int, str | None], wanted: str, what: str, direction: Direction) -> int:
+def _number(table: Mapping[int, str], wanted: str, what: str, direction: Direction) -> int:
     for number, name in table.items():
         if name == wanted:
             return number
-    expected = ", ".join(sorted({name for name in table.values() if name}))
+    expected = ", ".join(sorted(set(table.values())))
     raise InputError(
         f"ckProfiler's {direction.positional_form.operations[0]} has no {what} {wanted} ({expected})"
     )
