@@ -117,6 +117,12 @@ def test_what_ckprofiler_has_no_code_for_has_no_line(directions: tuple[Direction
     assert why.startswith("ckProfiler's grouped_conv_bwd_data has no code for fp16 in nwgc: 1D")
 
 
+def test_a_type_without_a_miopen_line_is_reported(directions: tuple[Direction, ...]) -> None:
+    one = replace(DRAWN[-1], dtype=DataType.INT8, layout=None)
+    ((_, why),) = render_problems([one], "miopen", directions).inexpressible
+    assert why == "MIOpenDriver lines of type int8 are not supported (conv, convfp16, convbfp16)"
+
+
 def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:
     uneven = next(one for one in DRAWN if one.problem.left_pads != one.problem.right_pads)
     rendered = render_problems([uneven, DRAWN[-1]], "miopen", directions)

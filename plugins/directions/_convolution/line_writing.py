@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO
+from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions._convolution.miopen_flags import BASES, LAYOUTS
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.types import DataType
     from ckprof_plugins.directions._convolution.direction import Direction
     from ckprof_plugins.directions._convolution.forms import SplitArgument
     from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -27,7 +27,7 @@ _AXIS_FLAGS: Final = (
     (("--dilation_d", "-l", "-j"), "dilations"),
 )
 
-#: base argument of a problem whose type no other one names
+#: base argument of problems of fp32, and of those that name no type
 _PLAIN_BASE: Final = "conv"
 
 #: values of ckProfiler's switches that do not change the problem: tested, decimals, quiet, timed, 32 bit
@@ -70,8 +70,16 @@ def _layout(name: str) -> list[str]:
 
 
 def _base(dtype: DataType | None) -> str:
-    """Return the base argument; plain ``conv`` stands for every type that has none of its own."""
-    return {named: base for base, named in BASES.items()}.get(dtype, _PLAIN_BASE)
+    """Return the base argument.
+
+    :raises InputError: lines with that of the type are not read.
+    """
+    bases = {named: base for base, named in BASES.items()}
+    if dtype in (None, DataType.FP32):
+        return _PLAIN_BASE
+    if dtype not in bases:
+        raise InputError(f"MIOpenDriver lines of type {dtype.value} are not supported ({', '.join(BASES)})")
+    return bases[dtype]
 
 
 def to_positional(case: ProblemCase, problem: ConvProblem, direction: Direction | None) -> str:
