@@ -133,7 +133,7 @@ class _Call:
 
     def _integer(self, token: Token, name: str) -> int:
         number = self._line.integer(token, name)
-        if abs(number) > _LARGEST:
+        if not -_LARGEST - 1 <= number <= _LARGEST:
             raise self._line.error(f"{name} {token.text} has more than 32 bits", token.column)
         return number
 

@@ -18,11 +18,9 @@ int main()
     {
         std::istringstream stream("ckProfiler " + line);
         std::vector<std::string> words;
-        for(std::string word; stream >> word;)
-            words.push_back(word);
+        for(std::string word; stream >> word;) words.push_back(word);
         std::vector<char*> argv;
-        for(auto& word : words)
-            argv.push_back(word.data());
+        for(auto& word : words) argv.push_back(word.data());
         std::cout << "line\t" << line << std::endl;
         const auto operation = ProfilerOperationRegistry::GetInstance().Get(words.at(1));
         // a stride of 0 ends the process
@@ -31,8 +29,7 @@ int main()
         {
             int status = 0;
             waitpid(child, &status, 0);
-            if(WIFSIGNALED(status))
-                std::cout << "signal: " << WTERMSIG(status) << std::endl;
+            if(WIFSIGNALED(status)) std::cout << "signal: " << WTERMSIG(status) << std::endl;
             continue;
         }
         try

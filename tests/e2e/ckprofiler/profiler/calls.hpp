@@ -6,6 +6,7 @@
 
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -41,18 +42,15 @@ constexpr const char* type_name()
 inline void print_list(const char* name, const std::vector<ck::long_index_t>& values)
 {
     std::cout << ", \"" << name << "\": [";
-    for(std::size_t i = 0; i < values.size(); ++i)
-        std::cout << (i ? ", " : "") << values[i];
+    for(std::size_t i = 0; i < values.size(); ++i) std::cout << (i ? ", " : "") << values[i];
     std::cout << "]";
 }
 
 struct Switches
-{
-    int verify, init, log, time;
-};
+{ int verify, init, log, time; };
 
 template <typename... Layout>
-void print_layouts()
+void print_layouts(std::tuple<Layout...>*)
 {
     const char* between = "";
     std::cout << "\"layouts\": [";
@@ -61,12 +59,22 @@ void print_layouts()
 }
 
 template <typename... Type>
-void print_types(const char* name)
+void print_types(const char* name, std::tuple<Type...>*)
 {
     const char* between = "";
     std::cout << ", \"" << name << "\": [";
     ((std::cout << between << '"' << type_name<Type>() << '"', between = ", "), ...);
     std::cout << "]";
+}
+
+// What template arguments say: layouts and types of input, weight and output, types of products.
+template <ck::index_t NDimSpatial, typename Layouts, typename Types, typename Compute>
+void print_kind()
+{
+    std::cout << "{\"ndim\": " << NDimSpatial << ", ";
+    print_layouts(static_cast<Layouts*>(nullptr));
+    print_types("types", static_cast<Types*>(nullptr));
+    print_types("compute", static_cast<Compute*>(nullptr));
 }
 
 inline bool print_rest(const Switches& switches,

@@ -14,12 +14,11 @@ template <index_t NDimSpatial,
 bool profile_grouped_conv_bwd_data_impl(
     int verify, int init, bool log, bool time, const utils::conv::ConvParam& param, index_t split_k)
 {
-    std::cout << "{\"ndim\": " << NDimSpatial << ", ";
-    ckprof_test::print_layouts<In, Wei, Out>();
-    ckprof_test::print_types<InType, WeiType, OutType>("types");
-    ckprof_test::print_types<Compute, Compute>("compute");
-    return ckprof_test::print_rest(
-        {verify, init, log, time}, param, "", std::to_string(split_k));
+    ckprof_test::print_kind<NDimSpatial,
+                            std::tuple<In, Wei, Out>,
+                            std::tuple<InType, WeiType, OutType>,
+                            std::tuple<Compute, Compute>>();
+    return ckprof_test::print_rest({verify, init, log, time}, param, "", std::to_string(split_k));
 }
 
 } // namespace ck::profiler

@@ -19,10 +19,10 @@ bool profile_grouped_conv_bwd_weight_impl(int verify,
                                           const utils::conv::ConvParam& param,
                                           const std::string& split_k)
 {
-    std::cout << "{\"ndim\": " << NDimSpatial << ", ";
-    ckprof_test::print_layouts<In, Wei, Out>();
-    ckprof_test::print_types<InType, WeiType, OutType>("types");
-    ckprof_test::print_types<ComputeA, ComputeB>("compute");
+    ckprof_test::print_kind<NDimSpatial,
+                            std::tuple<In, Wei, Out>,
+                            std::tuple<InType, WeiType, OutType>,
+                            std::tuple<ComputeA, ComputeB>>();
     return ckprof_test::print_rest({verify, init, log, time}, param, "", split_k);
 }
 

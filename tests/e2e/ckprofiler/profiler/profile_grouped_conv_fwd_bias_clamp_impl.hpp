@@ -15,10 +15,10 @@ template <index_t NDimSpatial,
 bool profile_grouped_conv_fwd_bias_clamp_impl(
     int verify, int init, bool log, bool time, const utils::conv::ConvParam& param)
 {
-    std::cout << "{\"ndim\": " << NDimSpatial << ", ";
-    ckprof_test::print_layouts<In, Wei, Out>();
-    ckprof_test::print_types<InType, WeiType, OutType>("types");
-    ckprof_test::print_types<ComputeA, ComputeB>("compute");
+    ckprof_test::print_kind<NDimSpatial,
+                            std::tuple<In, Wei, Out>,
+                            std::tuple<InType, WeiType, OutType>,
+                            std::tuple<ComputeA, ComputeB>>();
     return ckprof_test::print_rest({verify, init, log, time}, param, "AddClamp");
 }
 

@@ -17,10 +17,10 @@ bool profile_grouped_conv_fwd_outelementop_impl(
     int verify, int init, bool log, bool time, const utils::conv::ConvParam& param)
 {
     using tensor_operation::element_wise::ConvScale;
-    std::cout << "{\"ndim\": " << NDimSpatial << ", ";
-    ckprof_test::print_layouts<In, Wei, Out>();
-    ckprof_test::print_types<InType, WeiType, OutType>("types");
-    ckprof_test::print_types<ComputeA, ComputeB>("compute");
+    ckprof_test::print_kind<NDimSpatial,
+                            std::tuple<In, Wei, Out>,
+                            std::tuple<InType, WeiType, OutType>,
+                            std::tuple<ComputeA, ComputeB>>();
     constexpr bool scales = std::is_same_v<OutElementOp, ConvScale>;
     return ckprof_test::print_rest(
         {verify, init, log, time}, param, scales ? "ConvScale" : "ConvInvScale");
