@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.problem_line import ProblemLine
+from ckprof.problems.events import ProblemNote
 from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.read import read_problem_file
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +75,12 @@ def parse_problems(
         skipped += read.skipped
         skipped.update(case.unsupported for case in read.problems if case.unsupported)
     return GivenProblems(named=tuple(named), listed=tuple(listed), skipped=skipped)
+
+
+def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:
+    """Say how many lines of files are left out, by reason."""
+    for reason, count in skipped.most_common():
+        session.tell(ProblemNote(message=f"left out {counted(count, 'problem line')}: {reason}"))
 
 
 def _supported(case: ProblemCase, name: str) -> ProblemCase:

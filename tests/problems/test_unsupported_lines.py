@@ -35,6 +35,15 @@ def test_lines_of_files_are_counted_by_reason(profiler, tmp_path):
     assert reason.startswith("grouped_conv_fwd_clamp asks for Clamp") and count == 2
 
 
+def test_programs_are_told_of_what_is_left_out(tmp_path):
+    told = []
+    path = tmp_path / "problems.txt"
+    path.write_text(f"{CLAMPED}\n{PLAIN}\n")
+    assert len(Profiler(on_event=told.append).problems("fwd", files=[path])) == 1
+    (event,) = told
+    assert event.message.startswith("left out 1 problem line: grouped_conv_fwd_clamp")
+
+
 def test_they_are_lines_of_their_direction_alone(profiler):
     with pytest.raises(InputError, match="grouped_conv_fwd_clamp is an operation of fwd"):
         profiler.problems("bwd_data", [CLAMPED])
