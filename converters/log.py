@@ -20,7 +20,7 @@ _MARK: Final = re.compile(
     rb"|(?:ckProfiler )?found [0-9]+ instances"
     rb"|Best configuration parameters:"
     rb"|IMPORTANT: Generate instances using"
-    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>.* (?:does not support this problem|skipped)[ \t\r]*$"
+    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>(?:.* does not support this problem| skipped(?:\x1b|[ \t\r]*$))"
     rb")",
     re.MULTILINE,
 )

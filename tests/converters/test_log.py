@@ -8,7 +8,7 @@ import pytest
 
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.types import DataType
-from ckprof_converters.log import instance_in
+from ckprof_converters.log import instance_in, looks_like_log
 from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import FAMILIES, SHORT, line
@@ -115,6 +115,14 @@ def test_what_is_recognised(converter):
         assert converter.recognises(request)
         # A list is no log: there, text without an instance is an error.
     assert not converter.recognises(ConversionRequest(path=Path("run.log"), data=b"Perfect: 1 ms\n"))
+
+
+def test_remarks_of_lists_make_no_log():
+    """What profilers print of an instance stands right behind it."""
+    assert not looks_like_log(b"Name<1, 2> # skipped\n")
+    assert not looks_like_log(b"# Name<1, 2> is not skipped any more\n")
+    assert looks_like_log(b"Name<1, 2> skipped\r\n")
+    assert looks_like_log(b"\x1b[31mName<1, 2> Key: 3 does not support this problem\x1b[0m\n")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
