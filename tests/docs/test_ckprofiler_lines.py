@@ -6,7 +6,7 @@ from ckprof_plugins.directions.plugin import ckprof_register_directions
 from tests.docs.blocks import ROOT
 
 PAGE = ROOT / "docs" / "problems.md"
-BEGIN = "<!-- made by tests/docs/test_ckprofiler_lines.py: pytest --refresh-golden tests/docs writes it -->\n"
+BEGIN = "<!-- made by tests/docs/test_ckprofiler_lines.py -->\n"
 
 
 def table() -> str:

@@ -9,7 +9,7 @@ from tests.docs.blocks import ROOT
 from tests.docs.string_dialects import TITLES, read_dialects, table
 
 PAGE = ROOT / "docs" / "parity.md"
-BEGIN = "<!-- made by tests/docs/string_dialects.py: pytest --refresh-golden tests/docs writes it -->\n"
+BEGIN = "<!-- made by tests/docs/string_dialects.py -->\n"
 
 
 def test_the_table_is_up_to_date(request):
