@@ -368,12 +368,16 @@ class Profiler(Session):
         """Return the problems of lines and files, with what the lines say besides.
 
         :param direction: id or alias of the direction that they are for.
-        :param files: files with one problem a line; lines for other directions are left out.
-        :raises InputError: a line is wrong, or one of ``lines`` asks for another direction.
+        :param files: files with one problem a line; lines for other directions, and for what no kernel
+            computes, are left out and counted.
+        :raises InputError: a line is wrong, or one of ``lines`` asks for another direction, or for what no
+            kernel computes.
         """
-        from ckprof.problems.choose import parse_problems
+        from ckprof.problems.choose import parse_problems, tell_of_skipped
 
-        return list(parse_problems(self, self.registry.operation(direction), lines, files).all)
+        given = parse_problems(self, self.registry.operation(direction), lines, files)
+        tell_of_skipped(self, given.skipped)
+        return list(given.all)
 
     def batch(self, request: BatchRequest) -> Iterator[ListResult]:
         """Run every list of a tree, and yield one result per list.

@@ -14,7 +14,7 @@ from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
 from ckprof_converters.lines import LineTexts, iterate_lines
-from ckprof_converters.log import looks_like_log
+from ckprof_converters.log import LogEpilogue, looks_like_log
 from ckprof_converters.losses import lost_fields
 from ckprof_converters.properties import FileFacts
 
@@ -133,6 +133,7 @@ class _Run:
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
         self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _Outcome] = {}
         self._lossy: list[LossyLine] = []
+        self._epilogue = LogEpilogue()
         #: text of a line -> (rule, reason) for each further line like it
         self._repeats: dict[str, tuple[str, str]] = {}
 
@@ -141,6 +142,8 @@ class _Run:
         drop = self._collector.drop
         number = 0
         for number, line in enumerate(iterate_lines(self._request), 1):
+            if self._texts.log:
+                self._epilogue.read(line)
             earlier = repeats.get(line)
             if earlier is not None:
                 drop(number, *earlier)
@@ -213,8 +216,9 @@ class _Run:
             row = tuple({**dict(zip(names, row, strict=True)), **said}.values())
         first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
-        if outcome.lossy:
-            self._lossy.append(LossyLine(number, outcome.lossy))
+        lossy = ", ".join(filter(None, (outcome.lossy, str(self._epilogue))))
+        if lossy:
+            self._lossy.append(LossyLine(number, lossy))
         if first != number:
             self._collector.drop(number, DropRule.DUPLICATE.value, reason)
         # Ids that count instances count duplicates too, so those lines must come here again.

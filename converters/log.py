@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from ckprof_plugins.directions._convolution.ckprofiler_forms import WITH_EPILOGUE
+
 #: a line that only ckProfiler prints; the listing of ``--instances`` has none and is a plain list
 _MARK: Final = re.compile(
     rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:"
@@ -18,7 +20,7 @@ _MARK: Final = re.compile(
     rb"|(?:ckProfiler )?found [0-9]+ instances"
     rb"|Best configuration parameters:"
     rb"|IMPORTANT: Generate instances using"
-    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>.* does not support this problem"
+    rb"|[A-Za-z_][A-Za-z0-9_]*<.*>(?:.* does not support this problem| skipped(?:\x1b|[ \t\r]*$))"
     rb")",
     re.MULTILINE,
 )
@@ -34,7 +36,7 @@ _LEAD: Final = re.compile(
     rf"(?:\[[A-Za-z ]+\] )?(?:Best )?Perf: *{_NUMBER} ms,(?: *{_NUMBER} TFlops,)?(?: *{_NUMBER} GB/s,)? *"
     r"|\[(?:Error|Not supported|[0-9]+)\] "
     r"|name: "
-    r"|Fail info: splitK: -?[0-9]+ "
+    r"|Fail info: (?:splitK: -?[0-9]+ )?"
     r")?(?=[A-Za-z_][A-Za-z0-9_]*<)"
 )
 
@@ -43,10 +45,26 @@ _FIELDS: Final = re.compile(r"(?: [A-Za-z]+: [^ ,<>]+(?:, [A-Za-z]+: [^ ,<>]+)*)
 
 #: what follows an instance
 _TAIL: Final = re.compile(
-    r"(?: does not support this problem"
+    r"(?: does not support this problem| skipped"
     r"|, KBatch -?[0-9]+"
     r"|(?:, SplitK -?[0-9]+(?: \([^()<>]*\))?| \(SplitK=-?[0-9]+\))?(?: \(instance [0-9]+\))?)\s*"
 )
+
+#: a command line that someone had printed in front of what it prints
+_CALL: Final = re.compile(r"\b(grouped_conv_[a-z_]+)(?: +[0-9-]+){7}")
+
+#: what operations with an epilogue print of it; the first line of any operation ends what was said before
+_PRINTED: Final = (
+    (re.compile(r"\s*input: "), ""),
+    (re.compile(r"\s*bias: "), "a bias that is added to the results"),
+    (re.compile(r"\s*scale_in: "), "scales that the results are multiplied with"),
+)
+
+_EPILOGUES: Final = {
+    form.operations[0]: form.epilogue.format(element_op="ConvScale or ConvInvScale")
+    for forms in WITH_EPILOGUE.values()
+    for form in forms
+}
 
 _NAMED: Final = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*<")
 
@@ -62,6 +80,28 @@ class LogText:
 
 
 NO_INSTANCE: Final = LogText("")
+
+
+class LogEpilogue:
+    """What the instances of a log compute beside a convolution, which their names do not say."""
+
+    def __init__(self) -> None:
+        self._called = ""
+        self._printed = ""
+
+    def read(self, line: str) -> None:
+        """Take note of a line."""
+        if "<" in line:
+            return
+        call = _CALL.search(line)
+        if call is not None:
+            self._called = _EPILOGUES.get(call[1], "")
+        for pattern, meaning in _PRINTED:
+            if pattern.match(line):
+                self._printed = meaning
+
+    def __str__(self) -> str:
+        return self._called or self._printed
 
 
 def looks_like_log(data: bytes) -> bool:

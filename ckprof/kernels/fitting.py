@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase, as_case
+from ckprof.problems.choose import tell_of_skipped
 from ckprof.problems.events import DefaultProblemUsed, ProblemNote
 from ckprof.wording import agreeing, counted
 
@@ -51,8 +52,7 @@ def problems_for(
             skipped[misfit] += 1
         else:
             runs.append(fitting.run_of(case))
-    for reason, count in skipped.most_common():
-        session.tell(ProblemNote(message=f"left out {_lines(count)}: {reason}"))
+    tell_of_skipped(session, skipped)
     for note in fitting.notes(given.all):
         session.tell(ProblemNote(message=note))
     if not runs:

@@ -43,6 +43,8 @@ class ProblemCase:
     ignored: tuple[str, ...] = ()
     #: what else readers of the line should know
     notes: tuple[str, ...] = ()
+    #: why no kernel computes what the source asks for; empty if some may
+    unsupported: str = ""
     #: content keys of the only instances that are run on it; ``None`` for all
     instances: frozenset[str] | None = None
 
@@ -84,11 +86,13 @@ def plain(problem: Problem | NotedProblem) -> Problem:
 def merged(cases: Iterable[ProblemCase]) -> list[ProblemCase]:
     """Return the cases without duplicates, in the order of their first occurrence, with summed counts.
 
-    Two are duplicates when they agree in problem, network, operation, type, layout and splits.
+    Two are duplicates when they agree in problem, network, operation, type, layout, splits and what is not
+    supported.
     """
     distinct: dict[tuple[object, ...], ProblemCase] = {}
     for case in cases:
-        key = (case.problem, case.network, case.direction, case.dtype, case.layout, case.splits)
+        kind = (case.problem, case.network, case.direction, case.dtype, case.layout)
+        key = (*kind, case.splits, case.unsupported)
         first = distinct.get(key)
         distinct[key] = case if first is None else replace(first, count=first.count + case.count)
     return list(distinct.values())

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.problem_line import ProblemLine
+from ckprof.problems.events import ProblemNote
 from ckprof.problems.parse_line import parse_problem
 from ckprof.problems.read import read_problem_file
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,11 +55,14 @@ def parse_problems(
 
     :param lines: MIOpenDriver's or ckProfiler's text, or problems already parsed.
     :param name: what messages call the lines.
-    :raises InputError: a line is wrong, or one of ``lines`` asks for another direction.
+    Problems of files that no kernel can compute are counted by reason.
+
+    :raises InputError: a line is wrong, or one of ``lines`` asks for another direction or for what no kernel
+        computes.
     """
     operations = tuple(session.registry.operations)
     named = [
-        parse_problem(ProblemLine(text=line, path=name), direction, operations)
+        _supported(parse_problem(ProblemLine(text=line, path=name), direction, operations), name)
         if isinstance(line, str)
         else _of_object(line, direction)
         for line in lines
@@ -66,9 +71,26 @@ def parse_problems(
     skipped: Counter[str] = Counter()
     for path in files:
         read = read_problem_file(path, direction, operations)
-        listed += read.problems
+        listed += [case for case in read.problems if not case.unsupported]
         skipped += read.skipped
+        skipped.update(case.unsupported for case in read.problems if case.unsupported)
     return GivenProblems(named=tuple(named), listed=tuple(listed), skipped=skipped)
+
+
+def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:
+    """Say how many lines of files are left out, by reason."""
+    for reason, count in skipped.most_common():
+        session.tell(ProblemNote(message=f"left out {counted(count, 'problem line')}: {reason}"))
+
+
+def _supported(case: ProblemCase, name: str) -> ProblemCase:
+    """Return a problem that kernels can compute.
+
+    :raises InputError: none can.
+    """
+    if case.unsupported:
+        raise InputError(f"{case.problem.describe()}: {case.unsupported}", name)
+    return case
 
 
 def _of_object(problem: Problem | ProblemCase, direction: Operation) -> ProblemCase:
@@ -77,4 +99,4 @@ def _of_object(problem: Problem | ProblemCase, direction: Operation) -> ProblemC
         raise InputError(f"{case.problem.describe()}: expected a problem of {direction.id}")
     if case.direction not in (None, direction.id):
         raise InputError(f"the problem was read for {case.direction}, expected {direction.id}")
-    return case
+    return _supported(case, "problem")

@@ -39,6 +39,7 @@ class Remarks(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str | None = None
     layout: str | None = None
     splits: tuple[int, ...] = ()
+    unsupported: str = ""
 
 
 _REMARKS: Final = frozenset(Remarks.__struct_fields__)
@@ -108,6 +109,8 @@ def _line(case: ProblemCase, form: str | None, operations: Sequence[Operation]) 
 
     :raises InputError: the form cannot say it.
     """
+    if case.unsupported:
+        raise InputError(f"{case.problem.describe()}: {case.unsupported}; only {JSON} holds it")
     for operation in operations:
         named = case.direction in (None, operation.id)
         if named and isinstance(case.problem, operation.problem_types) and isinstance(operation, LineWriter):
@@ -140,6 +143,8 @@ def _record(case: ProblemCase) -> dict[str, object]:
         record["layout"] = case.layout
     if case.splits:
         record["splits"] = list(case.splits)
+    if case.unsupported:
+        record["unsupported"] = case.unsupported
     return record
 
 
@@ -214,4 +219,5 @@ def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCas
         dtype=dtype,
         layout=remarks.layout,
         splits=remarks.splits,
+        unsupported=remarks.unsupported,
     )

@@ -38,7 +38,7 @@ _HERE: Final = Path(__file__).parent
 _INCLUDE: Final = _HERE / "include"
 _FLAGS: Final = (
     *("-x", "hip", "--offload-host-only", "-nogpulib", "-std=c++20", "-O0", "-w"),
-    *("-D__HIP_PLATFORM_AMD__", "-DCK_EXPERIMENTAL_BUILDER"),
+    "-D__HIP_PLATFORM_AMD__",
     # with modules, overloads of host and device in a precompiled header count as two definitions
     *("-Xclang", "-fno-cxx-modules"),
 )
@@ -71,6 +71,37 @@ class Reflection:
     undefined: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostCompilation:
+    """How sources of a tree are compiled without device code."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    #: tells one compiler from another
+    identity: str
+
+    @classmethod
+    def of(cls, tree: Tree, includes: Iterable[Path], macros: Iterable[str]) -> HostCompilation:
+        """Return it for a tree.
+
+        :param includes: folders that are searched before those of the tree.
+        :raises ToolchainError: no compiler, or no HIP headers.
+        """
+        hip = find_hip_compiler(_COMPILED_FOR)
+        root = find_hip_root()
+        flags = (
+            *_FLAGS,
+            f"--offload-arch={_COMPILED_FOR}",
+            f"--rocm-path={root}",
+            *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
+            *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
+            *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
+            *(word for folder in (*includes, *tree.includes) for word in ("-I", str(folder))),
+            *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
+        )
+        return cls(command=tuple(hip.compiler.command), flags=flags, identity=hip.compiler.identity)
+
+
 class Reflector:
     """Prints the instances of lists through a tree's Builder.
 
@@ -83,20 +114,10 @@ class Reflector:
     def __init__(self, tree: Tree, archs: Sequence[str], macros: Sequence[str]) -> None:
         self._tree = tree
         self._archs = archs
-        hip = find_hip_compiler(_COMPILED_FOR)
-        root = find_hip_root()
-        self._command = hip.compiler.command
-        self._flags = (
-            *_FLAGS,
-            f"--offload-arch={_COMPILED_FOR}",
-            f"--rocm-path={root}",
-            *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
-            *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
-            *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
-            *(word for folder in (_INCLUDE, *tree.includes) for word in ("-I", str(folder))),
-            *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
-        )
-        identity = digest_parts(str(tree.root), hip.compiler.identity, *self._flags)
+        compilation = HostCompilation.of(tree, (_INCLUDE,), macros)
+        self._command = compilation.command
+        self._flags = (*compilation.flags, "-DCK_EXPERIMENTAL_BUILDER")
+        identity = digest_parts(str(tree.root), compilation.identity, *self._flags)
         self._folder = cache_dir() / "ck-builder" / identity
         self._ninja = ninja_command()
 

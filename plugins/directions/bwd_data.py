@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import gcd, prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
 from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, image_part, reordered, taps
 from ckprof_plugins.directions._convolution.default_problems import default_problems
 from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
+from ckprof_plugins.directions._convolution.forms import DispatcherForm
 from ckprof_plugins.directions._convolution.gemm_sizes import backward_data_product
 from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
@@ -80,13 +79,7 @@ class BackwardData(Direction):
     #: vectors of 16 along K occur in its lists alone
     default_problem = default_problems(out_channels=80)
 
-    positional_form = PositionalForm(
-        operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),
-        leading=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
-        trailing=("split_k",),
-        dtypes=MappingProxyType({0: "fp32", 1: "fp16", 2: "bf16"}),
-        layouts=MappingProxyType({1: ("nwgc", "nhwgc", "ndhwgc")}),
-    )
+    positional_form = ckprofiler_forms.BACKWARD_DATA
 
     dispatcher_form = DispatcherForm(number=1, buffers=("output", "weight", "input"))
 

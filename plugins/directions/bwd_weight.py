@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
 from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions._convolution.c_interface import EMBED_DIR
 from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.forms import DispatcherForm, InterfaceExtension, PositionalForm
+from ckprof_plugins.directions._convolution.forms import DispatcherForm, InterfaceExtension
 from ckprof_plugins.directions._convolution.gemm_sizes import backward_weight_product
 from ckprof_plugins.directions._convolution.kernel import KERNELS, ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.directions._convolution.sums import backward_weight_sums
@@ -60,14 +59,7 @@ class BackwardWeight(Direction):
     miopen_flag = 4
     operation = OPERATION
 
-    #: The numbers are this operation's own. Number 2, bf16 with a weight in fp32, is no single data type.
-    positional_form = PositionalForm(
-        operations=("grouped_conv_bwd_weight", "grouped_conv_bwd_weight_tile"),
-        leading=("dtype", "layout", "verify", "init", "log", "time", "ndim"),
-        trailing=("split_k",),
-        dtypes=MappingProxyType({0: "fp32", 1: "fp16", 5: "bf16"}),
-        layouts=MappingProxyType({2: ("nwgc", "nhwgc", "ndhwgc")}),
-    )
+    positional_form = ckprofiler_forms.BACKWARD_WEIGHT
 
     dispatcher_form = DispatcherForm(
         number=2,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
 from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
+from ckprof_plugins.directions._convolution.forms import DispatcherForm
 from ckprof_plugins.directions._convolution.gemm_sizes import forward_product
 from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
@@ -69,17 +68,7 @@ class Forward(Direction):
     miopen_flag = 1
     operation = OPERATION
 
-    positional_form = PositionalForm(
-        operations=("grouped_conv_fwd", "grouped_conv_fwd_tile"),
-        leading=("dtype", "layout", "index_type", "verify", "init", "log", "time", "ndim"),
-        trailing=(),
-        dtypes=MappingProxyType({0: "fp32", 1: "fp16", 2: "bf16"}),
-        # 2 and 3 differ in the weight, GKYXC and GKCYX, which are the same for one channel per group: only
-        # depthwise kernels are offered in these layouts.
-        layouts=MappingProxyType(
-            {1: ("nwgc", "nhwgc", "ndhwgc"), 2: (None, "ngchw", None), 3: (None, "ngchw", None)}
-        ),
-    )
+    positional_form = ckprofiler_forms.FORWARD
 
     dispatcher_form = DispatcherForm(number=0, buffers=("input", "weight", "output"))
 

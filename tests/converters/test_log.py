@@ -8,7 +8,7 @@ import pytest
 
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.types import DataType
-from ckprof_converters.log import instance_in
+from ckprof_converters.log import instance_in, looks_like_log
 from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import FAMILIES, SHORT, line
@@ -69,12 +69,60 @@ def test_a_log_of_the_new_profiler(convert):
     assert conversion.dropped_by_rule == {"log-text": 4, "duplicate": 4}
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "{} does not support this problem",
+        "{} skipped",
+        "Fail info: {}",
+        "Fail info: splitK: 2 {}",
+        "Perf:          0 ms, inf TFlops, inf GB/s, {}, SplitK 7 (best occupancy)",
+        "name: {}",
+    ],
+)
+def test_every_line_that_names_an_instance(printed):
+    """As the profilers of 2024 and of November 2025 print them."""
+    assert instance_in(printed.format(TYPE_STRING)).text == TYPE_STRING
+
+
+CALL = "1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
+
+
+@pytest.mark.parametrize(
+    ("before", "lossy"),
+    [
+        (
+            f"./ckProfiler grouped_conv_fwd_clamp {CALL}\ninput: dim 5",
+            "Clamp, which limits the results to a range",
+        ),
+        ("input: dim 5\nbias: dim 5", "a bias that is added to the results"),
+        ("input: dim 5\nscale_in: 0.5", "scales that the results are multiplied with"),
+        (f"./ckProfiler grouped_conv_fwd {CALL}\ninput: dim 5", ""),
+        ("input: dim 5\nbias: dim 5\nckProfiler found 0 instances\ninput: dim 5", ""),
+        (f"ckProfiler grouped_conv_fwd_clamp {CALL}\n+ ckProfiler grouped_conv_fwd {CALL}", ""),
+    ],
+)
+def test_epilogues_are_lost_and_named(convert, before, lossy):
+    """Their instances have the type strings of those without one."""
+    log = f"{before}\nPerf: 0.05 ms, 42.6 TFlops, 88.2 GB/s, {TYPE_STRING}\n"
+    conversion = convert(log.encode(), name="log.txt", layout=find_layout("nhwgc"), dtype=DataType.FP16)
+    assert [one.what for one in conversion.lossy] == ([lossy] if lossy else [])
+
+
 def test_what_is_recognised(converter):
     for log in (OLD_LOG, NEW_LOG):
         request = ConversionRequest(path=Path("run.log"), data=log.encode())
         assert converter.recognises(request)
         # A list is no log: there, text without an instance is an error.
     assert not converter.recognises(ConversionRequest(path=Path("run.log"), data=b"Perfect: 1 ms\n"))
+
+
+def test_remarks_of_lists_make_no_log():
+    """What profilers print of an instance stands right behind it."""
+    assert not looks_like_log(b"Name<1, 2> # skipped\n")
+    assert not looks_like_log(b"# Name<1, 2> is not skipped any more\n")
+    assert looks_like_log(b"Name<1, 2> skipped\r\n")
+    assert looks_like_log(b"\x1b[31mName<1, 2> Key: 3 does not support this problem\x1b[0m\n")
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -88,7 +88,7 @@ def test_each_line_keeps_its_own_splits(opened):
     profiler, _ = opened
     query = ckprof.InstanceQuery(conf="backward_weight/tests/nhwgc_fp16")
     line = "grouped_conv_bwd_weight 1 2 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 {}"
-    plan = profiler.plan(query, [line.format(2), line.format("all"), line.format(0)])
+    plan = profiler.plan(query, [line.format(2), line.format("all"), line.format(-1)])
     assert [len(problem.splits) for problem in plan.problems] == [1, 9, 1]
     assert plan.problems[2].splits == (-1,)
     plan = profiler.plan(query, [line.format(2), line.format(4)], splits=(1, 8))

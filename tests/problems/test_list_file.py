@@ -61,7 +61,11 @@ def test_a_miopen_line_asks_for_its_direction_only(directions: tuple[Direction, 
 @given(st.lists(st.sampled_from(DRAWN), max_size=5), st.integers(1, 99))
 def test_json_keeps_everything(some: list[ProblemCase], count: int) -> None:
     some = [
-        replace(one, count=count, direction="fwd", dtype=DataType.BF16, layout="x", splits=(2, 4))
+        replace(
+            one,
+            **{"count": count, "direction": "fwd", "dtype": DataType.BF16, "layout": "x", "splits": (2, 4)},
+            unsupported="a reason",
+        )
         for one in some
     ]
     text = render_problems(some, "json", (), origin="a test").text
@@ -69,9 +73,18 @@ def test_json_keeps_everything(some: list[ProblemCase], count: int) -> None:
     assert parse_problem_list(text.encode(), "p.json") == some
 
 
-@pytest.mark.parametrize("splits", [(), (4,), (-1,), (-1, 1, 2, 4, 8, 16, 32, 64, 128)])
-def test_splits_are_kept(splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
-    direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
+SWEEP = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@pytest.mark.parametrize(
+    ("name", "splits"),
+    [
+        *(("bwd_weight", splits) for splits in [(), (4,), (-1,), (-1, *SWEEP)]),
+        *(("bwd_data", splits) for splits in [(), (4,), SWEEP]),
+    ],
+)
+def test_splits_are_kept(name: str, splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
+    direction = next(one for one in directions if one.id == name)
     one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=splits)
     back = parsed(line_of(one, "ckprofiler", directions), direction, directions)
     assert back.splits == (splits or (1,))
@@ -81,8 +94,33 @@ def test_what_a_form_has_no_word_for_is_reported(directions: tuple[Direction, ..
     direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
     one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=(2, 3))
     assert "one number of splits" in render_problems([one], "ckprofiler", directions).inexpressible[0][1]
+    # backward data does not choose, so its line has no word for that
+    data = next(one for one in directions if one.id == "bwd_data")
+    chosen = replace(one, direction=data.id, splits=(-1,))
+    assert "not (-1,)" in render_problems([chosen], "ckprofiler", directions).inexpressible[0][1]
     odd = replace(DRAWN[-1], layout="gnhwc")
     assert "no layout gnhwc" in render_problems([odd], "miopen", directions).inexpressible[0][1]
+
+
+def test_what_is_not_supported_has_no_line(directions: tuple[Direction, ...]) -> None:
+    one = replace(DRAWN[0], direction="fwd", dtype=DataType.FP16, layout="nhwgc", unsupported="it is clamped")
+    for form in ("miopen", "ckprofiler"):
+        rendered = render_problems([one], form, directions)
+        assert not rendered.text
+        assert rendered.inexpressible[0][1].endswith("it is clamped; only json holds it")
+
+
+def test_what_ckprofiler_has_no_code_for_has_no_line(directions: tuple[Direction, ...]) -> None:
+    data = next(one for one in directions if one.id == "bwd_data")
+    one = ProblemCase(problem=data.default_problem[1], direction=data.id, dtype=DataType.FP16, layout="nwgc")
+    ((_, why),) = render_problems([one], "ckprofiler", directions).inexpressible
+    assert why.startswith("ckProfiler's grouped_conv_bwd_data has no code for fp16 in nwgc: 1D")
+
+
+def test_a_type_without_a_miopen_line_is_reported(directions: tuple[Direction, ...]) -> None:
+    one = replace(DRAWN[-1], dtype=DataType.INT8, layout=None)
+    ((_, why),) = render_problems([one], "miopen", directions).inexpressible
+    assert why == "MIOpenDriver lines of type int8 are not supported (conv, convfp16, convbfp16)"
 
 
 def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.types import TypeSet
 from ckprof_plugins.directions._convolution.c_interface import conv_interface
+from ckprof_plugins.directions._convolution.ckprofiler_forms import WITH_EPILOGUE
 from ckprof_plugins.directions._convolution.default_problems import default_problems
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions._convolution.miopen import looks_like_miopen, parse_miopen
@@ -77,7 +78,12 @@ class Direction(ABC):
     @property
     def line_words(self) -> tuple[str, ...]:
         """ckProfiler's operations for this direction, and MIOpenDriver's for all."""
-        return (*self.positional_form.operations, *BASES)
+        return (*(word for form in self.all_forms for word in form.operations), *BASES)
+
+    @property
+    def all_forms(self) -> tuple[PositionalForm, ...]:
+        """How ckProfiler is called for it, and for it with an epilogue."""
+        return (self.positional_form, *WITH_EPILOGUE.get(self.id, ()))
 
     def types(self, dtype: DataType) -> TypeSet:
         """Return one type for all tensors, with sums in fp32."""

@@ -59,6 +59,21 @@ def layout_of_tensors(input_order: str, weight_order: str, output_order: str) ->
     return None
 
 
+def name_of_tags(tags: str, problem: ConvProblem) -> str:
+    """Return the name of the layout that two-dimensional tags stand for in a problem's dimensions.
+
+    It is that of the input alone where the weight has its channels in the same place, as layouts of
+    catalogs do; with one channel there is only one place.
+
+    :param tags: of input, weight and output, e.g. ``NGCHW/GKYXC/NGKHW``.
+    """
+    image, window = "DHW"[3 - problem.ndim :], "ZYX"[3 - problem.ndim :]
+    orders = [tag.replace("HW", image).replace("YX", window) for tag in tags.split("/")]
+    source, weight, _ = orders
+    alike = source.endswith("C") == weight.endswith("C") or problem.in_channels == 1
+    return (source if alike else "_".join(orders)).lower()
+
+
 def tensor_shape(problem: ConvProblem, layout: Layout, tensor: str) -> tuple[int, ...]:
     """Return the packed shape of ``tensor``, slowest axis first, one entry per letter of its order.
 

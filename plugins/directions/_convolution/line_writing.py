@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ALL_SPLITS
+from ckprof.model.problem_case import AUTO
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions._convolution.miopen_flags import BASES, LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.types import DataType
     from ckprof_plugins.directions._convolution.direction import Direction
+    from ckprof_plugins.directions._convolution.forms import SplitArgument
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: per-axis flags of MIOpenDriver for D, H, W, and the field of the problem that they carry
@@ -25,7 +27,7 @@ _AXIS_FLAGS: Final = (
     (("--dilation_d", "-l", "-j"), "dilations"),
 )
 
-#: base argument of a problem whose type no other one names
+#: base argument of problems of fp32, and of those that name no type
 _PLAIN_BASE: Final = "conv"
 
 #: values of ckProfiler's switches that do not change the problem: tested, decimals, quiet, timed, 32 bit
@@ -68,8 +70,16 @@ def _layout(name: str) -> list[str]:
 
 
 def _base(dtype: DataType | None) -> str:
-    """Return the base argument; plain ``conv`` stands for every type that has none of its own."""
-    return {named: base for base, named in BASES.items()}.get(dtype, _PLAIN_BASE)
+    """Return the base argument.
+
+    :raises InputError: lines with that of the type are not read.
+    """
+    bases = {named: base for base, named in BASES.items()}
+    if dtype in (None, DataType.FP32):
+        return _PLAIN_BASE
+    if dtype not in bases:
+        raise InputError(f"MIOpenDriver lines of type {dtype.value} are not supported ({', '.join(BASES)})")
+    return bases[dtype]
 
 
 def to_positional(case: ProblemCase, problem: ConvProblem, direction: Direction | None) -> str:
@@ -84,37 +94,46 @@ def to_positional(case: ProblemCase, problem: ConvProblem, direction: Direction 
     if direction is None or case.dtype is None or case.layout is None:
         return f"{problem.ndim} {numbers}"
     form = direction.positional_form
+    types = {number: str(named) for number, named in form.dtypes.items()}
+    layouts = {number: name_of_tags(tags, problem) for number, tags in form.layouts.items()}
     values = dict(_SWITCHES)
-    values["dtype"] = _number(form.dtypes, case.dtype.value, "type", direction)
-    layouts = {number: names[problem.ndim - 1] for number, names in form.layouts.items()}
+    values["dtype"] = _number(types, case.dtype.value, "type", direction)
     values["layout"] = _number(layouts, case.layout, "layout", direction)
     values["ndim"] = problem.ndim
+    known = form.implemented
+    if known and values["dtype"] not in known.get((problem.ndim, values["layout"]), ()):
+        raise InputError(
+            f"ckProfiler's {form.operations[0]} has no code for {case.dtype.value} in {case.layout}: "
+            f"{problem.describe()}"
+        )
     leading = " ".join(str(values[name]) for name in form.leading)
-    trailing = "".join(f" {_splits(case) if name == 'split_k' else values[name]}" for name in form.trailing)
+    trailing = f" {_splits(case, form.split_k)}" if form.split_k else ""
     return f"ckProfiler {form.operations[0]} {leading} {numbers}{trailing}"
 
 
-def _splits(case: ProblemCase) -> str:
+def _splits(case: ProblemCase, form: SplitArgument) -> str:
     """Return ckProfiler's word for the numbers of splits.
 
-    :raises InputError: there are several, but not those that ``all`` stands for.
+    :raises InputError: it has none.
     """
     if not case.splits:
         return "1"
-    if case.splits == ALL_SPLITS:
-        return "all"
-    if len(case.splits) > 1:
+    if case.splits == form.sweep:
+        return form.word or "0"
+    if len(case.splits) > 1 or (case.splits == (AUTO,) and not form.word):
+        sweep = ", ".join(map(str, form.sweep))
         raise InputError(
-            f"ckProfiler takes one number of splits, or all, not {case.splits}: {case.problem.describe()}"
+            f"ckProfiler takes one number of splits, or {sweep} together, not {case.splits}: "
+            f"{case.problem.describe()}"
         )
     return str(case.splits[0])
 
 
-def _number(table: Mapping[int, str | None], wanted: str, what: str, direction: Direction) -> int:
+def _number(table: Mapping[int, str], wanted: str, what: str, direction: Direction) -> int:
     for number, name in table.items():
         if name == wanted:
             return number
-    expected = ", ".join(sorted({name for name in table.values() if name}))
+    expected = ", ".join(sorted(set(table.values())))
     raise InputError(
         f"ckProfiler's {direction.positional_form.operations[0]} has no {what} {wanted} ({expected})"
     )

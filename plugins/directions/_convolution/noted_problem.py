@@ -71,8 +71,10 @@ class Problem(ConvProblem):
     def of(cls, case: ProblemCase, direction: str) -> Problem:
         """Return what was parsed for a direction.
 
-        :raises InputError: it is no convolution.
+        :raises InputError: it is no convolution, or the line asks for more than one.
         """
+        if case.unsupported:
+            raise InputError(f"{case.problem.describe()}: {case.unsupported}", "problem")
         return cls(
             **sizes_of(as_convolution(case.problem)),
             direction=direction,

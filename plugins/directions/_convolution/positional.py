@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ALL_SPLITS, AUTO, ProblemCase
-from ckprof.model.types import DataType
+from ckprof.model.problem_case import AUTO, ProblemCase
+from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.problem_line import ProblemLine, Token
     from ckprof_plugins.directions._convolution.direction import Direction
-    from ckprof_plugins.directions._convolution.forms import PositionalForm
+    from ckprof_plugins.directions._convolution.forms import LineTypes, PositionalForm, SplitArgument
 
+_CHANNELS: Final = ("G", "N", "K", "C")
 #: The blocks after G N K C, one value per spatial axis each, in this order.
 _BLOCKS: Final = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
 
@@ -22,10 +25,15 @@ _PARAMETERS: Final = (
     "G N K C, then filter, input, strides, dilations, left pads, right pads with NDIM values each"
 )
 
+#: ckProfiler reads the arguments in front of the convolution's as C++'s ``int``
+_LARGEST: Final = 2**31 - 1
 
-def form_of(direction: Direction) -> str:
+_Value = TypeVar("_Value", str, "LineTypes")
+
+
+def form_of(direction: Direction, form: PositionalForm | None = None) -> str:
     """Return what a correct line looks like, for messages."""
-    form = direction.positional_form
+    form = form or direction.positional_form
     leading = " ".join(name.upper() for name in form.leading)
     trailing = "".join(f" {name.upper()}" for name in form.trailing)
     return f"{form.operations[0]} {leading} {_PARAMETERS}{trailing}"
@@ -42,73 +50,128 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
         tokens = tokens[1:]
     if not tokens:
         raise line.error(f"nothing after ckProfiler; form: {form_of(direction)}")
-    form = direction.positional_form
-    if tokens[0].text in form.operations:
-        return _parse_operation(line, tokens, direction, form)
+    for form in direction.all_forms:
+        if tokens[0].text in form.operations:
+            return _Call(line, tokens, direction, form).case()
     if not tokens[0].text.lstrip("+-").isdecimal():
         raise line.error(
             f"expected a MIOpenDriver conv line or {form_of(direction)}, got {tokens[0].text!r}",
             tokens[0].column,
         )
     ndim = _ndim(line, tokens[0])
-    return ProblemCase(problem=_parse_parameters(line, tokens[1:], ndim, direction))
+    problem = _parse_parameters(line, tokens[1:], ndim, form_of(direction))
+    return ProblemCase(problem=problem)
 
 
-def _parse_operation(
-    line: ProblemLine, tokens: list[Token], direction: Direction, form: PositionalForm
-) -> ProblemCase:
-    head = tokens[1 : 1 + len(form.leading)]
-    if len(head) < len(form.leading):
-        missing = form.leading[len(head)]
-        raise line.error(f"{missing} (argument {len(head) + 1}) is missing; form: {form_of(direction)}")
-    leading = dict(zip(form.leading, head, strict=True))
-    numbers = {name: line.integer(token, name) for name, token in leading.items()}
-    ndim = _ndim(line, leading["ndim"])
-    dtype_token, layout_token = leading["dtype"], leading["layout"]
-    if numbers["dtype"] not in form.dtypes:
-        expected = ", ".join(f"{number} {name}" for number, name in form.dtypes.items())
-        raise line.error(
-            f"data type {dtype_token.text} is not supported for {direction.id} (known: {expected})",
-            dtype_token.column,
-        )
-    if numbers["layout"] not in form.layouts:
-        expected = ", ".join(
-            f"{number} {'/'.join(name for name in names if name)}" for number, names in form.layouts.items()
-        )
-        raise line.error(
-            f"layout {layout_token.text} is not supported for {direction.id} (known: {expected})",
-            layout_token.column,
-        )
-    layout = form.layouts[numbers["layout"]][ndim - 1]
-    if layout is None:
-        raise line.error(
-            f"layout {layout_token.text} is not supported for {ndim}D problems of {direction.id}",
-            layout_token.column,
-        )
-    rest = tokens[1 + len(form.leading) :]
-    parameters = rest[: len(rest) - len(form.trailing)] if form.trailing else rest
-    problem = _parse_parameters(line, parameters, ndim, direction)
-    trailing = dict(zip(form.trailing, rest[len(parameters) :], strict=True))
-    return ProblemCase(
-        problem=problem,
-        direction=direction.id,
-        dtype=DataType(form.dtypes[numbers["dtype"]]),
-        layout=layout,
-        splits=_splits(line, trailing["split_k"]) if "split_k" in trailing else (),
-        ignored=tuple(
-            f"{name} {token.text}"
-            for name, token in leading.items()
-            if name not in ("dtype", "layout", "ndim")
-        ),
-    )
+class _Call:
+    """An operation with its arguments.
 
+    :raises InputError: a leading argument is missing, or has a value that means nothing.
+    """
 
-def _splits(line: ProblemLine, token: Token) -> tuple[int, ...]:
-    """Return what ckProfiler's last argument asks for: a number, all of its sweep, or the kernel's choice."""
-    if token.text == "all":
-        return ALL_SPLITS
-    splits = line.integer(token, "split_k")
-    return (splits if splits > 0 else AUTO,)
+    def __init__(
+        self, line: ProblemLine, tokens: list[Token], direction: Direction, form: PositionalForm
+    ) -> None:
+        self._line = line
+        self._word = tokens[0].text
+        self._direction = direction
+        self._form = form
+        self._text = form_of(direction, form)
+        head = tokens[1 : 1 + len(form.leading)]
+        if len(head) < len(form.leading):
+            missing = form.leading[len(head)]
+            raise line.error(f"{missing} (argument {len(head) + 1}) is missing; form: {self._text}")
+        self._leading = dict(zip(form.leading, head, strict=True))
+        self._numbers = {name: self._integer(token, name) for name, token in self._leading.items()}
+        self._rest = tokens[1 + len(form.leading) :]
+
+    def case(self) -> ProblemCase:
+        """Return the problem, and what the line says of it.
+
+        :raises InputError: a value is wrong, missing or too many.
+        """
+        form = self._form
+        ndim = _ndim(self._line, self._leading["ndim"])
+        types = self._chosen("dtype", form.dtypes, "data type")
+        tags = self._chosen("layout", form.layouts, "layout")
+        choices = {
+            name: self._chosen(name, table, name.replace("_", " ")) for name, table in form.choices.items()
+        }
+        sizes = len(_CHANNELS) + len(_BLOCKS) * ndim
+        if form.split_k and len(self._rest) == sizes:
+            raise self._line.error(f"split_k, the last argument, is missing; form: {self._text}")
+        parameters = self._rest[:-1] if form.split_k and len(self._rest) > sizes else self._rest
+        problem = _parse_parameters(self._line, parameters, ndim, self._text)
+        return ProblemCase(
+            problem=problem,
+            direction=self._direction.id,
+            dtype=types.shared,
+            layout=name_of_tags(tags, problem),
+            splits=self._splits(self._rest[-1], form.split_k) if form.split_k else (),
+            ignored=tuple(
+                f"{name} {token.text}"
+                for name, token in self._leading.items()
+                if name not in ("dtype", "layout", "ndim", "element_op")
+            ),
+            notes=self._notes(ndim, types, tags),
+            unsupported=self._unsupported(types, choices),
+        )
+
+    def _chosen(self, name: str, table: Mapping[int, _Value], what: str) -> _Value:
+        """Return what a number stands for.
+
+        :raises InputError: nothing.
+        """
+        token = self._leading[name]
+        try:
+            return table[self._numbers[name]]
+        except KeyError:
+            known = ", ".join(f"{number} {value}" for number, value in table.items())
+            raise self._line.error(
+                f"{what} {token.text} is not supported for {self._word} (known: {known})", token.column
+            ) from None
+
+    def _integer(self, token: Token, name: str) -> int:
+        number = self._line.integer(token, name)
+        if not -_LARGEST - 1 <= number <= _LARGEST:
+            raise self._line.error(f"{name} {token.text} has more than 32 bits", token.column)
+        return number
+
+    def _splits(self, token: Token, form: SplitArgument) -> tuple[int, ...]:
+        """Return what the last argument asks for: a number, the sweep, or the kernel's choice."""
+        if form.word and token.text == form.word:
+            return form.sweep
+        splits = self._integer(token, "split_k")
+        if splits > 0:
+            return (splits,)
+        if not form.word:
+            return form.sweep
+        if splits == 0:
+            raise self._line.error(
+                "split_k is 0, which ckProfiler takes literally: no kernel divides by 0; -1 lets the kernel "
+                f"choose, {form.word} tries {', '.join(map(str, form.sweep))}",
+                token.column,
+            )
+        return (AUTO,)
+
+    def _notes(self, ndim: int, types: LineTypes, tags: str) -> tuple[str, ...]:
+        """Say so where ckProfiler would understand the line and have no code for it."""
+        key = (ndim, self._numbers["layout"])
+        known = self._form.implemented
+        is_known = not known or self._numbers["dtype"] in known.get(key, ())
+        if is_known or self._word != self._form.operations[0]:
+            return ()
+        return (f"ckProfiler's {self._word} itself does not implement {types} in {tags} in {ndim}D",)
+
+    def _unsupported(self, types: LineTypes, choices: Mapping[str, str]) -> str:
+        if self._form.epilogue:
+            return (
+                f"{self._word} asks for {self._form.epilogue.format(**choices)}: kernels with an epilogue "
+                "are not supported"
+            )
+        if types.shared is None:
+            return f"{self._word} asks for {types}: kernels of these types are not supported"
+        return ""
 
 
 def _ndim(line: ProblemLine, token: Token) -> int:
@@ -118,19 +181,19 @@ def _ndim(line: ProblemLine, token: Token) -> int:
     return ndim
 
 
-def _parse_parameters(line: ProblemLine, tokens: list[Token], ndim: int, direction: Direction) -> ConvProblem:
-    names = ["G", "N", "K", "C"]
+def _parse_parameters(line: ProblemLine, tokens: list[Token], ndim: int, form: str) -> ConvProblem:
+    names = [*_CHANNELS]
     names += [f"{block} {axis}" for block in _BLOCKS for axis in ("D", "H", "W")[3 - ndim :]]
     if len(tokens) < len(names):
         raise line.error(
             f"{names[len(tokens)]} is missing: {len(tokens)} of {len(names)} convolution parameters of a "
-            f"{ndim}D problem are there; form: {form_of(direction)}"
+            f"{ndim}D problem are there; form: {form}"
         )
     if len(tokens) > len(names):
         extra = tokens[len(names)]
         raise line.error(
             f"unexpected {extra.text!r}: a {ndim}D problem has {len(names)} convolution parameters; "
-            f"form: {form_of(direction)}",
+            f"form: {form}",
             extra.column,
         )
     values = [line.integer(token, name) for name, token in zip(names, tokens, strict=True)]

@@ -79,11 +79,12 @@ def test_positional_form_counts_the_arguments_of_ckprofiler(direction):
         assert 2 + len(form.leading) + 4 + 6 * ndim + len(form.trailing) == 14 + 6 * ndim
     assert form.leading[:2] == ("dtype", "layout")
     assert form.leading[-1] == "ndim"
-    assert all(
-        name is None or find_layout(name).ndim == i + 1
-        for names in form.layouts.values()
-        for i, name in enumerate(names)
-    )
+    for further in direction.all_forms:
+        assert {"dtype", "layout"} < set(further.leading) and further.leading[-1] == "ndim"
+        for tags in further.layouts.values():
+            assert [sorted(tag) for tag in tags.split("/")] == [
+                sorted("NGCHW"), sorted("GKCYX"), sorted("NGKHW"),
+            ]  # fmt: skip
 
 
 @every_direction
@@ -96,7 +97,7 @@ def test_nothing_is_shared_by_accident():
     assert [d.miopen_flag for d in directions] == [1, 2, 4]
     for values in (
         [name for d in directions for name in (d.id, *d.aliases)],
-        [name for d in directions for name in d.positional_form.operations],
+        [name for d in directions for form in d.all_forms for name in form.operations],
         [d.host_args_type for d in directions],
     ):
         assert len(set(values)) == len(values)

@@ -32,12 +32,3 @@ def test_facts():
     assert FWD.miopen_flag == 1
     assert FWD.tensors == ("input", "weight", "output")
     assert "forward" in FWD.aliases
-
-
-def test_numbers_of_types_and_layouts():
-    form = FWD.positional_form
-    assert form.leading.index("layout") == 1
-    assert form.dtypes == {0: "fp32", 1: "fp16", 2: "bf16"}
-    assert form.layouts[1] == ("nwgc", "nhwgc", "ndhwgc")
-    # one channel per group: the two orders of the weight are the same
-    assert form.layouts[2] == form.layouts[3] == (None, "ngchw", None)

@@ -44,8 +44,7 @@ def test_facts_of_backward_data():
     assert DATA.tensors == ("output", "weight", "input")
     assert DATA.host_args_type == "GroupedConvBwdDataHostArgs"
     assert "backward_data" in DATA.aliases
-    assert DATA.positional_form.dtypes == {0: "fp32", 1: "fp16", 2: "bf16"}
-    assert set(DATA.positional_form.layouts) == {1}
+    assert [*map(str, DATA.positional_form.dtypes.values())] == ["fp32", "fp16", "bf16", "fp32 by tf32"]
     assert DATA.positional_form.trailing == ("split_k",)
 
 
@@ -55,8 +54,8 @@ def test_facts_of_backward_weight():
     assert WEIGHT.host_args_type == "GroupedConvBwdWeightHostArgs"
     assert "backward_weight" in WEIGHT.aliases
     # bf16 and the channels-last layout have other numbers than in the other directions
-    assert WEIGHT.positional_form.dtypes == {0: "fp32", 1: "fp16", 5: "bf16"}
-    assert set(WEIGHT.positional_form.layouts) == {2}
+    assert str(WEIGHT.positional_form.dtypes[5]) == "bf16"
+    assert WEIGHT.positional_form.layouts[2] == DATA.positional_form.layouts[1]
     assert WEIGHT.positional_form.trailing == ("split_k",)
 
 

@@ -1,0 +1,158 @@
+"""The argument tables of ckProfiler's grouped convolutions, as its sources of November 2025 have them."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.problem_case import ALL_SPLITS, AUTO
+from ckprof_plugins.directions._convolution.forms import LineTypes, PositionalForm, SplitArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_SWITCHES: Final = ("verify", "init", "log", "time")
+_FORWARD_LEADING: Final = ("dtype", "layout", "index_type", *_SWITCHES, "ndim")
+_GRADIENT_LEADING: Final = ("dtype", "layout", *_SWITCHES, "ndim")
+
+_INDEX_TYPES: Final = MappingProxyType({0: "32 bit", 1: "64 bit"})
+_SHORT_INDEX: Final = MappingProxyType({0: "32 bit"})
+
+_LAYOUTS: Final = MappingProxyType(
+    {
+        0: "GNHWC/GKYXC/GNHWK",
+        1: "NHWGC/GKYXC/NHWGK",
+        2: "NGCHW/GKYXC/NGKHW",
+        3: "NGCHW/GKCYX/NGKHW",
+    }
+)
+_WEIGHT_LAYOUTS: Final = MappingProxyType(
+    {
+        0: "GNCHW/GKCYX/GNKHW",
+        1: "GNHWC/GKYXC/GNHWK",
+        2: "NHWGC/GKYXC/NHWGK",
+        3: "NGCHW/GKYXC/NGKHW",
+        4: "NGCHW/GKCYX/NGKHW",
+    }
+)
+
+_FLOAT8: Final = (
+    LineTypes.all("fp8"),
+    LineTypes(input="bf8", weight="bf8", output="fp8"),
+    LineTypes(input="fp8", weight="bf8", output="fp8"),
+    LineTypes(input="bf8", weight="fp8", output="fp8"),
+)
+_TF32: Final = LineTypes(input="fp32", weight="fp32", output="fp32", compute="tf32")
+_FLOATS: Final = tuple(map(LineTypes.all, ("fp32", "fp16", "bf16")))
+
+
+def _numbered(types: Iterable[LineTypes]) -> Mapping[int, LineTypes]:
+    return MappingProxyType(dict(enumerate(types)))
+
+
+def _implemented(
+    rows: Iterable[tuple[str, str, Iterable[int]]],
+) -> Mapping[tuple[int, int], frozenset[int]]:
+    """Return the table of rows: dimensions, layouts, types."""
+    return MappingProxyType(
+        {
+            (int(ndim), int(layout)): frozenset(types)
+            for ndims, layouts, types in rows
+            for ndim in ndims
+            for layout in layouts
+        }
+    )
+
+
+_FORWARD_TYPES: Final = _numbered((*_FLOATS, LineTypes.all("int8"), *_FLOAT8, _TF32))
+
+FORWARD: Final = PositionalForm(
+    operations=("grouped_conv_fwd", "grouped_conv_fwd_tile"),
+    leading=_FORWARD_LEADING,
+    dtypes=_FORWARD_TYPES,
+    layouts=_LAYOUTS,
+    choices=MappingProxyType({"index_type": _INDEX_TYPES}),
+    implemented=_implemented(
+        [
+            ("12", "01", (0, 1, 2, 3, 8)),
+            ("2", "23", (0, 1, 2, 8)),
+            ("3", "0", (0, 1, 2, 3, 8)),
+            ("3", "1", range(9)),
+            ("3", "3", (0, 1, 2, 8)),
+        ]
+    ),
+)
+
+_FUSED_IMPLEMENTED: Final = _implemented([("23", "1", (0, 1, 2, 8))])
+
+CLAMPED: Final = PositionalForm(
+    operations=("grouped_conv_fwd_clamp",),
+    leading=_FORWARD_LEADING,
+    dtypes=_FORWARD_TYPES,
+    layouts=_LAYOUTS,
+    choices=MappingProxyType({"index_type": _SHORT_INDEX}),
+    implemented=_FUSED_IMPLEMENTED,
+    epilogue="Clamp, which limits the results to a range",
+)
+
+BIASED_AND_CLAMPED: Final = PositionalForm(
+    operations=("grouped_conv_fwd_bias_clamp",),
+    leading=_FORWARD_LEADING,
+    dtypes=_FORWARD_TYPES,
+    layouts=_LAYOUTS,
+    choices=MappingProxyType({"index_type": _SHORT_INDEX}),
+    implemented=_FUSED_IMPLEMENTED,
+    epilogue="AddClamp, which adds a bias to the results and limits them to a range",
+)
+
+SCALED: Final = PositionalForm(
+    operations=("grouped_conv_fwd_outelementop",),
+    leading=("dtype", "element_op", "layout", *_SWITCHES, "ndim"),
+    dtypes=_numbered(_FLOAT8),
+    layouts=MappingProxyType({number: _LAYOUTS[number] for number in (0, 1)}),
+    choices=MappingProxyType({"element_op": MappingProxyType({0: "ConvScale", 1: "ConvInvScale"})}),
+    implemented=_implemented([("3", "1", range(4))]),
+    epilogue="{element_op}, which multiplies the results with scales",
+)
+
+BACKWARD_DATA: Final = PositionalForm(
+    operations=("grouped_conv_bwd_data", "grouped_conv_bwd_data_tile"),
+    leading=_GRADIENT_LEADING,
+    dtypes=_numbered((*_FLOATS, _TF32)),
+    layouts=_LAYOUTS,
+    split_k=SplitArgument(sweep=tuple(splits for splits in ALL_SPLITS if splits != AUTO)),
+    # in three dimensions, its test for layout 3 is one for layout 2 once more
+    implemented=_implemented([("2", "0123", range(4)), ("3", "012", range(4))]),
+)
+
+BACKWARD_WEIGHT: Final = PositionalForm(
+    operations=("grouped_conv_bwd_weight", "grouped_conv_bwd_weight_tile"),
+    leading=_GRADIENT_LEADING,
+    dtypes=_numbered(
+        (
+            *(LineTypes.all(name) for name in ("fp32", "fp16")),
+            LineTypes(input="bf16", weight="fp32", output="bf16"),
+            LineTypes(input="fp16", weight="fp16", output="fp16", compute="bf8*fp8"),
+            *(LineTypes.all(name) for name in ("int8", "bf16")),
+            _TF32,
+        )
+    ),
+    layouts=_WEIGHT_LAYOUTS,
+    split_k=SplitArgument(sweep=ALL_SPLITS, word="all"),
+    implemented=_implemented(
+        [
+            ("12", "1", (0, 1, 2, 6)),
+            ("2", "2", (0, 1, 2, 5, 6)),
+            ("23", "3", (1, 5)),
+            ("23", "4", (0, 1, 5, 6)),
+            ("3", "1", (0, 1, 2, 4, 6)),
+            ("3", "2", range(7)),
+        ]
+    ),
+)
+
+#: id of a direction -> forms of its operations with an epilogue. They are no attribute of directions: a
+#: plugin's direction that is made from one of these computes the same, but is not asked for by these words.
+WITH_EPILOGUE: Final[Mapping[str, tuple[PositionalForm, ...]]] = MappingProxyType(
+    {"fwd": (CLAMPED, BIASED_AND_CLAMPED, SCALED)}
+)
