@@ -26,7 +26,7 @@ from ckprof.kernels.build.precompiled import PREFIX_STEP
 from ckprof.kernels.build.step import BuildFailure, StepFiles, explain
 from ckprof.kernels.build.units import (
     TranslationUnit,
-    code_of,
+    common_part_of,
     compilers_for_kernels,
     functions_per_unit,
     locate,
@@ -240,8 +240,10 @@ class _Build:
         jobs = compilers_for_kernels(self._jobs, others)
         kernels = [unit for unit in missing if unit.kernel is not None]
         groups = [[unit] for unit in missing if unit.kernel is None]
-        ignored = self._recipe.fields_without_code
-        groups += partition(kernels, jobs, self._limits, self._most, lambda unit: code_of(unit, ignored))
+        ignored = self._recipe.fields_without_cost
+        groups += partition(
+            kernels, jobs, self._limits, self._most, lambda unit: common_part_of(unit, ignored)
+        )
         return [translation_unit(group, self._keys) for group in groups]
 
     @staticmethod

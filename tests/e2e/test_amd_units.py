@@ -1,0 +1,103 @@
+"""Kernels that are compiled together for AMD GPUs have the code that they have alone, to the instruction.
+
+Needs what :mod:`tests.e2e.test_amd` needs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.kernels.code_objects import read_code_objects
+from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.targets.hip.code_object import read_metadata
+from ckprof_plugins.targets.hip.instructions import find_disassembler
+from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.test_amd import FORWARD, TILE, write_catalog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
+
+#: what decides how much of its code a kernel has in common with others differs: pipeline, tile, vectors
+KERNELS = {
+    "forward": [
+        *({**TILE, **change} for change in FORWARD if change["pipeline"] in ("compv1", "compv3")),
+        {**TILE, "pipeline": "compv1", "vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
+        {**TILE, "pipeline": "compv1", "specialization": "filter1x1_stride1_pad0"},
+    ],
+    "bwd_weight": [
+        {**TILE, "pipeline": "compv1"},
+        {**TILE, "pipeline": "compv1", "tile_n": 128},
+    ],
+}
+#: ``0000000000001900 <name>:``, and ``    s_endpgm    // 00000000183C: BF810000``
+_LINE = re.compile(r"^[0-9a-f]+ <(?P<function>.*)>:$|^[ \t]+(?P<text>\S.*?)[ \t]*// (?P<address>[0-9A-F]+):")
+
+
+@pytest.fixture(autouse=True)
+def toolchain():
+    if not os.environ.get("CK_ROOT"):
+        pytest.skip("CK_ROOT names no CK Tile headers")
+    try:
+        HipTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])
+
+
+def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
+    """Return the instructions of each kernel in a code object, and what its note says of it."""
+    text = subprocess.run(
+        [find_disassembler(), "-d", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    metadata = read_metadata(path)
+    notes = {str(note[".name"]): note for note in metadata.kernels}
+    found: dict[str, tuple[list[str], dict[str, object]]] = {}
+    start, name = -1, ""
+    for line in filter(None, map(_LINE.match, text.splitlines())):
+        if line["function"] is not None:
+            name, start = line["function"], -1
+            found[name] = ([], notes.get(name, {}))
+            continue
+        address = int(line["address"], 16)
+        start = address if start < 0 else start
+        # what lies behind the end is padding
+        if address < start + metadata.code_bytes.get(name, 0):
+            found[name][0].append(line["text"])
+    return found
+
+
+@pytest.mark.parametrize(("direction", "variant"), [("fwd", "forward"), ("bwd_weight", "bwd_weight")])
+def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_path, direction, variant):
+    kernels = KERNELS[variant]
+    catalog = write_catalog(tmp_path / "list.json", variant, kernels)
+    built = {}
+    # one compiler is given all kernels at once, as many as there are kernels get one each
+    for name, jobs in (("together", 1), ("alone", len(kernels))):
+        called = ckprof(
+            *("build", direction, "--conf", catalog, "--target", "hip", "--arch", "gfx942"),
+            *("--jobs", str(jobs), "--build-dir", name),
+            env={"CKPROF_CACHE_DIR": str(tmp_path / f"cache-{name}")},
+            timeout=2400,
+        )
+        assert called.code == 0, called.err
+        code = read_code_objects(tmp_path / name)
+        files = {kernel.path for kernel in code.kernels}
+        built[name] = (len(files), {})
+        for file in files:
+            built[name][1].update(functions(tmp_path / name / file))
+    assert built["together"][0] == 1
+    if built["alone"][0] < len(kernels):
+        pytest.skip("the memory of this machine is too small for that many compilers at once")
+    together, alone = built["together"][1], built["alone"][1]
+    assert together.keys() == alone.keys()
+    assert len(together) >= len(kernels)
+    for name, code in alone.items():
+        assert len(code[0]) > 100
+        assert together[name] == code, name
