@@ -9,11 +9,13 @@
 compiles all kernels as a build does, and some of them alone: in a translation unit that reads the headers as
 text, and in one with the precompiled header. CPU time is that of compiler, linker and all that they start,
 since the machine may do other things meanwhile. Kernels are the first ones of the list that are valid for
-gfx942.
+gfx942; ``tiles`` instead of a list stands for 24 forward kernels: two pipelines with two vector sizes for
+each of six tiles.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import resource
 import subprocess
@@ -31,12 +33,14 @@ from ckprof.kernels.source.source_tree import SourceTree, TreeRequest, generate_
 from ckprof.kernels.validity import check_validity
 from ckprof.model.recipe import BuildRecipe, BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.support_cases import INSTANCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ARCH: Final = "gfx942"
-LIST: Final = "forward/tests/nhwgc_fp16"
+LIST: Final = "tiles"
+_TILES: Final = ((64, 64, 32), (64, 64, 64), (128, 64, 32), (128, 64, 64), (64, 128, 32), (64, 128, 64))
 KERNELS: Final = 24
 #: of so many kernels, one is compiled alone as well
 _SAMPLE: Final = 6
@@ -47,19 +51,37 @@ _INSTANTIATIONS: Final = ("InstantiateFunction", "InstantiateClass", "PerformPen
 
 def tree_of(list_name: str, kernels: int, root: Path, recipe: BuildRecipe) -> SourceTree:
     """Return the sources of so many kernels of a list."""
-    with Profiler() as profiler:
-        selection = profiler.instances(InstanceQuery(conf=[list_name]))
-        valid = check_validity(selection.candidates, ARCH, recipe.api_level).valid
-        direction = profiler.registry.operation(valid[0].instance.direction)
-        request = TreeRequest(
-            root=root,
-            library_name="bench",
-            direction=direction,
-            arch=ARCH,
-            api_level=recipe.api_level,
-            candidates=valid[:kernels],
-        )
-        return generate_tree(request)
+    profiler = Profiler()
+    conf = tiles_catalog(root) if list_name == "tiles" else list_name
+    selection = profiler.instances(InstanceQuery(conf=conf))
+    valid = check_validity(selection.candidates, ARCH, recipe.api_level).valid
+    direction = profiler.registry.operation(valid[0].instance.direction)
+    request = TreeRequest(
+        root=root,
+        library_name="bench",
+        direction=direction,
+        arch=ARCH,
+        api_level=recipe.api_level,
+        candidates=valid[:kernels],
+    )
+    return generate_tree(request)
+
+
+def tiles_catalog(folder: Path) -> Path:
+    """Write a list of kernels of which several have each tile."""
+    kinds = itertools.product(("compv1", "compv3"), _TILES, (8, 4))
+    instances = [
+        {
+            **{"id": number, **INSTANCE, "pipeline": pipeline, "tile_m": m, "tile_n": n, "tile_k": k},
+            **dict.fromkeys(("warp_tile_m", "warp_tile_n", "warp_tile_k"), 16),
+            **dict.fromkeys(("vector_size_a", "vector_size_b", "vector_size_c"), vector),
+        }
+        for number, (pipeline, (m, n, k), vector) in enumerate(kinds)
+    ]
+    path = folder.with_name("tiles.json")
+    content = {"variant": "forward", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp16"}
+    path.write_text(json.dumps({**content, "instances": instances}))
+    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +191,7 @@ def print_together(list_name: str, kernels: int) -> None:
         "together, as a build does": (recipe, 1),
         "alone, headers as text": (replace(alone, prefix_header="", precompiling=None), _SAMPLE),
         "alone, precompiled header": (alone, _SAMPLE),
+        "together, dealt out by weight": (replace(recipe, fields_without_cost=frozenset()), 1),
     }
     print("kernels  units   CPU s  a kernel  factor  peak GB")
     together = 0.0
