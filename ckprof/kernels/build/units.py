@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: folder, below the root of a tree, of the sources that put kernels together
 FOLDER: Final = "units"
 _KEY_DIGITS: Final = 16
-#: measured with nvcc, and with clang for AMD GPUs (0.1 to 0.3): what a kernel costs beside one with which it
+#: measured with nvcc, and with clang for AMD GPUs (0.1 to 0.2): what a kernel costs beside one with which it
 #: has most in common, compared with that one
 _FURTHER: Final = 0.25
 
