@@ -5,23 +5,22 @@ Needs what :mod:`tests.e2e.test_amd` needs.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ckprof.errors import ToolchainError
 from ckprof.kernels.code_objects import read_code_objects
-from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.code_object import read_metadata
 from ckprof_plugins.targets.hip.instructions import find_disassembler
-from ckprof_plugins.targets.hip.target import HipTarget
-from tests.e2e.test_amd import FORWARD, TILE, write_catalog
+from tests.e2e.test_amd import FORWARD, TILE, toolchain, write_catalog
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+# skips where something is missing, by being here
+__all__ = ["toolchain"]
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
 
@@ -39,16 +38,6 @@ KERNELS = {
 }
 #: ``0000000000001900 <name>:``, and ``    s_endpgm    // 00000000183C: BF810000``
 _LINE = re.compile(r"^[0-9a-f]+ <(?P<function>.*)>:$|^[ \t]+(?P<text>\S.*?)[ \t]*// (?P<address>[0-9A-F]+):")
-
-
-@pytest.fixture(autouse=True)
-def toolchain():
-    if not os.environ.get("CK_ROOT"):
-        pytest.skip("CK_ROOT names no CK Tile headers")
-    try:
-        HipTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
-    except ToolchainError as exc:
-        pytest.skip(str(exc).splitlines()[0])
 
 
 def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:

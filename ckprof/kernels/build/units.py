@@ -151,7 +151,7 @@ def _balanced(
 def _sharing(
     units: Sequence[Unit], count: int, common: Callable[[Unit], Hashable]
 ) -> Iterator[tuple[float, list[Unit]]]:
-    """Yield kernels that share something, no more than fit into one of ``count`` groups, with what they cost."""
+    """Yield kernels that share something, as many as fit into one of ``count`` groups, with their cost."""
     shared: dict[Hashable, list[Unit]] = {}
     for unit in units:
         shared.setdefault(common(unit), []).append(unit)

@@ -92,8 +92,8 @@ _COMPILE_MEMORY: Final = 700 * 2**20
 _FURTHER_MEMORY: Final = 32 * 2**20
 #: more of them could exceed 2 GB in one compiler process
 _FUNCTIONS_PER_UNIT: Final = 36
-#: of templates, next to all depend on tiles, waves and types: beside a kernel that has these, one with another
-#: pipeline costs a tenth of what it costs by itself, one with other vectors a fifth
+#: of templates, next to all depend on tiles, waves and types: beside a kernel that has these, one with
+#: another pipeline costs a tenth of what it costs by itself, one with other vectors a fifth
 FIELDS_WITHOUT_COST: Final = frozenset(
     {
         *("gemm_pipeline", "scheduler", "epilogue", "double_smem_buffer", "specialization"),
