@@ -89,7 +89,7 @@ def jit(
     :param target: id; by default that of the settings or the one that needs no device.
     :param compiler: name, path or command; by default the first usable one.
     :param jobs: compilers at once; by default one per usable CPU.
-    :param compile_timeout_s: seconds that one compiler process may take.
+    :param compile_timeout_s: seconds that one kernel's compilation may take, without waiting for a CPU.
     :param profiler: a session that is open already; by default one of its own.
     :raises CkprofError: a name, filter, list or combination is wrong, or no kernel is valid and fits.
     :raises ToolchainError: there is no compiler, or nothing compiled.

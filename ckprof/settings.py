@@ -60,7 +60,8 @@ class Settings:
         metadata=option("parallel compiler processes (default: as many as cores and memory allow)"),
     )
     compile_timeout: float = field(
-        default=300.0, metadata=option("seconds that one compiler process may take")
+        default=300.0,
+        metadata=option("seconds that one kernel's compilation may take, without waiting for a CPU"),
     )
     timeout: float = field(
         default=60.0,

@@ -176,7 +176,7 @@ class BuildOptions:
     compile_timeout_s: float | None = field(
         default=None,
         metadata=option(
-            "seconds for one kernel's compilation (default: {compile_timeout})",
+            "seconds for one kernel's compilation, without waiting for a CPU (default: {compile_timeout})",
             flag="--compile-timeout",
             metavar="S",
             parse=seconds,

@@ -119,9 +119,9 @@ class BuildRecipe:
     functions_per_unit: int = 1
     #: environment variables that change what its compiler makes, besides those that all compilers read
     variables: tuple[str, ...] = ()
-    #: fields of instances that make next to no difference in machine code: kernels that differ in nothing
-    #: else share it, if they share a translation unit
-    fields_without_code: frozenset[str] = frozenset()
+    #: fields of instances that make little difference in what must be compiled: kernels that differ in
+    #: nothing else have most of it in common, which a translation unit with several of them pays for once
+    fields_without_cost: frozenset[str] = frozenset()
     #: seconds that compiling takes a CPU, as a first guess before any build was seen: of a translation unit,
     #: and of each device function in it
     unit_s: float = 1.0

@@ -25,7 +25,8 @@ def test_every_setting_is_on_the_page_and_in_the_readme(monkeypatch):
     for setting in fields(Settings):
         assert f"\n| `{setting.name}` | " in page
         assert f"`{setting.name}`" in readme
-    assert "| seconds that one compiler process may take | 300 |" in page
+    text = "seconds that one kernel's compilation may take, without waiting for a CPU"
+    assert f"| {text} | 300 |" in page
 
 
 def test_a_command_is_shown_as_it_prints_its_help():

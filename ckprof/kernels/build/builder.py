@@ -26,7 +26,7 @@ from ckprof.kernels.build.precompiled import PREFIX_STEP
 from ckprof.kernels.build.step import BuildFailure, StepFiles, explain
 from ckprof.kernels.build.units import (
     TranslationUnit,
-    code_of,
+    common_part_of,
     compilers_for_kernels,
     functions_per_unit,
     locate,
@@ -72,7 +72,7 @@ class BuildLimits:
 
     #: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory
     jobs: int | None = None
-    #: wall seconds of one compiler process
+    #: seconds of one kernel's compilation, without those in which it waits for a CPU
     timeout_s: float
 
 
@@ -165,8 +165,6 @@ class _Build:
         sources = (*self._recipe.support_sources, *self._tree.shared_sources) if links else ()
         support = [plain_unit(source, self._keys) for source in sources]
         object_keys = {_instance_key(unit): unit.key for unit in kernels}
-        for unit in kernels:
-            self._skip_hopeless(unit)
         library: Path | None = None
         while kernels := [unit for unit in kernels if _instance_key(unit) not in self._failures]:
             if self._attempt(kernels, support):
@@ -193,16 +191,6 @@ class _Build:
                 units=tuple(self._cost.units),
             ),
         )
-
-    def _skip_hopeless(self, unit: Unit) -> None:
-        """Do not pay again for a kernel that an earlier build gave as much time as it would get now."""
-        spent_s = self._cache.notes.timed_out_after(unit.key)
-        if spent_s >= self._timeout_s:
-            self._failures[_instance_key(unit)] = BuildFailure(
-                status=Status.COMPILE_TIMEOUT,
-                message=f"an earlier build gave up after {spent_s:g} s; give it more time to try again",
-                log=None,
-            )
 
     def _attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
         """Build everything of these kernels; on failure, say no and note what to do differently."""
@@ -252,8 +240,10 @@ class _Build:
         jobs = compilers_for_kernels(self._jobs, others)
         kernels = [unit for unit in missing if unit.kernel is not None]
         groups = [[unit] for unit in missing if unit.kernel is None]
-        ignored = self._recipe.fields_without_code
-        groups += partition(kernels, jobs, self._limits, self._most, lambda unit: code_of(unit, ignored))
+        ignored = self._recipe.fields_without_cost
+        groups += partition(
+            kernels, jobs, self._limits, self._most, lambda unit: common_part_of(unit, ignored)
+        )
         return [translation_unit(group, self._keys) for group in groups]
 
     @staticmethod
@@ -324,8 +314,6 @@ class _Build:
     def _failure(self, unit: Unit, result: StepResult) -> BuildFailure:
         log = self._keep_log(unit.key, unit.name)
         timed_out = result.status == compile_step.TIMEOUT
-        if timed_out:
-            self._cache.notes.note_timeout(unit.key, self._timeout_s)
         message = explain(result, log, self._timeout_s)
         return BuildFailure(
             status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR,

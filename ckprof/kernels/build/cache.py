@@ -73,17 +73,6 @@ class BuildNotes:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def timed_out_after(self, key: str) -> float:
-        """Return how many seconds an earlier build gave this object in vain, 0 if it never timed out."""
-        try:
-            return float(self._read(f"timeouts/{key}")["timeout_s"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0.0
-
-    def note_timeout(self, key: str, timeout_s: float) -> None:
-        """Remember that an object could not be compiled in time, so that a restart does not pay again."""
-        self._write(f"timeouts/{key}", {"timeout_s": timeout_s})
-
     def _read(self, name: str) -> dict[str, Any]:
         note: dict[str, Any] = json.loads((self._root / f"{name}.json").read_text())
         return note

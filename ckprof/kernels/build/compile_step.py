@@ -5,7 +5,7 @@ text file with one ``name=value`` per line, as :class:`ckprof.kernels.build.step
 
 ``arg``       a word of the command; repeated
 ``cwd``       where the command runs
-``timeout``   seconds of wall time
+``timeout``   seconds of work: of the clock, less the time in which the compiler waited for a CPU
 ``log``       takes the command line and all that the compiler prints
 ``record``    JSON with status and cost, written last; with ``.failed`` appended if the step failed
 ``output``    what the command writes
@@ -30,6 +30,7 @@ _STOPPING = (signals.SIGINT, signals.SIGTERM, signals.SIGHUP)
 MESSAGES_FILE = "messages.txt"
 
 _NO_SPACE = b"No space left on device"
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 #: seconds between looks at whether the process that has started this one is still there
 _LOOK_S = 1.0
 
@@ -56,7 +57,9 @@ class _Compiler:
         self._pid = 0
         self._timeout_s = timeout_s
         self._parent = os.getppid()
-        self._deadline = 0.0
+        self._worked_s = 0.0
+        self._looked_at = 0.0
+        self._cpu_s = 0.0
 
     def run(self, command: list[str], cwd: str, log: str) -> tuple[int, float, float, int]:
         """Return wait status, wall seconds, CPU seconds and peak memory of the largest process."""
@@ -82,7 +85,7 @@ class _Compiler:
             setsigmask=[],
             setsigdef=[signals.SIGPIPE, signals.SIGXFSZ],
         )
-        self._deadline = started + self._timeout_s
+        self._looked_at = started
         signals.setitimer(signals.ITIMER_REAL, min(self._timeout_s, _LOOK_S), _LOOK_S)
         signals.pthread_sigmask(signals.SIG_SETMASK, set())
         _, status, usage = os.wait4(self._pid, 0)
@@ -101,16 +104,57 @@ class _Compiler:
         """End the compiler when its time is over, or when nobody waits for it any more."""
         if os.getppid() != self._parent:
             self._stop(signals.SIGTERM, None)
-        left = self._deadline - time.monotonic()
+        left = self._timeout_s - self._work()
         if left <= 0:
             self.timed_out = True
             self._kill()
         else:
             signals.setitimer(signals.ITIMER_REAL, min(left, _LOOK_S), _LOOK_S)
 
+    def _work(self) -> float:
+        """Return the seconds that count so far, up to now.
+
+        Where the compiler runs or could run, it is charged for the CPU time that it got, so that other work
+        of the machine costs it nothing; where it sleeps, for the time that went by.
+        """
+        now = time.monotonic()
+        cpu, runnable = tree_usage(self._pid)
+        elapsed = now - self._looked_at
+        self._worked_s += min(elapsed, max(0.0, cpu - self._cpu_s)) if runnable else elapsed
+        self._looked_at, self._cpu_s = now, cpu
+        return self._worked_s
+
     def _stop(self, number: int, _: object) -> None:
         self._kill()
         os._exit(128 + number)
+
+
+def tree_usage(pid: int) -> tuple[float, bool]:
+    """Return the CPU seconds of a process and all that it has started, and whether one of them runs or could.
+
+    Where the system does not tell, none does.
+
+    :param pid: its number.
+    """
+    ticks, runnable, waiting = 0, False, [pid]
+    while waiting:
+        folder = f"/proc/{waiting.pop()}"
+        try:
+            # its own and those of children that it has waited for
+            ticks += sum(map(int, _stat(folder)[11:15]))
+            for thread in os.listdir(folder + "/task"):  # noqa: PTH208
+                runnable = runnable or _stat(f"{folder}/task/{thread}")[0] == b"R"
+                with open(f"{folder}/task/{thread}/children", "rb") as stream:  # noqa: PTH123
+                    waiting += map(int, stream.read().split())
+        except (OSError, ValueError, IndexError):
+            continue  # it has just ended
+    return ticks / _TICKS_PER_S, runnable
+
+
+def _stat(folder: str) -> list[bytes]:
+    """Return what the system says of a process or thread, from its state on."""
+    with open(folder + "/stat", "rb") as stream:  # noqa: PTH123
+        return stream.read().rpartition(b")")[2].split()
 
 
 def _limit_cpu(timeout_s: float) -> None:

@@ -165,7 +165,7 @@ def explain(result: StepResult | None, log: Path, timeout_s: float) -> str:
     if result is None:
         return "the compiler ended without a trace"
     if result.status == compile_step.TIMEOUT:
-        return f"not compiled within {timeout_s:g} s"
+        return f"not compiled within {timeout_s:g} s, not counting what it waited for a CPU"
     lines = error_lines(log)
     if result.status == compile_step.KILLED:
         lines = [f"the compiler was ended by signal {-result.code}", *lines[: _LINES - 1]]

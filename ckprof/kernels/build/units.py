@@ -2,10 +2,10 @@
 
 What kernels share - reading the headers, instantiating what does not depend on the kernel - is paid once
 per translation unit. So kernels that must be compiled are combined, as many as memory allows by the
-number of their device functions, but never fewer units than there are compilers to run. Those that share
-machine code come together, since a unit has it once. The cache notes which kernels lie in which object, so
-that a kernel is found wherever it was compiled, and one that changed is compiled without its neighbours of
-then.
+number of their device functions, but never fewer units than there are compilers to run. Those that have
+much in common come together, since a unit compiles it once. The cache notes which kernels lie in which
+object, so that a kernel is found wherever it was compiled, and one that changed is compiled without its
+neighbours of then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 #: folder, below the root of a tree, of the sources that put kernels together
 FOLDER: Final = "units"
 _KEY_DIGITS: Final = 16
-#: measured with nvcc: what a kernel costs beside one that shares its machine code, compared with that one
+#: measured with nvcc, and with clang for AMD GPUs (0.1 to 0.2): what a kernel costs beside one with which it
+#: has most in common, compared with that one
 _FURTHER: Final = 0.25
 
 
@@ -64,12 +65,12 @@ def functions_per_unit(recipe: BuildRecipe, jobs: int, free_bytes: float) -> int
     return max(1, min(recipe.functions_per_unit, 1 + int(share // recipe.further_memory_bytes)))
 
 
-def code_of(unit: Unit, ignored: Collection[str]) -> Hashable:
-    """Return a value that kernels have in common which share their machine code, or most of it.
+def common_part_of(unit: Unit, ignored: Collection[str]) -> Hashable:
+    """Return a value that is the same for kernels of which most is compiled once if they come together.
 
     :param unit: a kernel.
-    :param ignored: fields of instances that make next to no difference in machine code; none if each kernel
-        has code of its own.
+    :param ignored: fields of instances that make little difference in what is compiled; none if kernels have
+        next to nothing in common.
     """
     if not ignored or unit.kernel is None:
         return unit.key
@@ -82,7 +83,7 @@ def partition(
     jobs: int,
     limits: Mapping[str, int],
     most: int,
-    code: Callable[[Unit], Hashable] = lambda unit: unit.key,
+    common: Callable[[Unit], Hashable] = lambda unit: unit.key,
 ) -> list[list[Unit]]:
     """Put kernels together, such that all groups cost about the same.
 
@@ -91,8 +92,8 @@ def partition(
     :param limits: key of a kernel of a group that failed -> kernels in the largest group in which it may
         still be.
     :param most: largest weight of a group of several kernels; 1 keeps each by itself.
-    :param code: see :func:`code_of`. Code that several kernels share is compiled once in each group that has
-        one of them, so they stay together.
+    :param common: see :func:`common_part_of`. What several kernels share is compiled once in each group that
+        has one of them, so they stay together.
     """
     groups: list[list[Unit]] = []
     failed: dict[int, list[Unit]] = {}
@@ -107,7 +108,7 @@ def partition(
         groups += [members[start : start + limit] for start in range(0, len(members), limit)]
     if most <= 1:
         return [*groups, *([unit] for unit in fresh)]
-    return [*groups, *_balanced(fresh, jobs, most, code)]
+    return [*groups, *_balanced(fresh, jobs, most, common)]
 
 
 def unit_count(kernels: int, functions: int, jobs: int, most: int) -> int:
@@ -132,15 +133,15 @@ def compilers_for_kernels(jobs: int, others: int) -> int:
 
 
 def _balanced(
-    units: Sequence[Unit], jobs: int, most: int, code: Callable[[Unit], Hashable]
+    units: Sequence[Unit], jobs: int, most: int, common: Callable[[Unit], Hashable]
 ) -> list[list[Unit]]:
-    """Deal kernels out with those that share code, the heaviest first, each to the lightest group so far."""
+    """Deal kernels out with those that share something, the heaviest first, to the lightest group so far."""
     large = [unit for unit in units if _weight(unit) >= most]
     small = [unit for unit in units if _weight(unit) < most]
     count = unit_count(len(small), sum(map(_weight, small)), jobs, most)
     groups: list[list[Unit]] = [[] for _ in range(count)]
     costs = [0.0] * len(groups)
-    for cost, members in sorted(_sharing(small, count, code), key=lambda item: -item[0]):
+    for cost, members in sorted(_sharing(small, count, common), key=lambda item: -item[0]):
         cheapest = costs.index(min(costs))
         groups[cheapest] += members
         costs[cheapest] += cost
@@ -148,12 +149,12 @@ def _balanced(
 
 
 def _sharing(
-    units: Sequence[Unit], count: int, code: Callable[[Unit], Hashable]
+    units: Sequence[Unit], count: int, common: Callable[[Unit], Hashable]
 ) -> Iterator[tuple[float, list[Unit]]]:
-    """Yield kernels that share code, no more than fit into one of ``count`` groups, with what they cost."""
+    """Yield kernels that share something, as many as fit into one of ``count`` groups, with their cost."""
     shared: dict[Hashable, list[Unit]] = {}
     for unit in units:
-        shared.setdefault(code(unit), []).append(unit)
+        shared.setdefault(common(unit), []).append(unit)
     fair = -(-sum(map(_weight, units)) // count) if count else 0
     for alike in shared.values():
         members: list[Unit] = []
@@ -166,7 +167,7 @@ def _sharing(
 
 
 def _cost(sharing: Sequence[Unit]) -> float:
-    """Return what kernels that share code cost together, in device functions of others."""
+    """Return what kernels that share something cost together, in device functions of others."""
     return _weight(sharing[0]) + _FURTHER * sum(map(_weight, sharing[1:]))
 
 

@@ -56,7 +56,7 @@ _VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 #: dense, by the data sheet of the H200 at a clock that it does not exceed
 _PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
 #: most often: only where an instance asks for one block per multiprocessor, its scheduler matters
-FIELDS_WITHOUT_CODE: Final = frozenset(
+FIELDS_WITHOUT_COST: Final = frozenset(
     {"scheduler", *(name for group in IN_BOTH_ENGINES for name in group.names)}
 )
 #: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
@@ -115,7 +115,7 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
         kernel_flags=("-x", "cu", *(("-cubin", "-DCKPROF_CUDA_OWN_CODE") if inspected else ())),
         functions_per_unit=1 if inspected else _KERNELS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
-        fields_without_code=FIELDS_WITHOUT_CODE,
+        fields_without_cost=FIELDS_WITHOUT_COST,
         unit_s=_UNIT_S,
         function_s=_KERNEL_S,
         compile_memory_bytes=_COMPILE_MEMORY,

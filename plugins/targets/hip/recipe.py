@@ -92,6 +92,14 @@ _COMPILE_MEMORY: Final = 700 * 2**20
 _FURTHER_MEMORY: Final = 32 * 2**20
 #: more of them exceed 1.5 GB in one compiler process
 _FUNCTIONS_PER_UNIT: Final = 24
+#: of templates, next to all depend on tiles, waves and types: beside a kernel that has these, one with
+#: another pipeline costs a tenth of what it costs by itself, one with other vectors a fifth
+FIELDS_WITHOUT_COST: Final = frozenset(
+    {
+        *("gemm_pipeline", "scheduler", "epilogue", "double_smem_buffer", "specialization"),
+        *("vector_size_a", "vector_size_b", "vector_size_c", "pad_m", "pad_n", "pad_k"),
+    }
+)
 #: without code generation a kernel costs next to nothing
 _ANSWERS_PER_UNIT: Final = 160
 
@@ -273,6 +281,7 @@ def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> Build
         compile_memory_bytes=_COMPILE_MEMORY,
         further_memory_bytes=parts.further_memory_bytes,
         functions_per_unit=parts.functions_per_unit,
+        fields_without_cost=FIELDS_WITHOUT_COST,
         product=parts.product,
         unit_flags=parts.unit_flags,
         precompiling=parts.precompiling,

@@ -88,12 +88,6 @@ def test_pruning_an_absent_cache_does_nothing(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_remembers_timeouts(cache):
-    assert cache.notes.timed_out_after("ab01") == 0
-    cache.notes.note_timeout("ab01", 30)
-    assert cache.notes.timed_out_after("ab01") == 30
-
-
 def test_staging_tells_why_it_cannot(cache, monkeypatch):
     def full(*_: object, **__: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ckprof.kernels.build import compile_step
@@ -30,7 +33,8 @@ def run(tmp_path: Path, *command: str, timeout_s: float = 20, **options: object)
 
 
 def python(code: str) -> tuple[str, ...]:
-    return sys.executable, "-IS", "-c", code
+    # commands hold no line breaks
+    return sys.executable, "-IS", "-c", f"exec({code!r})"
 
 
 def test_publishes_the_product_with_its_digest_and_cost(tmp_path):
@@ -49,6 +53,62 @@ def test_counts_the_cost_of_children(tmp_path):
     code, files = run(tmp_path, *python(f"import subprocess, sys; {driver}; open('out', 'w')"))
     assert code == 0
     assert files.result("a").cpu_s >= 0.2 and files.result("a").peak_memory_bytes > 60 << 20
+
+
+BURN = "import os, time\nwhile time.process_time() < {seconds}: pass\n"
+
+
+@pytest.fixture
+def busy_cpu():
+    """The number of a CPU for which four others compete."""
+    if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+        pytest.skip("the system does not tell what waits for a CPU")
+    cpu = min(os.sched_getaffinity(0))
+    code = f"import os; os.sched_setaffinity(0, [{cpu}]); print(flush=True)\nwhile True: pass"
+    with ExitStack() as stack:
+        for _ in range(4):
+            other = stack.enter_context(subprocess.Popen(python(code), stdout=subprocess.PIPE))
+            stack.callback(other.kill)
+            other.stdout.readline()
+        yield cpu
+
+
+@pytest.mark.parametrize("through_driver", [False, True])
+def test_the_time_that_a_compiler_waits_for_a_cpu_does_not_count(tmp_path, busy_cpu, through_driver):
+    burn = f"import os; os.sched_setaffinity(0, [{busy_cpu}])\n{BURN.format(seconds=0.4)}open('out', 'w')"
+    command = python(burn)
+    if through_driver:
+        command = python(f"import subprocess; subprocess.run({command!r}, check=True)")
+    code, files = run(tmp_path, *command, timeout_s=0.8)
+    result = files.result("a")
+    assert code == 0 and result.ok
+    # by the clock it would have been ended
+    assert result.wall_s > 0.8
+
+
+@pytest.mark.parametrize("through_driver", [False, True])
+@pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(60)"], ids=["runs", "sleeps"])
+def test_a_compiler_that_takes_too_long_is_ended(tmp_path, code, through_driver):
+    command = python(code)
+    if through_driver:
+        command = python(f"import subprocess; subprocess.run({command!r}, check=True)")
+    started = time.monotonic()
+    status, files = run(tmp_path, *command, timeout_s=0.5)
+    assert status == 1 and files.result("a").status == compile_step.TIMEOUT
+    assert time.monotonic() - started < 30
+
+
+def test_the_usage_of_a_process_and_its_children():
+    burn = python(BURN.format(seconds=0.3) + "print(flush=True); time.sleep(60)")
+    driver = python(f"import subprocess; subprocess.run({burn!r})")
+    with subprocess.Popen(driver, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        deadline = time.monotonic() + 5
+        while (usage := compile_step.tree_usage(process.pid))[1] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        psutil.Process(process.pid).children()[0].kill()
+    assert usage[0] >= 0.3 and not usage[1]
+    assert compile_step.tree_usage(process.pid) == (0, False)
 
 
 def test_keeps_what_the_command_prints(tmp_path):

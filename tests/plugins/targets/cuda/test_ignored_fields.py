@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.kernels.build.units import code_of
+from ckprof.kernels.build.units import common_part_of
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.kernels.same_kernels import same_kernels
@@ -18,7 +18,7 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session
 from ckprof.settings import Settings
 from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES, IN_ENGINE_W
-from ckprof_plugins.targets.cuda.recipe import FIELDS_WITHOUT_CODE
+from ckprof_plugins.targets.cuda.recipe import FIELDS_WITHOUT_COST
 from ckprof_plugins.targets.cuda.target import CudaTarget
 from tests.plugins.targets.cuda.test_cuda_model import COMPILER
 
@@ -108,12 +108,13 @@ def test_the_docs_name_the_fields():
         assert f"`{name}`" in text, name
 
 
-def test_fields_without_code_put_kernels_together(session):
+def test_fields_without_cost_put_kernels_together(session):
     """Triplets of specializations, with two schedulers each, are compiled in one unit."""
     found = candidates(session, "fwd", "forward/tests/nhwgc_fp16.conf")
-    assert set(found[0].instance.fields()) >= FIELDS_WITHOUT_CODE
+    assert set(found[0].instance.fields()) >= FIELDS_WITHOUT_COST
     codes = Counter(
-        code_of(SimpleNamespace(key=one.index, kernel=one.instance), FIELDS_WITHOUT_CODE) for one in found
+        common_part_of(SimpleNamespace(key=one.index, kernel=one.instance), FIELDS_WITHOUT_COST)
+        for one in found
     )
     assert sum(codes.values()) == len(found)
     assert sorted(codes.values(), reverse=True)[:4] == [6, 6, 6, 6]

@@ -1,0 +1,94 @@
+"""Kernels that are compiled together for AMD GPUs have the code that they have alone, to the instruction.
+
+Needs what :mod:`tests.e2e.test_amd` needs.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ckprof.kernels.code_objects import read_code_objects
+from ckprof_plugins.targets.hip.code_object import read_metadata
+from ckprof_plugins.targets.hip.instructions import find_disassembler
+from tests.e2e.test_amd import FORWARD, TILE, toolchain, write_catalog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# skips where something is missing, by being here
+__all__ = ["toolchain"]
+
+pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
+
+#: what decides how much of its code a kernel has in common with others differs: pipeline, tile, vectors
+KERNELS = {
+    "forward": [
+        *({**TILE, **change} for change in FORWARD if change["pipeline"] in ("compv1", "compv3")),
+        {**TILE, "pipeline": "compv1", "vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
+        {**TILE, "pipeline": "compv1", "specialization": "filter1x1_stride1_pad0"},
+    ],
+    "bwd_weight": [
+        {**TILE, "pipeline": "compv1"},
+        {**TILE, "pipeline": "compv1", "tile_n": 128},
+    ],
+}
+#: ``0000000000001900 <name>:``, and ``    s_endpgm    // 00000000183C: BF810000``
+_LINE = re.compile(r"^[0-9a-f]+ <(?P<function>.*)>:$|^[ \t]+(?P<text>\S.*?)[ \t]*// (?P<address>[0-9A-F]+):")
+
+
+def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
+    """Return the instructions of each kernel in a code object, and what its note says of it."""
+    text = subprocess.run(
+        [find_disassembler(), "-d", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    metadata = read_metadata(path)
+    notes = {str(note[".name"]): note for note in metadata.kernels}
+    found: dict[str, tuple[list[str], dict[str, object]]] = {}
+    start, name = -1, ""
+    for line in filter(None, map(_LINE.match, text.splitlines())):
+        if line["function"] is not None:
+            name, start = line["function"], -1
+            found[name] = ([], notes.get(name, {}))
+            continue
+        address = int(line["address"], 16)
+        start = address if start < 0 else start
+        # what lies behind the end is padding
+        if address < start + metadata.code_bytes.get(name, 0):
+            found[name][0].append(line["text"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("direction", "variant"),
+    [pytest.param("fwd", "forward", marks=pytest.mark.slow), ("bwd_weight", "bwd_weight")],
+)
+def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_path, direction, variant):
+    kernels = KERNELS[variant]
+    catalog = write_catalog(tmp_path / "list.json", variant, kernels)
+
+    def built(folder: str, *chosen: str) -> list[Path]:
+        called = ckprof(
+            *("build", direction, "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--jobs", "1"),
+            *("--build-dir", folder, *chosen),
+            env={"CKPROF_CACHE_DIR": str(tmp_path / f"cache-{folder}")},
+            timeout=2400,
+        )
+        assert called.code == 0, called.err
+        code = read_code_objects(tmp_path / folder)
+        return sorted({kernel.path for kernel in code.kernels})
+
+    (unit,) = built("together")
+    together = functions(unit)
+    alone: dict[str, tuple[list[str], dict[str, object]]] = {}
+    for number in range(len(kernels)):
+        (unit,) = built(f"alone-{number}", "--instance", str(number))
+        alone |= functions(unit)
+    assert together.keys() == alone.keys()
+    # headers define further functions, which all units have
+    assert sum(len(code[0]) for name, code in alone.items() if "kentry" in name) > 500 * len(kernels)
+    for name, code in alone.items():
+        assert together[name] == code, name
