@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, LATEST_API_LEVEL
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
@@ -41,7 +41,11 @@ class LevelSurface:
     #: GEMM pipeline -> numbers of blocks along K per split with which splits of a reduction read beyond their
     #: share: the tail of the main loop takes blocks of the next split
     wrong_split_loops: Mapping[GemmPipeline, tuple[int, ...]]
-    merges_groups: bool
+    #: GEMM pipelines that read wrong elements after the first block along K: they advance along the fastest axis of
+    #: an operand whose fastest axis is not K
+    first_block_only: Mapping[ConvKernel, frozenset[GemmPipeline]]
+    #: kernels that merge groups
+    merges_groups: frozenset[ConvKernel]
     splits_images: bool
     explicit_gemm: bool
 
@@ -67,10 +71,37 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         # other grids compile, but it adds up the accumulators of two waves
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
-        merges_groups=False,
+        first_block_only={},
+        merges_groups=frozenset(),
         splits_images=False,
         explicit_gemm=False,
-    )
+    ),
+    API_LEVEL_2025_11: LevelSurface(
+        families=frozenset({"implicit_gemm"}),
+        # compv6 does not compile: kernels call it with windows, it takes tuples of them
+        gemm_pipelines={
+            ConvKernel.FORWARD: _FORWARD_2025_07,
+            # compv4 does not compile for backward data: the kernel asks a window for the length of its tensor
+            ConvKernel.BACKWARD_DATA: _FORWARD_2025_07 - {GemmPipeline.COMPV4, GemmPipeline.COMPV5},
+            ConvKernel.BACKWARD_WEIGHT: _FORWARD_2025_07 - {GemmPipeline.COMPV5},
+        },
+        interwave=frozenset({GemmPipeline.MEM}),
+        single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV5}),
+        dtypes=frozenset({DataType.FP16, DataType.BF16, DataType.FP32}),
+        compute_types=frozenset(),
+        # as before, it adds up the accumulators of two waves
+        wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
+        # one block has an end of its own since, three still run five
+        wrong_split_loops={GemmPipeline.COMPV4: (3,)},
+        first_block_only={
+            ConvKernel.BACKWARD_DATA: frozenset({GemmPipeline.COMPV1}),
+            ConvKernel.BACKWARD_WEIGHT: frozenset({GemmPipeline.COMPV1}),
+        },
+        # the kernel of forward has descriptors for it, but neither sizes nor strides
+        merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
+        splits_images=True,
+        explicit_gemm=False,
+    ),
 }
 
 
@@ -116,7 +147,7 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
             f"{instance.num_wave_groups}",
             has,
         )
-    if instance.num_groups_to_merge != 1 and not surface.merges_groups:
+    if instance.num_groups_to_merge != 1 and candidate.kernel not in surface.merges_groups:
         return f"merged groups (num_groups_to_merge is {instance.num_groups_to_merge})", "one group per GEMM"
     if instance.split_image and not surface.splits_images:
         return "split images", "32-bit offsets only"
