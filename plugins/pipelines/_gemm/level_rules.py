@@ -53,6 +53,7 @@ class LevelSurface:
 _FORWARD_2025_07: Final = frozenset(
     {GemmPipeline.COMPV1, GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4, GemmPipeline.COMPV5}
 )
+_PIPELINES_2025_11: Final = _FORWARD_2025_07 - {GemmPipeline.COMPV5}
 
 SURFACES: Final[Mapping[str, LevelSurface]] = {
     API_LEVEL_2025_07: LevelSurface(
@@ -78,19 +79,19 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
     ),
     API_LEVEL_2025_11: LevelSurface(
         families=frozenset({"implicit_gemm"}),
-        # compv6 does not compile: kernels call it with windows, it takes tuples of them
+        # compv5 and compv6 do not compile: the epilogue counts the waves along M and N alone, which leaves one of
+        # compv5's two; kernels call compv6 with windows, it takes tuples of them
         gemm_pipelines={
-            ConvKernel.FORWARD: _FORWARD_2025_07,
-            # compv4 does not compile for backward data: the kernel asks a window for the length of its tensor
-            ConvKernel.BACKWARD_DATA: _FORWARD_2025_07 - {GemmPipeline.COMPV4, GemmPipeline.COMPV5},
-            ConvKernel.BACKWARD_WEIGHT: _FORWARD_2025_07 - {GemmPipeline.COMPV5},
+            ConvKernel.FORWARD: _PIPELINES_2025_11,
+            # nor does compv4 for backward data: the kernel asks a window for the length of its tensor
+            ConvKernel.BACKWARD_DATA: _PIPELINES_2025_11 - {GemmPipeline.COMPV4},
+            ConvKernel.BACKWARD_WEIGHT: _PIPELINES_2025_11,
         },
         interwave=frozenset({GemmPipeline.MEM}),
-        single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV5}),
+        single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3}),
         dtypes=frozenset({DataType.FP16, DataType.BF16, DataType.FP32}),
         compute_types=frozenset(),
-        # as before, it adds up the accumulators of two waves
-        wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
+        wave_layouts={},
         # one block has an end of its own since, three still run five
         wrong_split_loops={GemmPipeline.COMPV4: (3,)},
         first_block_only={

@@ -87,7 +87,7 @@ _LEVELS: Final[Mapping[str, _Level]] = {
         host_args={},
         epilogue="ConvEpilogue<Store>",
         launch_bounds="Config::kBlockPerCu",
-        tails={GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 5, GemmPipeline.COMPV6: 4},
+        tails={GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 5},
     ),
 }
 
