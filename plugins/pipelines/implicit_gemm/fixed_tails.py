@@ -119,7 +119,9 @@ def _operation(operation: ConvOperation, api_level: str) -> ConvOperation:
     )
 
 
-def _unmet(instance: ImplicitGemmInstance, operation: ConvOperation, api_level: str) -> Iterator[LauncherRequirement]:
+def _unmet(
+    instance: ImplicitGemmInstance, operation: ConvOperation, api_level: str
+) -> Iterator[LauncherRequirement]:
     """Yield what the launcher rejects besides: what the headers accept, but compute wrongly."""
     surface = SURFACES[api_level]
     pipeline = instance.gemm_pipeline

@@ -62,4 +62,3 @@ class ImplicitGemmHeader(GemmHeader):
     zeroes_if: str
     #: why, as a comment
     zeroing_comment: str
-
