@@ -6,6 +6,7 @@ there, or does not compile, or is known to be wrong.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
+from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -41,9 +43,14 @@ class LevelSurface:
     #: GEMM pipeline -> numbers of blocks along K per split with which splits of a reduction read beyond their
     #: share: the tail of the main loop takes blocks of the next split
     wrong_split_loops: Mapping[GemmPipeline, tuple[int, ...]]
-    #: GEMM pipelines that read wrong elements after the first block along K: they advance along the fastest axis of
-    #: an operand whose fastest axis is not K
+    #: GEMM pipelines that read wrong elements after the first block along K: they advance along the fastest
+    #: axis of an operand whose fastest axis is not K
     first_block_only: Mapping[ConvKernel, frozenset[GemmPipeline]]
+    #: kernel -> operands whose fastest axis is not K: they are turned in registers, for which the headers lay
+    #: them out in the width that they derive from the tile, whatever the loads were laid out in
+    turned_operands: Mapping[ConvKernel, str]
+    #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
+    imposes_widths: bool
     #: kernels that merge groups
     merges_groups: frozenset[ConvKernel]
     splits_images: bool
@@ -73,17 +80,19 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
         first_block_only={},
+        turned_operands={},
+        imposes_widths=False,
         merges_groups=frozenset(),
         splits_images=False,
         explicit_gemm=False,
     ),
     API_LEVEL_2025_11: LevelSurface(
         families=frozenset({"implicit_gemm"}),
-        # compv5 and compv6 do not compile: the epilogue counts the waves along M and N alone, which leaves one of
-        # compv5's two; kernels call compv6 with windows, it takes tuples of them
+        # compv5 and compv6 do not compile: the epilogue counts the waves along M and N alone, which leaves
+        # one of compv5's two; kernels call compv6 with windows, it takes tuples of them
         gemm_pipelines={
             ConvKernel.FORWARD: _PIPELINES_2025_11,
-            # nor does compv4 for backward data: the kernel asks a window for the length of its tensor
+            # nor does compv4 for backward data: the kernel asks a window for its tensor's length
             ConvKernel.BACKWARD_DATA: _PIPELINES_2025_11 - {GemmPipeline.COMPV4},
             ConvKernel.BACKWARD_WEIGHT: _PIPELINES_2025_11,
         },
@@ -98,6 +107,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
             ConvKernel.BACKWARD_DATA: frozenset({GemmPipeline.COMPV1}),
             ConvKernel.BACKWARD_WEIGHT: frozenset({GemmPipeline.COMPV1}),
         },
+        turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
+        imposes_widths=True,
         # the kernel of forward has descriptors for it, but neither sizes nor strides
         merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
         splits_images=True,
@@ -154,6 +165,28 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return "split images", "32-bit offsets only"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
+    return _unloadable(candidate, surface) if surface.imposes_widths else None
+
+
+def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
+    """Return the first operand that the level's headers cannot load in the width that the instance has."""
+    instance = candidate.instance
+    waves = math.prod(instance.wave_grid.sizes)
+    turned = surface.turned_operands.get(candidate.kernel, "") if candidate.kernel else ""
+    lanes = candidate.arch.lanes_per_wave
+    for name, extent, width in (
+        ("a", instance.tile.m, instance.vector_size_a),
+        ("b", instance.tile.n, instance.vector_size_b),
+    ):
+        fast, other = (extent, instance.tile.k) if name in turned else (instance.tile.k, extent)
+        share = fast * other // (waves * lanes)
+        native = native_width(fast, share, instance.dtype.properties.size_bytes)
+        of_tile = f"for a tile of {other} x {fast} elements and {waves * lanes} lanes"
+        if name in turned and min(width, share) != native:
+            turns = f"it turns the tile in registers, by vectors of {native}"
+            return f"vector_size_{name} {width} {of_tile}: {turns}", f"vector_size_{name} {native}"
+        if not covers(fast, other, width, waves, lanes):
+            return f"vector_size_{name} {width} {of_tile}", f"vector_size_{name} {native}"
     return None
 
 

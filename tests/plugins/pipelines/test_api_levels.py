@@ -25,6 +25,10 @@ def rejected(instance, level=API_LEVEL_2025_07):
     return [rejection.message for rejection in found if rejection.rule == "api-level-feature"]
 
 
+#: what the headers derive from the tile of :func:`make_instance` themselves, in 16-bit types
+NATIVE = {"vector_size_a": 8, "vector_size_b": 8}
+
+
 def flat(text):
     return " ".join(re.sub(r"//.*", "", text).split())
 
@@ -76,6 +80,16 @@ def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_inst
         ({"num_groups_to_merge": 2}, "merged groups (num_groups_to_merge is 2)"),
         ({"dtype": "fp32", "compute_type": "tf32"}, "compute type tf32"),
         (
+            {"direction": "bwd_data"},
+            "vector_size_b 4 for a tile of 32 x 128 elements and 256 lanes: it turns the tile in registers, "
+            "by vectors of 8 (it has vector_size_b 8)",
+        ),
+        ({"direction": "bwd_weight"}, "vector_size_a 4 for a tile of 32 x 128 elements and 256 lanes"),
+        (
+            {"tile_k": 128, "vector_size_a": 1},
+            "vector_size_a 1 for a tile of 128 x 128 elements and 256 lanes (it has vector_size_a 8)",
+        ),
+        (
             {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0", "direction": "bwd_weight"},
             "explicit GEMM",
         ),
@@ -87,13 +101,22 @@ def test_what_the_headers_of_november_2025_lack_is_named(changes, feature, make_
 
 
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
-@pytest.mark.parametrize("changes", [{}, {"dtype": "fp32"}, {"pipeline": "mem", "scheduler": "interwave"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        NATIVE,
+        {"dtype": "fp32", "vector_size_a": 4, "vector_size_b": 4},
+        {"pipeline": "mem", "scheduler": "interwave", **NATIVE},
+    ],
+)
 def test_what_november_2025_has_is_not_rejected(changes, direction, make_instance):
     assert not rejected(make_instance(direction=direction, **changes), API_LEVEL_2025_11)
 
 
 def test_november_2025_merges_groups_of_weights_and_splits_images(make_instance):
-    assert not rejected(make_instance(direction="bwd_weight", num_groups_to_merge=4), API_LEVEL_2025_11)
+    assert not rejected(
+        make_instance(direction="bwd_weight", num_groups_to_merge=4, **NATIVE), API_LEVEL_2025_11
+    )
     instance = make_instance(split_image=True)
     assert not rejected(instance, API_LEVEL_2025_11)
     # the kernel leaves it to its caller to cut the image
@@ -212,7 +235,11 @@ def test_costs_at_2025_11(changes, functions, make_instance):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"split_image": True}, {"direction": "bwd_data"}, {"pipeline": "compv1", "direction": "bwd_weight"}],
+    [
+        {"split_image": True},
+        {"direction": "bwd_data", **NATIVE},
+        {"pipeline": "compv1", "direction": "bwd_weight", **NATIVE},
+    ],
     ids=["fwd", "bwd_data", "bwd_weight"],
 )
 def test_golden_2025_11(changes, make_instance, golden):
