@@ -55,8 +55,8 @@ FEW = [
     {"pipeline": "compv3", **LARGE},
     {"pipeline": "compv3", "layout": "ndhwgc", **POINTWISE},
 ]
-#: further ones of all directions; what a direction does not have is left out, such as narrow loads of operands
-#: that are turned
+#: further ones of all directions; what a direction does not have is left out, such as narrow loads of
+#: operands that are turned
 FURTHER = [
     {"pipeline": "compv3", "layout": "nwgc"},
     {"pipeline": "compv3", **NARROW},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-#: bytes of the widest access, and of the narrower ones that are tried after it
-_WIDTHS: Final = (16, 8, 4, 2, 1)
+#: bytes of the widest access, and of the narrower one that is tried after it; then single elements are loaded
+_WIDTHS: Final = (16, 8)
 
 
 def native_width(fast: int, share: int, element: int) -> int:

@@ -11,7 +11,7 @@ from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
     ("fast", "share", "element", "width"),
     [
         # 16 bytes, 8 bytes where the share is smaller, single elements where neither fits
-        *[(64, 16, 2, 8), (64, 4, 2, 4), (12, 8, 2, 4), (10, 5, 2, 1), (64, 2, 2, 2)],
+        *[(64, 16, 2, 8), (64, 4, 2, 4), (12, 8, 2, 4), (10, 5, 2, 1), (64, 2, 2, 1)],
         *[(64, 16, 4, 4), (64, 2, 4, 2), (64, 16, 1, 16)],
     ],
 )
