@@ -34,8 +34,9 @@ ck_tile::conv::ConvParam random_problem(std::mt19937& generator)
     return {NDim, G, N, K, C, filter, input, stride, dilation, left, right};
 }
 
-// A line for the kernel: its name, width of its accesses, threads, and its own name. Then a line for
-// each problem: what the kernel says, what its launcher says, the grid, the sizes of its product.
+// A line for the kernel: its name, width of its accesses, threads, and its own name. Then a line
+// for each problem: what the kernel says, what its launcher says, the grid, the sizes of its
+// product.
 template <typename Launcher>
 void print(const char* name, int problems)
 {

@@ -8,9 +8,9 @@
 
 namespace ckprof {
 
-// Kernels of backward data and backward weight ask the traits for a name that they do not have. One type
-// for all kernels of a kind: what CK Tile instantiates from it is then compiled once for all of them.
-// Further are the values that the traits of a level have after the layouts.
+// Kernels of backward data and backward weight ask the traits for a name that they do not have. One
+// type for all kernels of a kind: what CK Tile instantiates from it is then compiled once for all
+// of them. Further are the values that the traits of a level have after the layouts.
 template <ck_tile::index_t NDimSpatial,
           ck_tile::ConvolutionSpecialization Specialization,
           typename InLayout,

@@ -99,8 +99,9 @@ constexpr kernel_facts make_kernel_facts()
     facts.accumulators        = Pipeline::facts.accumulators;
     facts.min_loops_per_split = Pipeline::facts.min_loops_per_split;
     facts.bounds_splits       = conv_level::bounds_splits;
-    facts.splits_reduction    = Direction == direction::backward_weight ||
-                             (Direction == direction::backward_data && conv_level::splits_backward_data);
+    facts.splits_reduction =
+        Direction == direction::backward_weight ||
+        (Direction == direction::backward_data && conv_level::splits_backward_data);
 
     facts.cde_operation = Epilogue::CDElementwise::name;
     return facts;

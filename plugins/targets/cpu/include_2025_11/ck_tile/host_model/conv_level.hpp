@@ -23,18 +23,17 @@ struct conv_level
     template <typename Kernel>
     static std::string name_of_kernel()
     {
-        using pipeline                = typename Kernel::GemmPipeline;
-        constexpr kernel_facts facts  = Kernel::facts;
-        constexpr bool weight         = facts.direction == direction::backward_weight;
+        using pipeline                    = typename Kernel::GemmPipeline;
+        constexpr kernel_facts facts      = Kernel::facts;
+        constexpr bool weight             = facts.direction == direction::backward_weight;
         const std::string_view class_name = facts.pipeline_class;
 
         std::string name = facts.direction == direction::forward ? "grouped_convolution_forward"
                            : weight ? "grouped_convolution_backward_weight"
                                     : "grouped_convolution_backward_data";
         name += std::string("_") + name_of(facts.a_type) + "_gemm_pipeline_";
-        const auto widths =
-            times({pipeline::GetVectorSizeA(), pipeline::GetVectorSizeB(), 1});
-        const auto tile = times({facts.m_per_block, facts.n_per_block, facts.k_per_block});
+        const auto widths = times({pipeline::GetVectorSizeA(), pipeline::GetVectorSizeB(), 1});
+        const auto tile   = times({facts.m_per_block, facts.n_per_block, facts.k_per_block});
         const auto tile_and_threads =
             times({facts.m_per_block, facts.n_per_block, facts.k_per_block, facts.block_size});
         if(class_name == "AgBgCrMem") { name += "AgBgCrMe_" + tile + "_" + widths; }
@@ -43,7 +42,10 @@ struct conv_level
             name += "AgBgCrCompV3_" + tile + "_" + std::to_string(facts.block_size) + "_" +
                     times({facts.m_waves, facts.n_waves});
         }
-        else { name += facts.pipeline_class + ("_" + tile_and_threads) + "_" + widths; }
+        else
+        {
+            name += facts.pipeline_class + ("_" + tile_and_threads) + "_" + widths;
+        }
         name += "_1x1x1_epilogue_CShuffleEpilogue_" + times({facts.m_waves, facts.n_waves}) + "_" +
                 times({facts.m_mma, facts.n_mma, facts.k_mma}) + "_" +
                 std::to_string(facts.vector_size_c) + "_CNotTransposed_" +
