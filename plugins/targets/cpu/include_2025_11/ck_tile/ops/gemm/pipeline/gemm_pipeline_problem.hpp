@@ -52,6 +52,8 @@ struct UniversalGemmPipelineProblem
     static constexpr index_t VectorSizeB   = VectorSizeB_;
 };
 
+// The headers have no scheduler here; instances of pipelines that are built from it are listed as
+// intrawave.
 template <typename ADataType_,
           typename BDataType_,
           typename CDataType_,
@@ -68,7 +70,7 @@ using GemmPipelineProblem = UniversalGemmPipelineProblem<ADataType_,
                                                          CDataType_,
                                                          BlockGemmShape_,
                                                          Traits_,
-                                                         GemmPipelineScheduler::Default,
+                                                         GemmPipelineScheduler::Intrawave,
                                                          true,
                                                          TailNumber::Full,
                                                          AElementWise_,
