@@ -15,6 +15,7 @@ from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
+from ckprof_plugins.pipelines._gemm.tile_rules import listed
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class LevelSurface:
     #: those that do not compile with two LDS buffers: the kernel calls them with two pointers, they take one
     single_buffered: frozenset[GemmPipeline]
     dtypes: frozenset[DataType]
+    #: types for which the dispatcher has fewer MMA tiles than the architectures
+    mma_tiles: Mapping[DataType, frozenset[tuple[int, int, int]]]
     #: types of products that operands are rounded to
     compute_types: frozenset[ComputeType]
     #: GEMM pipeline -> the only wave grid and number of wave groups with which its results are right
@@ -76,6 +79,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         single_buffered=frozenset({GemmPipeline.MEM}),
         # the dispatcher of MMA tiles has none for fp32
         dtypes=frozenset({DataType.FP16, DataType.BF16}),
+        mma_tiles={},
         # tf32_t came in 2026
         compute_types=frozenset(),
         # other grids compile, but it adds up the accumulators of two waves
@@ -102,6 +106,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         interwave=frozenset({GemmPipeline.MEM}),
         single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3}),
         dtypes=frozenset({DataType.FP16, DataType.BF16, DataType.FP32}),
+        mma_tiles={DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)})},
         compute_types=frozenset(),
         wave_layouts={},
         # one block has an end of its own since, three still run five
@@ -152,6 +157,9 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if instance.dtype not in surface.dtypes:
         names = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", names
+    tiles = surface.mma_tiles.get(instance.dtype)
+    if tiles is not None and instance.mma_tile.sizes not in tiles:
+        return f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
         names = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
         return f"interwave scheduler for {gemm_pipeline.value}", f"it for {names}"

@@ -78,6 +78,10 @@ def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_inst
         ({"num_groups_to_merge": 2}, "merged groups (num_groups_to_merge is 2)"),
         ({"dtype": "fp32", "compute_type": "tf32"}, "compute type tf32"),
         (
+            {"dtype": "fp32", "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8},
+            "MMA tile 32x32x8 for fp32 (it has 16x16x4, 16x16x16)",
+        ),
+        (
             {"direction": "bwd_weight", "layout": "nwgc", **NATIVE},
             "right 1D kernels of bwd_weight (it has those of other dimensions)",
         ),
