@@ -6,13 +6,16 @@ there, or does not compile, or is known to be wrong.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, LATEST_API_LEVEL
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
+from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
+from ckprof_plugins.pipelines._gemm.tile_rules import listed
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ class LevelSurface:
     #: those that do not compile with two LDS buffers: the kernel calls them with two pointers, they take one
     single_buffered: frozenset[GemmPipeline]
     dtypes: frozenset[DataType]
+    #: types for which the dispatcher has fewer MMA tiles than the architectures
+    mma_tiles: Mapping[DataType, frozenset[tuple[int, int, int]]]
     #: types of products that operands are rounded to
     compute_types: frozenset[ComputeType]
     #: GEMM pipeline -> the only wave grid and number of wave groups with which its results are right
@@ -41,7 +46,18 @@ class LevelSurface:
     #: GEMM pipeline -> numbers of blocks along K per split with which splits of a reduction read beyond their
     #: share: the tail of the main loop takes blocks of the next split
     wrong_split_loops: Mapping[GemmPipeline, tuple[int, ...]]
-    merges_groups: bool
+    #: GEMM pipelines that read wrong elements after the first block along K: they advance along the fastest
+    #: axis of an operand whose fastest axis is not K
+    first_block_only: Mapping[ConvKernel, frozenset[GemmPipeline]]
+    #: kernel -> numbers of spatial dimensions with which an operand has its axes the wrong way round
+    wrong_dimensions: Mapping[ConvKernel, frozenset[int]]
+    #: kernel -> operands whose fastest axis is not K: they are turned in registers, for which the headers lay
+    #: them out in the width that they derive from the tile, whatever the loads were laid out in
+    turned_operands: Mapping[ConvKernel, str]
+    #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
+    imposes_widths: bool
+    #: kernels that merge groups
+    merges_groups: frozenset[ConvKernel]
     splits_images: bool
     explicit_gemm: bool
 
@@ -49,6 +65,7 @@ class LevelSurface:
 _FORWARD_2025_07: Final = frozenset(
     {GemmPipeline.COMPV1, GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4, GemmPipeline.COMPV5}
 )
+_PIPELINES_2025_11: Final = _FORWARD_2025_07 - {GemmPipeline.COMPV5}
 
 SURFACES: Final[Mapping[str, LevelSurface]] = {
     API_LEVEL_2025_07: LevelSurface(
@@ -62,15 +79,51 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         single_buffered=frozenset({GemmPipeline.MEM}),
         # the dispatcher of MMA tiles has none for fp32
         dtypes=frozenset({DataType.FP16, DataType.BF16}),
+        mma_tiles={},
         # tf32_t came in 2026
         compute_types=frozenset(),
         # other grids compile, but it adds up the accumulators of two waves
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
-        merges_groups=False,
+        first_block_only={},
+        wrong_dimensions={},
+        turned_operands={},
+        imposes_widths=False,
+        merges_groups=frozenset(),
         splits_images=False,
         explicit_gemm=False,
-    )
+    ),
+    API_LEVEL_2025_11: LevelSurface(
+        families=frozenset({"implicit_gemm"}),
+        # compv5 and compv6 do not compile: the epilogue counts the waves along M and N alone, which leaves
+        # one of compv5's two; kernels call compv6 with windows, it takes tuples of them
+        gemm_pipelines={
+            ConvKernel.FORWARD: _PIPELINES_2025_11,
+            # nor does compv4 for backward data: the kernel asks a window for its tensor's length
+            ConvKernel.BACKWARD_DATA: _PIPELINES_2025_11 - {GemmPipeline.COMPV4},
+            ConvKernel.BACKWARD_WEIGHT: _PIPELINES_2025_11,
+        },
+        interwave=frozenset({GemmPipeline.MEM}),
+        single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3}),
+        dtypes=frozenset({DataType.FP16, DataType.BF16, DataType.FP32}),
+        mma_tiles={DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)})},
+        compute_types=frozenset(),
+        wave_layouts={},
+        # one block has an end of its own since, three still run five
+        wrong_split_loops={GemmPipeline.COMPV4: (3,)},
+        first_block_only={
+            ConvKernel.BACKWARD_DATA: frozenset({GemmPipeline.COMPV1}),
+            ConvKernel.BACKWARD_WEIGHT: frozenset({GemmPipeline.COMPV1}),
+        },
+        # the output is described as K rows there and read as K columns
+        wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
+        turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
+        imposes_widths=True,
+        # the kernel of forward has descriptors for it, but neither sizes nor strides
+        merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
+        splits_images=True,
+        explicit_gemm=False,
+    ),
 }
 
 
@@ -97,11 +150,16 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if gemm_pipeline not in pipelines:
         names = ", ".join(sorted(pipeline.value for pipeline in pipelines))
         return f"{gemm_pipeline.value} for {instance.direction}", names
+    if candidate.kernel and instance.ndim in surface.wrong_dimensions.get(candidate.kernel, ()):
+        return f"right {instance.ndim}D kernels of {instance.direction}", "those of other dimensions"
     if instance.compute_type is not None and instance.compute_type not in surface.compute_types:
         return f"compute type {instance.compute_type.value}", f"none; {LATEST_API_LEVEL} has it"
     if instance.dtype not in surface.dtypes:
         names = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", names
+    tiles = surface.mma_tiles.get(instance.dtype)
+    if tiles is not None and instance.mma_tile.sizes not in tiles:
+        return f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
         names = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
         return f"interwave scheduler for {gemm_pipeline.value}", f"it for {names}"
@@ -116,12 +174,34 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
             f"{instance.num_wave_groups}",
             has,
         )
-    if instance.num_groups_to_merge != 1 and not surface.merges_groups:
+    if instance.num_groups_to_merge != 1 and candidate.kernel not in surface.merges_groups:
         return f"merged groups (num_groups_to_merge is {instance.num_groups_to_merge})", "one group per GEMM"
     if instance.split_image and not surface.splits_images:
         return "split images", "32-bit offsets only"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
+    return _unloadable(candidate, surface) if surface.imposes_widths else None
+
+
+def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
+    """Return the first operand that the level's headers cannot load in the width that the instance has."""
+    instance = candidate.instance
+    waves = math.prod(instance.wave_grid.sizes)
+    turned = surface.turned_operands.get(candidate.kernel, "") if candidate.kernel else ""
+    lanes = candidate.arch.lanes_per_wave
+    for name, extent, width in (
+        ("a", instance.tile.m, instance.vector_size_a),
+        ("b", instance.tile.n, instance.vector_size_b),
+    ):
+        fast, other = (extent, instance.tile.k) if name in turned else (instance.tile.k, extent)
+        share = fast * other // (waves * lanes)
+        native = native_width(fast, share, instance.dtype.properties.size_bytes)
+        of_tile = f"for a tile of {other} x {fast} elements and {waves * lanes} lanes"
+        if name in turned and min(width, share) != native:
+            turns = f"it turns the tile in registers, by vectors of {native}"
+            return f"vector_size_{name} {width} {of_tile}: {turns}", f"vector_size_{name} {native}"
+        if not covers(fast, other, width, waves, lanes):
+            return f"vector_size_{name} {width} {of_tile}", f"vector_size_{name} {native}"
     return None
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.kernels.source.cpp import boolean, string_literal
 from ckprof.version import __version__
+from ckprof_plugins.directions._convolution.kernel import Zeroing
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
@@ -48,6 +49,13 @@ class GemmHeader(KernelHeader):
     #: number of elements of the result: C++ factors that are members of the problem
     result_factors: str
 
+
+#: why a launcher fills the result with zeros
+ZEROING_COMMENTS: Final = {
+    Zeroing.NEVER: "",
+    Zeroing.ALWAYS: "The kernel does not write elements that no tap of the filter reaches.",
+    Zeroing.IF_SPLIT: "Splits add to what is there.",
+}
 
 #: alias of a Config for what operands are rounded to
 _COMPUTE_TYPE = "ComputeDataType"

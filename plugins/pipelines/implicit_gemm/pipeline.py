@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.pipelines._gemm.family import GemmFamily
-from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
+from ckprof_plugins.pipelines._gemm.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
+from ckprof_plugins.pipelines.implicit_gemm.fixed_tails import FIXED_TAILS_LEVELS, fixed_tails_header
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 
 if TYPE_CHECKING:
@@ -39,18 +39,14 @@ class ImplicitGemmPipeline(GemmFamily[ImplicitGemmInstance]):
 
     def header_of(self, instance: ImplicitGemmInstance, request: HeaderRequest) -> GemmHeader:
         """Return what the template of the request's API level shows."""
-        if request.api_level == API_LEVEL_2025_07:
-            from ckprof_plugins.pipelines.implicit_gemm.template_values_2025_07 import (
-                implicit_gemm_header_2025_07,
-            )
-
-            return implicit_gemm_header_2025_07(instance, request)
+        if request.api_level in FIXED_TAILS_LEVELS:
+            return fixed_tails_header(instance, request)
         zeroing = request.operation.zeroing
         return ImplicitGemmHeader(
             **gemm_values(instance, request),
             zeroes=zeroing is not Zeroing.NEVER,
             zeroes_if="kargs.k_batch > 1" if zeroing is Zeroing.IF_SPLIT else "",
-            zeroing_comment=_COMMENTS[zeroing],
+            zeroing_comment=ZEROING_COMMENTS[zeroing],
         )
 
 
@@ -66,10 +62,3 @@ class ImplicitGemmHeader(GemmHeader):
     zeroes_if: str
     #: why, as a comment
     zeroing_comment: str
-
-
-_COMMENTS = {
-    Zeroing.NEVER: "",
-    Zeroing.ALWAYS: "The kernel does not write elements that no tap of the filter reaches.",
-    Zeroing.IF_SPLIT: "Splits add to what is there.",
-}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof_plugins.pipelines._gemm.native_width import native_width
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
-#: bytes of the widest access, and of the narrower ones that are tried after it
+#: bytes of the widest access
 _WIDEST: Final = 16
-_NARROWER: Final = (8, 4, 2, 1)
 
 
 def native_vectors(instance: UniversalGemmInstance, lanes: int) -> tuple[int, int, int]:
@@ -36,20 +36,12 @@ def native_vectors(instance: UniversalGemmInstance, lanes: int) -> tuple[int, in
     loads = [
         _first_pipeline(fast * other // threads, padded, element, is_capped)
         if instance.gemm_pipeline is GemmPipeline.COMPV1
-        else _usual(fast, fast * other // threads, element)
+        else native_width(fast, fast * other // threads, element)
         for (fast, other, padded), is_capped in zip((a, b), capped, strict=True)
     ]
     result = instance.types.result.properties.size_bytes
     store = min(instance.mma_tile.n * instance.wave_grid.n, _WIDEST // result)
     return loads[0], loads[1], store
-
-
-def _usual(fast: int, share: int, element: int) -> int:
-    for size in (_WIDEST, *_NARROWER):
-        vector = size // element
-        if vector and fast % vector == 0 and share % vector == 0:
-            return vector
-    return 1
 
 
 def _first_pipeline(share: int, padded: bool, element: int, capped: bool) -> int:

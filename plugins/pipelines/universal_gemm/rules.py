@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS
 from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
@@ -70,6 +70,8 @@ SURFACES: Final[Mapping[str, GemmSurface]] = {
     )
 }
 
+#: levels whose headers have matrix products that nobody has written templates for
+UNWRITTEN: Final = frozenset({API_LEVEL_2025_11})
 
 #: GEMM pipelines that kernels are written for
 GEMM_PIPELINES: Final = (
@@ -86,7 +88,13 @@ _WIDEST_VECTOR_BYTES: Final = 16
 
 def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     instance = candidate.instance
-    surface = SURFACES.get(candidate.api_level)
+    level = candidate.api_level
+    if level in UNWRITTEN:
+        written = ", ".join(one for one in API_LEVELS if one not in UNWRITTEN)
+        return Violation(
+            f"no matrix products are written for API level {level}, only for {written}", level, written
+        )
+    surface = SURFACES.get(level)
     if surface is None:
         return None
     gemm_pipeline = instance.gemm_pipeline
@@ -101,7 +109,7 @@ def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
         missing, has = f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
     else:
         return None
-    return Violation(f"API level {candidate.api_level} has no {missing} (it has {has})", missing, has)
+    return Violation(f"API level {level} has no {missing} (it has {has})", missing, has)
 
 
 def _names(pipelines: Iterable[GemmPipeline]) -> str:

@@ -9,7 +9,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.keys import abi_dir
 from ckprof.kernels.build.probe import is_zig
 from ckprof.kernels.build.toolchain import find_compiler
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS, LATEST_API_LEVEL
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof.model.types import DataType, has_ocp_float8
@@ -82,7 +82,10 @@ def _quirks(compiler: Compiler) -> tuple[str, ...]:
 
 
 #: API level -> headers that differ from those of the latest one, searched first
-LEVEL_INCLUDE_DIRS: Final = {API_LEVEL_2025_07: INCLUDE_DIR.with_name("include_2025_07")}
+LEVEL_INCLUDE_DIRS: Final = {
+    level: INCLUDE_DIR.with_name(f"include_{level.replace('-', '_')}")
+    for level in (API_LEVEL_2025_07, API_LEVEL_2025_11)
+}
 
 PREFIX_HEADER: Final = """\
 #include <cstdint>

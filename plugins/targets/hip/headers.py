@@ -68,7 +68,8 @@ def _candidates(requested: Path | None) -> Iterator[tuple[str, Path, bool]]:
         return
     for root in rocm_roots():
         yield "ROCm", root, False
-    for month, bundle in bundles().items():
+    # the newest state has most
+    for month, bundle in reversed(bundles().items()):
         if month in table().levels:
             yield "fetched", bundle.root, False
 

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVELS
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
@@ -18,6 +18,8 @@ from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 
 PIPELINE = ImplicitGemmPipeline()
+#: what the headers derive from the tile of :func:`make_instance` themselves, in 16-bit types
+NATIVE = {"vector_size_a": 8, "vector_size_b": 8}
 
 
 def rejected(instance, level=API_LEVEL_2025_07):
@@ -53,6 +55,104 @@ def test_what_the_headers_of_july_2025_lack_is_named(changes, feature, make_inst
     (message,) = rejected(instance)
     assert message.startswith(f"API level 2025-07 {feature}"), message
     assert not rejected(instance, API_LEVELS[-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "feature"),
+    [
+        ({"pipeline": "compv5"}, "compv5 for fwd (it has compv1, compv3, compv4, mem)"),
+        ({"pipeline": "compv6"}, "compv6 for fwd"),
+        (
+            {"pipeline": "compv4", "double_smem_buffer": True, "direction": "bwd_data"},
+            "compv4 for bwd_data (it has compv1, compv3, mem)",
+        ),
+        (
+            {"pipeline": "compv1", "scheduler": "interwave"},
+            "interwave scheduler for compv1 (it has it for mem)",
+        ),
+        (
+            {"pipeline": "mem", "double_smem_buffer": True},
+            "mem with double_smem_buffer (it has it with one LDS",
+        ),
+        ({"pipeline": "compv3", "double_smem_buffer": True}, "compv3 with double_smem_buffer"),
+        ({"num_groups_to_merge": 2}, "merged groups (num_groups_to_merge is 2)"),
+        ({"dtype": "fp32", "compute_type": "tf32"}, "compute type tf32"),
+        (
+            {"dtype": "fp32", "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8},
+            "MMA tile 32x32x8 for fp32 (it has 16x16x4, 16x16x16)",
+        ),
+        (
+            {"direction": "bwd_weight", "layout": "nwgc", **NATIVE},
+            "right 1D kernels of bwd_weight (it has those of other dimensions)",
+        ),
+        (
+            {"direction": "bwd_data"},
+            "vector_size_b 4 for a tile of 32 x 128 elements and 256 lanes: it turns the tile in registers, "
+            "by vectors of 8 (it has vector_size_b 8)",
+        ),
+        ({"direction": "bwd_weight"}, "vector_size_a 4 for a tile of 32 x 128 elements and 256 lanes"),
+        (
+            {"tile_k": 128, "vector_size_a": 1},
+            "vector_size_a 1 for a tile of 128 x 128 elements and 256 lanes (it has vector_size_a 8)",
+        ),
+        (
+            {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0", "direction": "bwd_weight"},
+            "explicit GEMM",
+        ),
+    ],
+)
+def test_what_the_headers_of_november_2025_lack_is_named(changes, feature, make_instance):
+    (message,) = rejected(make_instance(**changes), API_LEVEL_2025_11)
+    assert message.startswith(f"API level 2025-11 has no {feature}"), message
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        NATIVE,
+        {"dtype": "fp32", "vector_size_a": 4, "vector_size_b": 4},
+        {"pipeline": "mem", "scheduler": "interwave", **NATIVE},
+    ],
+)
+def test_what_november_2025_has_is_not_rejected(changes, direction, make_instance):
+    assert not rejected(make_instance(direction=direction, **changes), API_LEVEL_2025_11)
+
+
+def test_november_2025_merges_groups_of_weights_and_splits_images(make_instance):
+    assert not rejected(
+        make_instance(direction="bwd_weight", num_groups_to_merge=4, **NATIVE), API_LEVEL_2025_11
+    )
+    instance = make_instance(split_image=True)
+    assert not rejected(instance, API_LEVEL_2025_11)
+    # the kernel leaves it to its caller to cut the image
+    assert "image.pieces[0]" in PIPELINE.render(instance, "gfx942", API_LEVEL_2025_11).header
+    assert "pieces" not in PIPELINE.render(make_instance(), "gfx942", API_LEVEL_2025_11).header
+
+
+@pytest.mark.parametrize(
+    ("changes", "conditions"),
+    [
+        ({"pipeline": "compv3"}, {"split-k": ["k_batch != 1"]}),
+        ({"pipeline": "compv1", "direction": "bwd_data"},
+         {"split-k": ["k_batch != 1"], "k-blocks": ["most_loops(param) > 1"]}),
+        ({"pipeline": "compv3", "direction": "bwd_data"},
+         {"split-k": ["k_batch != 1"], "gemm-tails": ["tails_differ(param)"]}),
+        ({"pipeline": "compv1", "direction": "bwd_weight"},
+         {"split-k": ["k_batch < 1"], "k-blocks": ["k_batch > 0 && split_loops(param, k_batch) > 1"]}),
+        ({"pipeline": "mem", "direction": "bwd_weight"}, {"split-k": ["k_batch < 1"]}),
+        ({"pipeline": "compv4", "double_smem_buffer": True, "direction": "bwd_weight"},
+         {"split-k": ["k_batch < 1"], "split-tail": ["k_batch > 1 && (split_loops(param, k_batch) == 3)"]}),
+    ],
+)  # fmt: skip
+def test_faults_of_the_headers_of_november_2025_are_asked_for(changes, conditions, make_instance):
+    text = flat(PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_11).header)
+    found: dict[str, list[str]] = {}
+    for condition, name in re.findall(
+        r"if\((.*?)\) \{ const std::string reason.*?report\(context, \"(.*?)\"", text
+    ):
+        found.setdefault(name, []).append(condition)
+    assert found == conditions
 
 
 def test_other_families_are_named(make_instance):
@@ -122,6 +222,35 @@ def test_device_functions_tell_whose_they_are(make_instance):
 def test_costs_are_told_by_the_number_of_device_functions(changes, functions, make_instance):
     source = PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_07)
     assert source.device_functions == functions
+
+
+@pytest.mark.parametrize(
+    ("changes", "functions"),
+    [
+        # a loop of one block has an end of its own
+        ({"pipeline": "compv4", "double_smem_buffer": True}, 5),
+        ({"pipeline": "compv3", "direction": "bwd_data"}, 3),
+        ({"pipeline": "compv3", "direction": "bwd_weight"}, 6),
+        ({"pipeline": "compv1", "direction": "bwd_data"}, 1),
+    ],
+)
+def test_costs_at_2025_11(changes, functions, make_instance):
+    source = PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_11)
+    assert source.device_functions == functions
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"split_image": True},
+        {"direction": "bwd_data", **NATIVE},
+        {"pipeline": "compv1", "direction": "bwd_weight", **NATIVE},
+    ],
+    ids=["fwd", "bwd_data", "bwd_weight"],
+)
+def test_golden_2025_11(changes, make_instance, golden):
+    source = PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_11)
+    golden(f"kernels/2025-11/{source.name}.hpp", source.header)
 
 
 @pytest.mark.parametrize("pipeline", ["compv1", "mem", "compv3", "compv4"])

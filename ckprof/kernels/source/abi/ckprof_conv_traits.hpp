@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The traits of a grouped convolution for headers of July 2025.
+// The traits of a grouped convolution for headers of July and November 2025.
 #ifndef CKPROF_CONV_TRAITS_HPP
 #define CKPROF_CONV_TRAITS_HPP
 
@@ -8,19 +8,22 @@
 
 namespace ckprof {
 
-// The kernel of backward weight asks the traits for a name that they do not have. One type for all
-// kernels of a kind: what CK Tile instantiates from it is then compiled once for all of them.
+// Kernels of backward data and backward weight ask the traits for a name that they do not have. One
+// type for all kernels of a kind: what CK Tile instantiates from it is then compiled once for all
+// of them. Further are the values that the traits of a level have after the layouts.
 template <ck_tile::index_t NDimSpatial,
           ck_tile::ConvolutionSpecialization Specialization,
           typename InLayout,
           typename WeiLayout,
-          typename OutLayout>
+          typename OutLayout,
+          auto... Further>
 struct conv_traits : ck_tile::GroupedConvTraits<NDimSpatial,
                                                 Specialization,
                                                 InLayout,
                                                 WeiLayout,
                                                 ck_tile::tuple<>,
-                                                OutLayout>
+                                                OutLayout,
+                                                Further...>
 {
     static constexpr ck_tile::index_t NDimSpatial_ = NDimSpatial;
 };

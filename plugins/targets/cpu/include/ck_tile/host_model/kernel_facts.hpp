@@ -60,6 +60,7 @@ struct kernel_facts
     bool async;              // loads global memory into local memory directly
     int accumulators;        // 2: even and odd K blocks are summed apart
     int min_loops_per_split; // smallest number of K blocks per split-K part; 0: no bound
+    bool splits_reduction;   // takes a k_batch above 1
     bool bounds_splits;      // more splits than MMA steps or additions in 16 bits are rejected
 
     const char* cde_operation;

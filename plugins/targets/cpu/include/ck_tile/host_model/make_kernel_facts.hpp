@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "ck_tile/host_model/conv_level.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 #include "ck_tile/ops/common/tensor_layout.hpp"
 #include "ck_tile/ops/elementwise/unary_element_wise_operation.hpp"
@@ -97,7 +98,10 @@ constexpr kernel_facts make_kernel_facts()
     facts.async               = Pipeline::facts.async;
     facts.accumulators        = Pipeline::facts.accumulators;
     facts.min_loops_per_split = Pipeline::facts.min_loops_per_split;
-    facts.bounds_splits       = true;
+    facts.bounds_splits       = conv_level::bounds_splits;
+    facts.splits_reduction =
+        Direction == direction::backward_weight ||
+        (Direction == direction::backward_data && conv_level::splits_backward_data);
 
     facts.cde_operation = Epilogue::CDElementwise::name;
     return facts;

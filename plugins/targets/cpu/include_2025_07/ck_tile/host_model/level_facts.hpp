@@ -28,11 +28,7 @@ constexpr kernel_facts make_level_facts()
                                    Pipeline::GetVectorSizeA(),
                                    Pipeline::GetVectorSizeB(),
                                    Epilogue::GetVectorSizeC()>;
-    kernel_facts facts =
-        make_kernel_facts<Direction, traits, TilePartitioner, Pipeline, Epilogue>();
-    // the kernels accept as many splits as they are asked for
-    facts.bounds_splits = false;
-    return facts;
+    return make_kernel_facts<Direction, traits, TilePartitioner, Pipeline, Epilogue>();
 }
 
 } // namespace ck_tile::host_model

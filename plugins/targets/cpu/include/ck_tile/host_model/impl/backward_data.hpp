@@ -116,6 +116,13 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
         check_at_least("split-k", "k_batch", call.k_batch, 1);
         return false;
     }
+    if(!facts.splits_reduction && call.k_batch != 1 &&
+       !reject("split-k",
+               equation("k_batch", call.k_batch) +
+                   ": the kernel of backward data does not split K"))
+    {
+        return false;
+    }
     if(!check_async(facts) || !check_odd_atomics(facts.vector_size_c, facts.e_type, call.k_batch))
     {
         return false;

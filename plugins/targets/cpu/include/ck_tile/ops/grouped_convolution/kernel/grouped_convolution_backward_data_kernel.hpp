@@ -106,7 +106,8 @@ struct GroupedConvolutionBackwardDataKernel
 
     static constexpr index_t GetSmemSize() { return GemmPipeline::GetSmemSize(); }
 
-    static std::string GetName() { return host_model::kernel_name(facts); }
+    static std::string GetName()
+    { return host_model::conv_level::name_of_kernel<GroupedConvolutionBackwardDataKernel>(); }
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 

@@ -168,7 +168,8 @@ struct GroupedConvolutionBackwardWeightKernel
 
     static constexpr index_t GetSmemSize() { return GemmPipeline::GetSmemSize(); }
 
-    static std::string GetName() { return host_model::kernel_name(facts); }
+    static std::string GetName()
+    { return host_model::conv_level::name_of_kernel<GroupedConvolutionBackwardWeightKernel>(); }
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 

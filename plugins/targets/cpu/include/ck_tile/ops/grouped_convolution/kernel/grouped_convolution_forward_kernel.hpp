@@ -116,7 +116,8 @@ struct GroupedConvolutionForwardKernel
 
     static constexpr index_t GetSmemSize() { return GemmPipeline::GetSmemSize(); }
 
-    static std::string GetName() { return host_model::kernel_name(facts); }
+    static std::string GetName()
+    { return host_model::conv_level::name_of_kernel<GroupedConvolutionForwardKernel>(); }
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 

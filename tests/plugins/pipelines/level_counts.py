@@ -1,0 +1,58 @@
+"""How many kernels of each shipped list an API level can express, as the table of docs/amd.md.
+
+``python -m tests.plugins.pipelines.level_counts 2025-11``
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from ckprof import Profiler
+from ckprof.kernels.requests import InstanceQuery
+
+LISTS = Path(__file__).parents[3] / "conf"
+DIRECTIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight"}
+#: lists of ``typestring`` hold the same kernels as those of ``profiler``
+SETS = ("tests", "profiler")
+ARCH = "gfx942"
+
+
+class Count(NamedTuple):
+    """One list."""
+
+    name: str
+    kernels: int
+    expressed: int
+    #: rule -> kernels that it rejects first
+    rejected: Counter[str]
+
+
+def counts(level: str) -> list[Count]:
+    """Count the kernels of the shipped lists of convolutions."""
+    profiler = Profiler()
+    found = []
+    for folder, direction in DIRECTIONS.items():
+        for path in sorted(one for name in SETS for one in (LISTS / folder / name).glob("*.conf")):
+            name = str(path.relative_to(LISTS).with_suffix(""))
+            candidates = profiler.instances(InstanceQuery(conf=name, directions=direction)).candidates
+            first: Counter[str] = Counter()
+            for one in candidates:
+                unmet = one.pipeline.unmet_requirements(one.instance, ARCH, level)
+                if unmet:
+                    first[unmet[0].rule] += 1
+            found.append(Count(name, len(candidates), len(candidates) - first.total(), first))
+    return found
+
+
+def table(level: str) -> list[str]:
+    """Return the lines of the table, lists of which a level expresses nothing left out."""
+    lines = [f"| list | kernels | expressed at {level} |", "|---|---|---|"]
+    lines += [f"| {one.name} | {one.kernels} | {one.expressed} |" for one in counts(level) if one.expressed]
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(table(sys.argv[1])))

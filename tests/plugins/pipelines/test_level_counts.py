@@ -1,0 +1,28 @@
+"""What documents say of how much the levels express."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.model.api_level import API_LEVEL_2025_11
+from tests.plugins.pipelines.level_counts import counts, table
+
+pytestmark = pytest.mark.thorough
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "amd.md"
+
+
+def test_the_table_of_the_document_is_counted():
+    assert "\n".join(table(API_LEVEL_2025_11)) in DOCUMENT.read_text()
+
+
+def test_lists_of_all_directions_have_kernels_of_november_2025():
+    found = counts(API_LEVEL_2025_11)
+    for folder in ("forward", "backward_data", "backward_weight"):
+        lists = [one for one in found if one.name.startswith(folder) and "fp16" in one.name]
+        assert any(one.expressed for one in lists), folder
+    # whatever is left out is left out by rules of the level
+    reasons = {rule for one in found for rule in one.rejected}
+    assert reasons == {"api-level-feature"}
