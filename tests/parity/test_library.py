@@ -126,6 +126,7 @@ def test_instances_that_rules_forbid_are_skipped_with_their_rule(ckprof, told, t
     assert forbidden in done.out
 
 
+@pytest.mark.thorough
 def test_stream_k_lines_come_back_from_the_built_kernels(ckprof, tmp_path):
     """conf -> catalog -> source -> library -> GetInstanceString gives the very lines."""
     line = first_line(LIST, 1)

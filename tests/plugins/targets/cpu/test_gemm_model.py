@@ -57,6 +57,7 @@ def test_support(level: str, build: Callable[[str, list[str]], Path]) -> None:
     assert "gemm support: ok" in run([build("gemm_support", ["-O0", *LEVELS[level]])])
 
 
+@pytest.mark.thorough
 def test_numerics(build: Callable[[str, list[str]], Path]) -> None:
     """Random problems in all types and layouts, with and without padding, against the definition."""
     assert "gemm numerics: ok" in run([build("gemm_numerics", FAST), "2"])

@@ -16,6 +16,7 @@ FLAGS = ["-std=c++20", "-pthread", "-O1", "-march=native", "-Wall", "-Wextra", "
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.compiler,
     pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
 ]
