@@ -23,6 +23,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts
 from tests.store.damage import SCHEMA, damage, kind_of, leave_log
+from tests.store.test_baselines import measured
 
 COUNT = 200
 MADE = list(attempts(Made(problems=4, instances=5, rounds=10, session=replace(SESSION, tags=("nightly",)))))
@@ -35,6 +36,10 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound")
     with StoreWriter(folder / "plain.db") as writer:
         writer.append_many(MADE)
+        key = MADE[0].key
+        same = {"operation": key.operation, "device": key.device, "method": key.method}
+        for sequence in range(5):
+            writer.add_baseline(measured(sequence, session=MADE[0].session, **same))
     leave_log(folder / "log.db", MADE)
     return folder
 

@@ -14,7 +14,7 @@
 #include "ck_tile/ops/gemm.hpp"
 
 // Loop ends and the way of storing were template arguments in July 2025.
-#if __has_include("ck_tile/ops/epilogue/memory_operation.hpp")
+#if __has_include("ck_tile/host_model/level_facts.hpp")
 #define CKPROF_TEST_LEVEL_2025_07 1
 #else
 #define CKPROF_TEST_LEVEL_2025_07 0
