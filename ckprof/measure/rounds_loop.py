@@ -115,6 +115,7 @@ class RoundsLoop:
         contest = group.contest
         contest.on_round = on_round
         number, rounds, reading, opened = 0, 0, Reading(), False
+        drifted_before = len(contest.drifted)
         for visit in contest.visits():
             if self.should_stop():
                 return
@@ -124,7 +125,8 @@ class RoundsLoop:
             if group.runs and visit.round != number:
                 number = visit.round
                 if group.shares is not None:
-                    self._take_turn(group.shares.turn(rounds))
+                    # a round that drifted does not count: its process measures again
+                    self._take_turn(group.shares.turn(rounds + drifted_before - len(contest.drifted)))
                 rounds += 1
                 self.on_round_started(group, number)
                 reading = self._observe()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from argparse import Namespace
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,34 @@ def test_leaders_have_enough_processes_however_soon_their_order_is_known(tmp_pat
         path, SimulatedBench(noise=1e-4), make_kernels(8), make_problems(3), rounds=RoundOptions(sessions=5)
     )
     assert all(len(taken) >= 5 for taken in rounds_of_processes(path).values())
+
+
+class DriftingBench(SimulatedBench):
+    """A machine that becomes slower by half in the middle of some rounds."""
+
+    def __init__(self, *rounds):
+        super().__init__(noise=1e-3)
+        self.rounds = rounds
+
+    def measure(self, planned, visit):
+        outcome = super().measure(planned, visit)
+        if visit.round not in self.rounds or visit.order == 0:
+            return outcome
+        timing = outcome.measurement
+        changed = {name: 1.5 * getattr(timing, name) for name in ("median_ms", "min_ms", "mean_ms")}
+        samples = tuple(1.5 * sample for sample in timing.samples_ms)
+        return replace(outcome, measurement=replace(timing, **changed, samples_ms=samples))
+
+
+@pytest.mark.parametrize("drifting", [(2,), (2, 3), (2, 4)])
+def test_a_round_that_drifted_is_repeated_by_its_own_process(tmp_path, drifting):
+    path, kernels, problems = tmp_path / "results.db", make_kernels(4), make_problems(1)
+    rounds = RoundOptions(sessions=3, min_rounds=3, max_rounds=3, exhaustive=True)
+    _, summary = sweep(path, DriftingBench(*drifting), kernels, problems, rounds=rounds)
+    assert summary.drifted_rounds == len(drifting) and summary.rounds == 3 + len(drifting)
+    assert all(len(processes) == 3 for processes in processes_of_leaders(path).values())
+    _, summary = sweep(path, SimulatedBench(), kernels, problems, session=1, rounds=rounds)
+    assert summary.attempts == 0, "all processes that were asked for have measured"
 
 
 def processes_of_leaders(path):

@@ -10,20 +10,9 @@ namespace ckprof {
 
 // Kernels of backward data and backward weight ask the traits for a name that they do not have. One
 // type for all kernels of a kind: what CK Tile instantiates from it is then compiled once for all
-// of them. Further are the values that the traits of a level have after the layouts.
-template <ck_tile::index_t NDimSpatial,
-          ck_tile::ConvolutionSpecialization Specialization,
-          typename InLayout,
-          typename WeiLayout,
-          typename OutLayout,
-          auto... Further>
-struct conv_traits : ck_tile::GroupedConvTraits<NDimSpatial,
-                                                Specialization,
-                                                InLayout,
-                                                WeiLayout,
-                                                ck_tile::tuple<>,
-                                                OutLayout,
-                                                Further...>
+// of them. Traits is ck_tile::GroupedConvTraits with the arguments that it has at a level.
+template <ck_tile::index_t NDimSpatial, typename Traits>
+struct conv_traits : Traits
 {
     static constexpr ck_tile::index_t NDimSpatial_ = NDimSpatial;
 };

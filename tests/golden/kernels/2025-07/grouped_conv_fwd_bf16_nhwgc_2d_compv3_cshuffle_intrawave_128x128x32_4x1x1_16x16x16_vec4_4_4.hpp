@@ -94,10 +94,12 @@ struct grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1
                                     sequence<Config::M_Warp_Tile, Config::N_Warp_Tile, Config::K_Warp_Tile>>;
 
     using ConvTraits = ckprof::conv_traits<NDimSpatial,
-                                           ConvSpec,
-                                           Config::InLayout,
-                                           Config::WeiLayout,
-                                           Config::OutLayout>;
+                                           GroupedConvTraits<NDimSpatial,
+                                                             ConvSpec,
+                                                             Config::InLayout,
+                                                             Config::WeiLayout,
+                                                             tuple<>,
+                                                             Config::OutLayout>>;
 
     using RowMajor    = tensor_layout::gemm::RowMajor;
     using ColumnMajor = tensor_layout::gemm::ColumnMajor;

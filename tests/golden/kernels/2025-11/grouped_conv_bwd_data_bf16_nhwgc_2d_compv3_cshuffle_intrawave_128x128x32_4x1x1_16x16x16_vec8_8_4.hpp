@@ -94,15 +94,17 @@ struct grouped_conv_bwd_data_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_
                                     sequence<Config::M_Warp_Tile, Config::N_Warp_Tile, Config::K_Warp_Tile>>;
 
     using ConvTraits = ckprof::conv_traits<NDimSpatial,
-                                           ConvSpec,
-                                           Config::InLayout,
-                                           Config::WeiLayout,
-                                           Config::OutLayout,
-                                           Config::VectorSizeA,
-                                           Config::VectorSizeB,
-                                           Config::VectorSizeC,
-                                           Config::NumGroupsToMerge,
-                                           Config::EnableSplitImage>;
+                                           GroupedConvTraits<NDimSpatial,
+                                                             ConvSpec,
+                                                             Config::InLayout,
+                                                             Config::WeiLayout,
+                                                             tuple<>,
+                                                             Config::OutLayout,
+                                                             Config::VectorSizeA,
+                                                             Config::VectorSizeB,
+                                                             Config::VectorSizeC,
+                                                             Config::NumGroupsToMerge,
+                                                             Config::EnableSplitImage>>;
 
     using FixedParams = ConvTraits::FixedGemmParams;
 
