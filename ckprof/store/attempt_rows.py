@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.store.errors import DamagedRow, StoreError
 from ckprof.store.parts import PartWriter
+from ckprof.store.raw_samples import pack_samples
 from ckprof.store.row_types import AttemptRow, cells_of, columns_of, row_digest, seal, typed_row_of
-from ckprof.store.rows import attempt_cells, pack_samples, sum_up
+from ckprof.store.rows import attempt_cells, sum_up
 from ckprof.store.schema import Stored, add_to_count
 
 if TYPE_CHECKING:
