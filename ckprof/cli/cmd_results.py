@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.report.store.totals import Network
+    from ckprof.report.totals import Network
     from ckprof.store.query import MeasurementSummary
     from ckprof.store.store import Store
 

@@ -23,9 +23,8 @@ from ckprof.cli.run_options import (
 from ckprof.cli.shared_options import add_instance_options
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
-from ckprof.measure.requests import RunPlanOptions, StoreOptions
+from ckprof.measure.requests import BaselineOptions, RunPlanOptions, StoreOptions
 from ckprof.option import positive
-from ckprof.tuning.tune_requests import TuneOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -85,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(
         add_run_options(parser, usual), RunOptions, "verify", "exact", "rounds", "sessions", "keep_samples"
     )
-    add_fields(parser, TuneOptions, "baselines")
+    add_fields(parser, BaselineOptions, "baselines")
     _add_output_options(parser, session)
 
 

@@ -139,6 +139,21 @@ class CallOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineOptions:
+    """What kernels are compared with."""
+
+    #: ids
+    baselines: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "measure another library on the same problems as well: {baselines} (repeatable)",
+            flag="--baseline",
+            metavar="NAME",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOptions:
     """Where the outcomes of a run go as well."""
 

@@ -8,8 +8,8 @@ from ckprof.compare.side import ProblemKey
 from ckprof.model.ranking import time_of
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
-from ckprof.report.store.totals import KernelTime, NetworkTimes, networks
 from ckprof.report.table import Column, Table
+from ckprof.report.totals import KernelTime, NetworkTimes, networks
 from ckprof.sweep.layers import Layer, Layers
 from ckprof.wording import change
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ckprof.compare.side import Side
     from ckprof.model.results import RunResults
-    from ckprof.report.store.totals import Network, Total
+    from ckprof.report.totals import Network, Total
 
     Line = tuple[Network, Total]
 

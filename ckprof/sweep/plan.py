@@ -279,8 +279,8 @@ def given_up_lines(plan: Plan) -> list[str]:
     """Return which kernels a sweep leaves out because of lost devices, for people."""
     given_up = plan.given_up
     lines = [
-        f"left out: {kernel} on problem {problem}: the device failed {MOST_DEVICES_LOST} times beside it, "
-        "which may have other reasons; --retry-failed tries it again"
+        f"left out: {kernel} on problem {problem}: the device failed at least {MOST_DEVICES_LOST} times "
+        "beside it, which may have other reasons; --retry-failed tries it again"
         for problem, kernel in given_up[:_MOST_NAMED]
     ]
     left = len(given_up) - _MOST_NAMED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions
+from ckprof.measure.requests import BaselineOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.option import duration, option, options_of, percent, same_option, share
 
@@ -123,14 +124,7 @@ class TuneOptions:
     tags: tuple[str, ...] = field(
         default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
     )
-    baselines: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "measure another library on the same problems as well: {baselines} (repeatable)",
-            flag="--baseline",
-            metavar="NAME",
-        ),
-    )
+    baselines: tuple[str, ...] = field(default=(), metadata=same_option(BaselineOptions, "baselines"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ _CASES: Final = {
 def _cpu_s(folder: str, words: tuple[str, ...]) -> float:
     """Run a command; return the CPU seconds of all its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "ckprof", "run", *words, *_SAMPLES, "-o", f"json={folder}/out.json"]
+    command = [sys.executable, "-m", "ckprof", "run", *words, *_SAMPLES]
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

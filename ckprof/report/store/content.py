@@ -17,7 +17,7 @@ from ckprof.report.store.heat import HeatMap, heat_map
 from ckprof.report.store.history import History, history, history_of_commands, labels_of
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.overview import Overview, overview
-from ckprof.report.store.totals import Network, NetworkTimes, networks
+from ckprof.report.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, unserved_of
 from ckprof.sweep.layers import Layer, Layers
 

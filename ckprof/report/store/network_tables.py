@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ckprof.report.store.content import ReportContent
     from ckprof.report.store.history import History, HistoryRow
-    from ckprof.report.store.totals import Network, Total
+    from ckprof.report.totals import Network, Total
 
     Line = tuple[Network, Total]
 

@@ -15,7 +15,7 @@ from ckprof.report.store.content import ReportContent, report_content
 from ckprof.report.store.markdown import render_markdown
 from ckprof.report.store.options import ReportOptions
 from ckprof.report.store.page import render_html
-from ckprof.report.store.totals import Total
+from ckprof.report.totals import Total
 from ckprof.sweep.layers import Layers, layer_evidence
 from tests.measured import SESSION, Made, attempts, later, problems
 
