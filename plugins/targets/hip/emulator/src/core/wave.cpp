@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "core/wave.hpp"
+
+#include "core/errors.hpp"
+#include "core/workgroup.hpp"
+
+namespace ckprof::emulator {
+
+Mode Mode::from_bits(uint32_t bits)
+{
+    Mode mode;
+    mode.round_32          = bits & 3;
+    mode.round_64          = bits >> 2 & 3;
+    mode.flush_32_inputs   = (bits & 1U << 4) == 0;
+    mode.flush_32_outputs  = (bits & 1U << 5) == 0;
+    mode.flush_64_inputs   = (bits & 1U << 6) == 0;
+    mode.flush_64_outputs  = (bits & 1U << 7) == 0;
+    mode.clamp_nan_to_zero = (bits & 1U << 8) != 0;
+    mode.ieee              = (bits & 1U << 9) != 0;
+    return mode;
+}
+
+uint32_t Mode::bits() const
+{
+    return static_cast<uint32_t>(round_32) | static_cast<uint32_t>(round_64) << 2 |
+           (flush_32_inputs ? 0U : 1U << 4) | (flush_32_outputs ? 0U : 1U << 5) |
+           (flush_64_inputs ? 0U : 1U << 6) | (flush_64_outputs ? 0U : 1U << 7) |
+           (clamp_nan_to_zero ? 1U << 8 : 0U) | (ieee ? 1U << 9 : 0U);
+}
+
+uint32_t Wave::read32(const Operand& operand) const
+{
+    switch(operand.kind)
+    {
+    case Operand::Kind::scalar: return scalar[operand.number];
+    case Operand::Kind::scc: return scc ? 1 : 0;
+    case Operand::Kind::vccz: return vcc() == 0 ? 1 : 0;
+    case Operand::Kind::execz: return exec() == 0 ? 1 : 0;
+    case Operand::Kind::aperture: return static_cast<uint32_t>(read64(operand));
+    default: return static_cast<uint32_t>(operand.value);
+    }
+}
+
+uint64_t Wave::read64(const Operand& operand) const
+{
+    switch(operand.kind)
+    {
+    case Operand::Kind::scalar: return scalar64(operand.number);
+    case Operand::Kind::constant: return operand.value;
+    case Operand::Kind::aperture:
+    {
+        constexpr uint64_t last = 0xffffffff;
+        const bool shared       = operand.number <= 236;
+        const uint64_t begin    = shared ? Workgroup::shared_base : Workgroup::private_base;
+        return operand.number % 2 == 1 ? begin : begin + last;
+    }
+    default: return read32(operand);
+    }
+}
+
+const VectorRegister&
+Wave::lanes(const Operand& operand, VectorRegister& room, unsigned dword) const
+{
+    if(operand.kind == Operand::Kind::vector) return vector[operand.number + dword];
+    const uint64_t value = operand.dwords > 1 ? read64(operand) >> (32 * dword) : read32(operand);
+    fill(room, static_cast<uint32_t>(value));
+    return room;
+}
+
+void Wave::find_global(const Instruction& instruction,
+                       uint64_t address,
+                       unsigned bytes,
+                       bool write_)
+{
+    const auto found = group->launch->memory->find(address, bytes);
+    if(!found) throw MemoryFault(*this, instruction, address, bytes, write_);
+    recent = *found;
+}
+
+} // namespace ckprof::emulator

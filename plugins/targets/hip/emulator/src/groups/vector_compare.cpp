@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#include "isa/handlers.hpp"
+
+namespace ckprof::emulator {
+
+HandlerTable vector_compare_handlers() { return {}; }
+
+} // namespace ckprof::emulator

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: MIT
+#include "isa/decoder.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <map>
+#include <string_view>
+
+#include "core/errors.hpp"
+#include "isa/constants.hpp"
+#include "isa/handlers.hpp"
+
+namespace ckprof::emulator {
+namespace {
+
+constexpr InstructionInfo table[] = {
+#define INSTRUCTION(encoding, opcode, name, architectures, d, a, b, c)                             \
+    {Encoding::encoding, opcode, #name, architectures, {d, a, b, c}},
+#include "isa/instructions.def"
+#undef INSTRUCTION
+};
+
+// Bits first to first + count - 1.
+constexpr uint32_t field(uint32_t word, unsigned first, unsigned count)
+{ return word >> first & ((1U << count) - 1); }
+
+struct Form
+{
+    Encoding encoding;
+    uint16_t opcode;
+    uint8_t words; // without a literal
+};
+
+// The prefixes overlap: longer ones come first.
+Form form_of(uint32_t w)
+{
+    if(w >> 31 == 0)
+    {
+        if(w >> 25 == 0x3f) return {Encoding::vop1, static_cast<uint16_t>(field(w, 9, 8)), 1};
+        if(w >> 25 == 0x3e) return {Encoding::vopc, static_cast<uint16_t>(field(w, 17, 8)), 1};
+        return {Encoding::vop2, static_cast<uint16_t>(field(w, 25, 6)), 1};
+    }
+    if(w >> 30 == 2)
+    {
+        if(w >> 23 == 0x17d) return {Encoding::sop1, static_cast<uint16_t>(field(w, 8, 8)), 1};
+        if(w >> 23 == 0x17e) return {Encoding::sopc, static_cast<uint16_t>(field(w, 16, 7)), 1};
+        if(w >> 23 == 0x17f) return {Encoding::sopp, static_cast<uint16_t>(field(w, 16, 7)), 1};
+        if(w >> 28 == 0xb) return {Encoding::sopk, static_cast<uint16_t>(field(w, 23, 5)), 1};
+        return {Encoding::sop2, static_cast<uint16_t>(field(w, 23, 7)), 1};
+    }
+    if(w >> 23 == 0x1a7) return {Encoding::vop3p, static_cast<uint16_t>(field(w, 16, 7)), 2};
+    switch(w >> 26)
+    {
+    case 0x30: return {Encoding::smem, static_cast<uint16_t>(field(w, 18, 8)), 2};
+    case 0x34: return {Encoding::vop3, static_cast<uint16_t>(field(w, 16, 10)), 2};
+    case 0x36: return {Encoding::ds, static_cast<uint16_t>(field(w, 17, 8)), 2};
+    case 0x37:
+    {
+        constexpr std::array segments = {
+            Encoding::flat, Encoding::scratch, Encoding::global, Encoding::flat};
+        return {segments[field(w, 14, 2)], static_cast<uint16_t>(field(w, 18, 7)), 2};
+    }
+    case 0x38: return {Encoding::mubuf, static_cast<uint16_t>(field(w, 18, 7)), 2};
+    case 0x3a: return {Encoding::mtbuf, static_cast<uint16_t>(field(w, 15, 4)), 2};
+    default: return {Encoding::sopp, 0xffff, 1};
+    }
+}
+
+[[noreturn]] void unknown_instruction(Wave& wave, const Instruction& instruction)
+{ throw IllegalInstruction(wave, instruction); }
+
+struct Reader
+{
+    Architecture architecture;
+    uint32_t low, high, literal;
+    bool uses_literal = false;
+    const InstructionInfo* info;
+
+    // A source of 9 bits (8 for scalar instructions).
+    Operand source(unsigned code, unsigned slot, bool accumulation = false)
+    {
+        Operand operand;
+        operand.dwords = info->widths[slot];
+        if(code >= 256)
+        {
+            operand.kind   = Operand::Kind::vector;
+            operand.number = static_cast<uint16_t>(code - 256 + (accumulation ? 256 : 0));
+            return operand;
+        }
+        if(code < 128)
+        {
+            operand.kind   = Operand::Kind::scalar;
+            operand.number = static_cast<uint16_t>(code);
+            return operand;
+        }
+        switch(code)
+        {
+        case 251: operand.kind = Operand::Kind::vccz; return operand;
+        case 252: operand.kind = Operand::Kind::execz; return operand;
+        case 253: operand.kind = Operand::Kind::scc; return operand;
+        case 254: operand.kind = Operand::Kind::lds_direct; return operand;
+        case 235:
+        case 236:
+        case 237:
+        case 238:
+            operand.kind   = Operand::Kind::aperture;
+            operand.number = static_cast<uint16_t>(code);
+            return operand;
+        default: break;
+        }
+        operand.kind = Operand::Kind::constant;
+        uses_literal = uses_literal || code == 255;
+        operand.value =
+            code == 255 ? literal_value(*info, slot, literal) : inline_constant(*info, slot, code);
+        return operand;
+    }
+
+    Operand scalar_register(unsigned code, unsigned dwords) const
+    {
+        Operand operand;
+        operand.kind   = Operand::Kind::scalar;
+        operand.number = static_cast<uint16_t>(code);
+        operand.dwords = static_cast<uint8_t>(dwords);
+        return operand;
+    }
+
+    Operand vector_register(unsigned code, unsigned slot, bool accumulation = false) const
+    {
+        Operand operand;
+        operand.kind   = Operand::Kind::vector;
+        operand.number = static_cast<uint16_t>(code + (accumulation ? 256 : 0));
+        operand.dwords = info->widths[slot];
+        return operand;
+    }
+};
+
+void decode_scalar(Reader& in, Instruction& out)
+{
+    const uint32_t w = in.low;
+    switch(in.info->encoding)
+    {
+    case Encoding::sop2: out.source[1] = in.source(field(w, 8, 8), 2); [[fallthrough]];
+    case Encoding::sop1: out.source[0] = in.source(field(w, 0, 8), 1); break;
+    case Encoding::sopc:
+        out.source[0] = in.source(field(w, 0, 8), 1);
+        out.source[1] = in.source(field(w, 8, 8), 2);
+        return;
+    default: out.immediate = static_cast<int16_t>(field(w, 0, 16)); break;
+    }
+    if(in.info->encoding != Encoding::sopp)
+        out.destination = in.scalar_register(field(w, 16, 7), in.info->widths[0]);
+    if(std::string_view(in.info->name) == "s_setreg_imm32_b32") in.uses_literal = true;
+    if(in.uses_literal && in.info->encoding == Encoding::sopk)
+    {
+        out.source[0].kind  = Operand::Kind::constant;
+        out.source[0].value = in.literal;
+    }
+}
+
+void decode_scalar_memory(Reader& in, Instruction& out)
+{
+    const uint32_t w         = in.low;
+    out.destination          = in.scalar_register(field(w, 6, 7), in.info->widths[0]);
+    out.source[0]            = in.scalar_register(field(w, 0, 6) * 2, in.info->widths[1]);
+    out.sc0                  = field(w, 16, 1) != 0;
+    const bool has_immediate = field(w, 17, 1) != 0, has_register = field(w, 14, 1) != 0;
+    if(has_immediate) out.immediate = static_cast<int32_t>(in.high << 11) >> 11;
+    if(has_register)
+        out.scalar_offset = in.scalar_register(field(in.high, 25, 7), 1);
+    else if(!has_immediate)
+        out.scalar_offset = in.scalar_register(field(in.high, 0, 7), 1);
+}
+
+void decode_sub_dword(uint32_t word, Reader& in, Instruction& out)
+{
+    out.sub_dword      = true;
+    const bool compare = in.info->encoding == Encoding::vopc;
+    if(compare)
+        out.scalar_destination =
+            in.scalar_register(field(word, 15, 1) != 0 ? field(word, 8, 7) : scalar::vcc, 2);
+    else
+    {
+        out.sdwa.select[0]  = static_cast<uint8_t>(field(word, 8, 3));
+        out.sdwa.rest       = static_cast<uint8_t>(field(word, 11, 2));
+        out.clamp           = field(word, 13, 1) != 0;
+        out.output_modifier = static_cast<uint8_t>(field(word, 14, 2));
+    }
+    for(unsigned s = 0; s < 2; ++s)
+    {
+        const unsigned at       = 16 + 8 * s;
+        out.sdwa.select[1 + s]  = static_cast<uint8_t>(field(word, at, 3));
+        out.sdwa.sign_extend[s] = field(word, at + 3, 1) != 0;
+        out.source[s].negate    = field(word, at + 4, 1) != 0;
+        out.source[s].absolute  = field(word, at + 5, 1) != 0;
+    }
+    const unsigned first    = field(word, 0, 8);
+    const Operand modifiers = out.source[0];
+    out.source[0]           = in.source(field(word, 23, 1) != 0 ? first : first + 256, 1);
+    out.source[0].negate    = modifiers.negate;
+    out.source[0].absolute  = modifiers.absolute;
+    if(field(word, 31, 1) != 0 && out.source[1].kind == Operand::Kind::vector)
+    {
+        const Operand second   = out.source[1];
+        out.source[1]          = in.source(second.number, 2);
+        out.source[1].negate   = second.negate;
+        out.source[1].absolute = second.absolute;
+    }
+}
+
+void decode_cross_lane(uint32_t word, Reader& in, Instruction& out)
+{
+    out.cross_lane         = true;
+    out.dpp.control        = static_cast<uint16_t>(field(word, 8, 9));
+    out.dpp.bound_control  = field(word, 19, 1) != 0;
+    out.dpp.bank_mask      = static_cast<uint8_t>(field(word, 24, 4));
+    out.dpp.row_mask       = static_cast<uint8_t>(field(word, 28, 4));
+    out.source[0]          = in.vector_register(field(word, 0, 8), 1);
+    out.source[0].negate   = field(word, 20, 1) != 0;
+    out.source[0].absolute = field(word, 21, 1) != 0;
+    out.source[1].negate   = field(word, 22, 1) != 0;
+    out.source[1].absolute = field(word, 23, 1) != 0;
+}
+
+// Of 32 bits: vop1, vop2, vopc.
+void decode_short_vector(Reader& in, Instruction& out)
+{
+    const uint32_t w     = in.low;
+    const unsigned first = field(w, 0, 9);
+    const bool sdwa = first == 249, dpp = first == 250;
+    if(!sdwa && !dpp) out.source[0] = in.source(first, 1);
+    if(in.info->encoding != Encoding::vop1) out.source[1] = in.vector_register(field(w, 9, 8), 2);
+    if(in.info->encoding == Encoding::vopc)
+        out.scalar_destination = in.scalar_register(scalar::vcc, 2);
+    else if(const std::string_view name = in.info->name; name == "v_readfirstlane_b32")
+        out.destination = in.scalar_register(field(w, 17, 8), 1);
+    else
+    {
+        out.destination = in.vector_register(field(w, 17, 8), 0);
+        if(name.ends_with("madmk_f32") || name.ends_with("madak_f32") ||
+           name.ends_with("madmk_f16") || name.ends_with("madak_f16") ||
+           name.ends_with("fmamk_f32") || name.ends_with("fmaak_f32"))
+        {
+            in.uses_literal  = true;
+            Operand constant = in.source(255, 2);
+            // ..mk multiplies by the literal, ..ak adds it
+            if(name.find("mk_") != std::string_view::npos)
+            {
+                out.source[2] = out.source[1];
+                out.source[1] = constant;
+            }
+            else
+                out.source[2] = constant;
+        }
+        // carries of the short forms are in vcc
+        if(name.find("_co_u32") != std::string_view::npos)
+            out.scalar_destination = in.scalar_register(scalar::vcc, 2);
+        if(name == "v_cndmask_b32" || name == "v_addc_co_u32" || name == "v_subb_co_u32" ||
+           name == "v_subbrev_co_u32")
+            out.source[2] = in.scalar_register(scalar::vcc, 2);
+    }
+    if(sdwa) decode_sub_dword(in.high, in, out);
+    if(dpp) decode_cross_lane(in.high, in, out);
+}
+
+// A compare, or an operation with a second result in scalar registers.
+bool has_scalar_result(const InstructionInfo& info)
+{
+    const std::string_view name = info.name;
+    return name.find("_co_u32") != std::string_view::npos || name.starts_with("v_div_scale") ||
+           name.starts_with("v_mad_u64_u32") || name.starts_with("v_mad_i64_i32");
+}
+
+void decode_long_vector(Reader& in, Instruction& out)
+{
+    const uint32_t w            = in.low;
+    const std::string_view name = in.info->name;
+    for(unsigned s = 0; s < 3; ++s)
+        if(in.info->widths[1 + s] != 0)
+        {
+            out.source[s]          = in.source(field(in.high, 9 * s, 9), 1 + s);
+            out.source[s].negate   = field(in.high, 29 + s, 1) != 0;
+            out.source[s].absolute = field(w, 8 + s, 1) != 0;
+        }
+    out.output_modifier = static_cast<uint8_t>(field(in.high, 27, 2));
+    out.clamp           = field(w, 15, 1) != 0;
+    out.op_sel          = static_cast<uint8_t>(field(w, 11, 4));
+    if(has_scalar_result(*in.info))
+    {
+        out.scalar_destination = in.scalar_register(field(w, 8, 7), 2);
+        for(Operand& source : out.source) source.absolute = false;
+        out.op_sel = 0;
+    }
+    if(name.starts_with("v_cmp"))
+        out.scalar_destination = in.scalar_register(field(w, 0, 8), 2);
+    else if(name == "v_readlane_b32" || name == "v_readfirstlane_b32")
+        out.destination = in.scalar_register(field(w, 0, 8), 1);
+    else
+        out.destination = in.vector_register(field(w, 0, 8), 0);
+}
+
+void decode_packed(Reader& in, Instruction& out)
+{
+    const uint32_t w   = in.low;
+    const bool matrix  = in.info->opcode >= 45 && in.info->opcode != 48 && in.info->opcode != 49 &&
+                         in.info->opcode != 50 && in.info->opcode != 51;
+    const uint32_t acc = matrix ? field(in.high, 27, 2) : 0;
+    const bool acc_cd  = matrix && field(w, 15, 1) != 0;
+    const std::string_view name = in.info->name;
+    out.source[0]               = in.source(field(in.high, 0, 9), 1, (acc & 1) != 0);
+    if(in.info->widths[2] != 0) out.source[1] = in.source(field(in.high, 9, 9), 2, (acc & 2) != 0);
+    // the third source of a sparse product is an index, always in plain registers
+    if(in.info->widths[3] != 0)
+        out.source[2] =
+            in.source(field(in.high, 18, 9), 3, acc_cd && !name.starts_with("v_smfmac"));
+    out.destination = in.vector_register(field(w, 0, 8), 0, acc_cd);
+    if(name.starts_with("v_accvgpr_read"))
+        out.source[0].number = static_cast<uint16_t>(out.source[0].number % 256 + 256);
+    if(name.starts_with("v_accvgpr_write"))
+        out.destination.number = static_cast<uint16_t>(out.destination.number % 256 + 256);
+    if(matrix)
+    {
+        out.cbsz = static_cast<uint8_t>(field(w, 8, 3));
+        out.abid = static_cast<uint8_t>(field(w, 11, 4));
+        out.blgp = static_cast<uint8_t>(field(in.high, 29, 3));
+        return;
+    }
+    out.clamp       = field(w, 15, 1) != 0;
+    out.op_sel      = static_cast<uint8_t>(field(w, 11, 3));
+    out.op_sel_high = static_cast<uint8_t>(field(in.high, 27, 2) | field(w, 14, 1) << 2);
+    out.negate_high = static_cast<uint8_t>(field(w, 8, 3));
+    for(unsigned s = 0; s < 3; ++s) out.source[s].negate = field(in.high, 29 + s, 1) != 0;
+}
+
+void decode_lds(Reader& in, Instruction& out)
+{
+    const uint32_t w = in.low;
+    const bool acc   = field(w, 25, 1) != 0;
+    out.offset[0]    = static_cast<uint8_t>(field(w, 0, 8));
+    out.offset[1]    = static_cast<uint8_t>(field(w, 8, 8));
+    out.immediate    = static_cast<int32_t>(field(w, 0, 16));
+    if(in.info->widths[1] != 0) out.source[0] = in.vector_register(field(in.high, 0, 8), 1);
+    if(in.info->widths[2] != 0) out.source[1] = in.vector_register(field(in.high, 8, 8), 2, acc);
+    if(in.info->widths[3] != 0) out.source[2] = in.vector_register(field(in.high, 16, 8), 3, acc);
+    if(in.info->widths[0] != 0) out.destination = in.vector_register(field(in.high, 24, 8), 0, acc);
+}
+
+// The data of an atomic that returns nothing have a destination field, too, which is not used then.
+void decode_flat(Reader& in, Instruction& out)
+{
+    const uint32_t w = in.low;
+    const bool acc   = field(in.high, 23, 1) != 0;
+    out.immediate    = in.info->encoding == Encoding::flat ? static_cast<int32_t>(field(w, 0, 12))
+                                                           : static_cast<int32_t>(w << 19) >> 19;
+    out.sc0          = field(w, 16, 1) != 0;
+    out.nt           = field(w, 17, 1) != 0;
+    out.sc1          = field(w, 25, 1) != 0;
+    const std::string_view name   = in.info->name;
+    out.to_lds                    = name.find("_lds_") != std::string_view::npos;
+    const unsigned scalar_address = field(in.high, 16, 7);
+    if(in.info->encoding != Encoding::flat && scalar_address != 0x7f)
+        out.scalar_offset =
+            in.scalar_register(scalar_address, in.info->encoding == Encoding::global ? 2 : 1);
+    // scratch: gfx942 says whether there is a vector offset, gfx90a has one exactly without a
+    // scalar one
+    const bool has_vector =
+        in.info->encoding != Encoding::scratch ||
+        (in.architecture == Architecture::gfx90a ? scalar_address == 0x7f : field(w, 13, 1) != 0);
+    if(has_vector)
+    {
+        out.source[0] = in.vector_register(field(in.high, 0, 8), 1);
+        // beside a scalar base it is an offset of 32 bits
+        if(out.scalar_offset.kind == Operand::Kind::scalar) out.source[0].dwords = 1;
+    }
+    if(in.info->widths[2] != 0) out.source[1] = in.vector_register(field(in.high, 8, 8), 2, acc);
+    const bool returns =
+        in.info->widths[0] != 0 || (name.find("_atomic_") != std::string_view::npos && out.sc0);
+    if(returns)
+    {
+        out.destination = in.vector_register(field(in.high, 24, 8), 0, acc);
+        if(out.destination.dwords == 0)
+            out.destination.dwords = static_cast<uint8_t>(
+                name.find("cmpswap") != std::string_view::npos ? in.info->widths[2] / 2
+                                                               : in.info->widths[2]);
+    }
+}
+
+void decode_buffer(Reader& in, Instruction& out)
+{
+    const uint32_t w   = in.low;
+    const bool typed   = in.info->encoding == Encoding::mtbuf;
+    out.immediate      = static_cast<int32_t>(field(w, 0, 12));
+    out.offset_enabled = field(w, 12, 1) != 0;
+    out.index_enabled  = field(w, 13, 1) != 0;
+    out.sc0            = field(w, 14, 1) != 0;
+    if(!typed)
+    {
+        out.sc1    = field(w, 15, 1) != 0;
+        out.to_lds = field(w, 16, 1) != 0;
+        out.nt     = field(w, 17, 1) != 0;
+    }
+    const bool acc       = field(in.high, 23, 1) != 0;
+    out.source[0]        = in.vector_register(field(in.high, 0, 8), 1);
+    out.source[0].dwords = static_cast<uint8_t>(out.offset_enabled + out.index_enabled);
+    if(out.source[0].dwords == 0) out.source[0].kind = Operand::Kind::none;
+    if(in.info->widths[0] != 0 && !out.to_lds)
+        out.destination = in.vector_register(field(in.high, 8, 8), 0, acc);
+    out.resource             = in.scalar_register(field(in.high, 16, 5) * 4, 4);
+    out.scalar_offset        = in.source(field(in.high, 24, 8), 0);
+    out.scalar_offset.dwords = 1;
+}
+
+Instruction decode(Architecture architecture, std::span<const uint32_t> words, uint32_t address)
+{
+    const Form form = form_of(words[0]);
+    Instruction out;
+    out.address = address;
+    out.info    = find_instruction(architecture, form.encoding, form.opcode);
+    out.bytes   = static_cast<uint8_t>(4 * form.words);
+    if(out.info == nullptr || words.size() < form.words)
+    {
+        out.info    = nullptr;
+        out.bytes   = 4;
+        out.execute = &unknown_instruction;
+        return out;
+    }
+    Reader in{architecture,
+              words[0],
+              words.size() > 1 ? words[1] : 0,
+              words.size() > 1 ? words[1] : 0,
+              false,
+              out.info};
+    switch(form.encoding)
+    {
+    case Encoding::sop2:
+    case Encoding::sopk:
+    case Encoding::sop1:
+    case Encoding::sopc:
+    case Encoding::sopp: decode_scalar(in, out); break;
+    case Encoding::smem: decode_scalar_memory(in, out); break;
+    case Encoding::vop2:
+    case Encoding::vop1:
+    case Encoding::vopc: decode_short_vector(in, out); break;
+    case Encoding::vop3: decode_long_vector(in, out); break;
+    case Encoding::vop3p: decode_packed(in, out); break;
+    case Encoding::ds: decode_lds(in, out); break;
+    case Encoding::flat:
+    case Encoding::scratch:
+    case Encoding::global: decode_flat(in, out); break;
+    case Encoding::mubuf:
+    case Encoding::mtbuf: decode_buffer(in, out); break;
+    }
+    if(in.uses_literal || out.sub_dword || out.cross_lane) out.bytes = 8;
+    const Handler handler = find_handler(out.info->name);
+    out.execute           = handler != nullptr ? handler : &unknown_instruction;
+    return out;
+}
+
+[[noreturn]] void past_the_end(Wave& wave, const Instruction& instruction)
+{ throw IllegalInstruction(wave, instruction); }
+
+} // namespace
+
+std::span<const InstructionInfo> instruction_table() { return table; }
+
+const InstructionInfo*
+find_instruction(Architecture architecture, Encoding encoding, unsigned opcode)
+{
+    // one list per architecture: encoding and opcode are the index
+    static const auto index = [] {
+        std::map<std::array<unsigned, 3>, const InstructionInfo*> all;
+        for(const InstructionInfo& info : table)
+            for(const unsigned bit : {1U, 2U, 4U})
+                if((info.architectures & bit) != 0)
+                    all[{bit, static_cast<unsigned>(info.encoding), info.opcode}] = &info;
+        return all;
+    }();
+    const auto found =
+        index.find({static_cast<unsigned>(architecture), static_cast<unsigned>(encoding), opcode});
+    return found == index.end() ? nullptr : found->second;
+}
+
+Handler find_handler(std::string_view name)
+{
+    static const auto index = [] {
+        std::map<std::string_view, Handler> all;
+        for(const HandlerTable handlers : {program_handlers(),
+                                           scalar_handlers(),
+                                           scalar_memory_handlers(),
+                                           vector_integer_handlers(),
+                                           vector_float_handlers(),
+                                           vector_compare_handlers(),
+                                           vector_convert_handlers(),
+                                           vector_lane_handlers(),
+                                           vector_packed_handlers(),
+                                           matrix_handlers(),
+                                           lds_handlers(),
+                                           buffer_handlers(),
+                                           flat_handlers()})
+            for(const NamedHandler& handler : handlers) all.emplace(handler.name, handler.execute);
+        return all;
+    }();
+    const auto found = index.find(name);
+    return found == index.end() ? nullptr : found->second;
+}
+
+Program::Program(Architecture architecture, std::span<const uint32_t> words, uint64_t base)
+    : architecture_(architecture),
+      base_(base),
+      by_word_(words.size(), -1)
+{
+    for(size_t word = 0; word < words.size();)
+    {
+        by_word_[word] = static_cast<int32_t>(instructions_.size());
+        instructions_.push_back(
+            decode(architecture, words.subspan(word), static_cast<uint32_t>(word * 4)));
+        word += instructions_.back().bytes / 4;
+    }
+    Instruction& end = instructions_.emplace_back();
+    end.address      = static_cast<uint32_t>(words.size() * 4);
+    end.execute      = &past_the_end;
+    for(Instruction& instruction : instructions_)
+        if(instruction.info != nullptr &&
+           (std::string_view(instruction.info->name).starts_with("s_cbranch") ||
+            std::string_view(instruction.info->name) == "s_branch" ||
+            std::string_view(instruction.info->name) == "s_call_b64"))
+            instruction.target = at(base_ + instruction.address + 4 +
+                                    static_cast<uint64_t>(int64_t{instruction.immediate} * 4));
+}
+
+std::string text_of(const Instruction& instruction)
+{
+    if(instruction.info == nullptr) return "no known instruction";
+    const auto operand = [](const Operand& o) -> std::string {
+        switch(o.kind)
+        {
+        case Operand::Kind::none: return "";
+        case Operand::Kind::constant:
+        {
+            char text[24];
+            std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(o.value));
+            return text;
+        }
+        case Operand::Kind::scc: return "scc";
+        case Operand::Kind::vccz: return "vccz";
+        case Operand::Kind::execz: return "execz";
+        case Operand::Kind::lds_direct: return "lds_direct";
+        case Operand::Kind::aperture: return "aperture";
+        default: break;
+        }
+        const bool vector   = o.kind == Operand::Kind::vector;
+        const char kind     = !vector ? 's' : o.number >= 256 ? 'a' : 'v';
+        const unsigned from = vector ? o.number % 256 : o.number;
+        if(!vector && from == scalar::vcc) return "vcc";
+        if(!vector && from == scalar::exec) return "exec";
+        if(!vector && from == scalar::m0) return "m0";
+        if(o.dwords <= 1) return kind + std::to_string(from);
+        return std::string(1, kind) + "[" + std::to_string(from) + ":" +
+               std::to_string(from + o.dwords - 1) + "]";
+    };
+    std::string text  = instruction.info->name;
+    const char* comma = " ";
+    for(const Operand* o : {&instruction.destination,
+                            &instruction.scalar_destination,
+                            &instruction.source[0],
+                            &instruction.source[1],
+                            &instruction.source[2],
+                            &instruction.resource,
+                            &instruction.scalar_offset})
+        if(o->kind != Operand::Kind::none)
+        {
+            text += comma + operand(*o);
+            comma = ", ";
+        }
+    return text;
+}
+
+} // namespace ckprof::emulator

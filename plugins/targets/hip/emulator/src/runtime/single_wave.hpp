@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// One wave that executes given instructions: how tests hold single instructions against references.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define CKPROF_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
+struct ckprof_emulator_state
+{
+    uint32_t scalar[128]; // by the number that instructions use: 106 vcc, 124 m0, 126 exec
+    uint32_t scc;
+    uint32_t mode; // MODE register: rounding 3:0, denormals 7:4, dx10_clamp 8, ieee 9
+    uint8_t* lds;
+    uint32_t lds_bytes;
+    uint32_t scratch_lane_bytes;
+    uint32_t vector[512][64]; // accumulation registers from 256 on
+};
+
+struct ckprof_emulator_range
+{ uint64_t begin, bytes; };
+
+// Executes from the first word on until s_endpgm. 0 if that was reached, else the fault (from 1 on,
+// in the order of Fault) and a message.
+CKPROF_EXPORT int ckprof_emulator_execute(const char* architecture,
+                            const uint32_t* words,
+                            size_t word_count,
+                            ckprof_emulator_state* state,
+                            const ckprof_emulator_range* allocations,
+                            size_t allocation_count,
+                            char* message,
+                            size_t message_bytes);
+
+// Names of the instructions in instructions.def that no group executes, separated by spaces, for an
+// architecture; returns the bytes that the text needs with its end.
+CKPROF_EXPORT size_t ckprof_emulator_unsupported(const char* architecture, char* text, size_t text_bytes);
+}

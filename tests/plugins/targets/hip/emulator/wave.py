@@ -1,0 +1,182 @@
+"""One wave of the emulated device, for tests: assembles instructions, executes them, returns its state."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pytest
+
+from ckprof_plugins.targets.hip.emulator.library import emulator_library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+LANES: Final = 64
+ALL_LANES: Final = (1 << LANES) - 1
+#: fp32 denormals are kept and so are those of fp64 and fp16; what CK Tile's kernels ask for
+USUAL_MODE: Final = 0xF0 | 1 << 8 | 1 << 9
+VCC, M0, EXEC = 106, 124, 126
+#: of accumulation registers in ``State.vector``
+ACC = 256
+_ASSEMBLERS: Final = ("llvm-mc-22", "llvm-mc-21", "llvm-mc-20", "llvm-mc-19", "llvm-mc")
+
+
+class _CState(ctypes.Structure):
+    _fields_ = (
+        ("scalar", ctypes.c_uint32 * 128),
+        ("scc", ctypes.c_uint32),
+        ("mode", ctypes.c_uint32),
+        ("lds", ctypes.c_void_p),
+        ("lds_bytes", ctypes.c_uint32),
+        ("scratch_lane_bytes", ctypes.c_uint32),
+        ("vector", ctypes.c_uint32 * LANES * 512),
+    )
+
+
+class _CRange(ctypes.Structure):
+    _fields_ = (("begin", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
+
+
+def _no_words() -> NDArray[np.uint32]:
+    return np.zeros(128, np.uint32)
+
+
+def _no_lanes() -> NDArray[np.uint32]:
+    return np.zeros((512, LANES), np.uint32)
+
+
+@dataclass
+class State:
+    """Registers and LDS of a wave; all lanes are on at first."""
+
+    scalar: NDArray[np.uint32] = field(default_factory=_no_words)
+    #: ``vector[register, lane]``
+    vector: NDArray[np.uint32] = field(default_factory=_no_lanes)
+    lds: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    scc: bool = False
+    mode: int = USUAL_MODE
+    scratch_lane_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.exec = ALL_LANES
+
+    @property
+    def exec(self) -> int:
+        return self.scalar64(EXEC)
+
+    @exec.setter
+    def exec(self, lanes: int) -> None:
+        self.set_scalar64(EXEC, lanes)
+
+    @property
+    def vcc(self) -> int:
+        return self.scalar64(VCC)
+
+    def scalar64(self, number: int) -> int:
+        return int(self.scalar[number]) | int(self.scalar[number + 1]) << 32
+
+    def set_scalar64(self, number: int, value: int) -> None:
+        self.scalar[number] = value & 0xFFFFFFFF
+        self.scalar[number + 1] = value >> 32 & 0xFFFFFFFF
+
+    def float32(self, register: int) -> NDArray[np.float32]:
+        return self.vector[register].view(np.float32)
+
+
+class DeviceFault(Exception):
+    """The wave ended with a fault; ``kind`` is its number from 1 on."""
+
+    def __init__(self, kind: int, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def _assembler() -> str:
+    name = os.environ.get("CKPROF_LLVM_MC") or next(filter(None, map(shutil.which, _ASSEMBLERS)), None)
+    if name is None:
+        pytest.skip("no llvm-mc assembles the instructions")
+    return name
+
+
+@lru_cache(maxsize=None)
+def assembled(arch: str, text: str) -> tuple[int, ...]:
+    """Return the words of instructions, one per line."""
+    ran = subprocess.run(
+        [_assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
+        input=text + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode and "is not a recognized processor" in ran.stderr:
+        pytest.skip(f"this llvm-mc does not know {arch}")
+    assert ran.returncode == 0, ran.stderr
+    assert "not a recognized processor" not in ran.stderr
+    data = bytes(
+        int(byte, 16)
+        for line in re.findall(r"encoding: \[([^\]]*)\]", ran.stdout)
+        for byte in line.split(",")
+    )
+    return tuple(np.frombuffer(data, np.uint32).tolist())
+
+
+@lru_cache(maxsize=None)
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(emulator_library()))
+    library.ckprof_emulator_execute.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.POINTER(_CState),
+        ctypes.POINTER(_CRange),
+        ctypes.c_size_t,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    ]
+    return library
+
+
+def execute(
+    text: str | Sequence[int], state: State | None = None, *, arch: str = "gfx942", memory: Sequence[Any] = ()
+) -> State:
+    """Execute instructions and an ``s_endpgm``, and return the state after them; the given one is changed.
+
+    :param text: assembly, or words.
+    :param memory: arrays that the wave may touch, at their own addresses.
+    :raises DeviceFault: the wave does not come to its end.
+    """
+    state = state or State()
+    words = list(assembled(arch, text) if isinstance(text, str) else text)
+    code = np.array([*words, 0xBF810000], np.uint32)
+    raw = _CState()
+    ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
+    ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
+    raw.scc, raw.mode = int(state.scc), state.mode
+    lds = np.ascontiguousarray(state.lds)
+    raw.lds, raw.lds_bytes = lds.ctypes.data, lds.nbytes
+    raw.scratch_lane_bytes = state.scratch_lane_bytes
+    ranges = (_CRange * (len(memory) + 1))(
+        *(_CRange(array.ctypes.data, array.nbytes) for array in memory),
+        _CRange(code.ctypes.data, code.nbytes),
+    )
+    message = ctypes.create_string_buffer(4096)
+    status = _library().ckprof_emulator_execute(
+        arch.encode(), code.ctypes.data, len(code), raw, ranges, len(ranges), message, len(message)
+    )
+    if status:
+        raise DeviceFault(status, message.value.decode())
+    state.scalar = np.frombuffer(raw.scalar, np.uint32).copy()
+    state.vector = np.frombuffer(raw.vector, np.uint32).reshape(512, LANES).copy()
+    state.lds = lds
+    state.scc, state.mode = bool(raw.scc), raw.mode
+    return state
