@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -108,7 +108,7 @@ def _assembler() -> str:
     return name
 
 
-@lru_cache(maxsize=None)
+@cache
 def assembled(arch: str, text: str) -> tuple[int, ...]:
     """Return the words of instructions, one per line."""
     ran = subprocess.run(
@@ -130,7 +130,7 @@ def assembled(arch: str, text: str) -> tuple[int, ...]:
     return tuple(np.frombuffer(data, np.uint32).tolist())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(emulator_library()))
     library.ckprof_emulator_execute.argtypes = [
