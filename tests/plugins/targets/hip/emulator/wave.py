@@ -138,8 +138,10 @@ def _library() -> ctypes.CDLL:
         ctypes.c_void_p,
         ctypes.c_size_t,
         ctypes.POINTER(_CState),
+        ctypes.c_size_t,
         ctypes.POINTER(_CRange),
         ctypes.c_size_t,
+        ctypes.c_char_p,
         ctypes.c_char_p,
         ctypes.c_size_t,
     ]
@@ -156,27 +158,56 @@ def execute(
     :raises DeviceFault: the wave does not come to its end.
     """
     state = state or State()
+    execute_group(text, [state], arch=arch, memory=memory)
+    return state
+
+
+def execute_group(
+    text: str | Sequence[int],
+    states: Sequence[State],
+    *,
+    arch: str = "gfx942",
+    memory: Sequence[Any] = (),
+    checks: str | None = None,
+) -> list[str]:
+    """Execute the waves of a workgroup, whose LDS is that of the first state, and change their states.
+
+    :param checks: names of checks, separated by commas.
+    :returns: what the checks found.
+    :raises DeviceFault: a wave does not come to its end.
+    """
     words = list(assembled(arch, text) if isinstance(text, str) else text)
     code = np.array([*words, 0xBF810000], np.uint32)
-    raw = _CState()
-    ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
-    ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
-    raw.scc, raw.mode = int(state.scc), state.mode
-    lds = np.ascontiguousarray(state.lds)
-    raw.lds, raw.lds_bytes = lds.ctypes.data, lds.nbytes
-    raw.scratch_lane_bytes = state.scratch_lane_bytes
+    raws = (_CState * len(states))()
+    lds = np.ascontiguousarray(states[0].lds)
+    for raw, state in zip(raws, states, strict=True):
+        ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
+        ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
+        raw.scc, raw.mode = int(state.scc), state.mode
+        raw.scratch_lane_bytes = state.scratch_lane_bytes
+    raws[0].lds, raws[0].lds_bytes = lds.ctypes.data, lds.nbytes
     ranges = (_CRange * (len(memory) + 1))(
         *(_CRange(array.ctypes.data, array.nbytes) for array in memory),
         _CRange(code.ctypes.data, code.nbytes),
     )
-    message = ctypes.create_string_buffer(4096)
+    message = ctypes.create_string_buffer(1 << 16)
     status = _library().ckprof_emulator_execute(
-        arch.encode(), code.ctypes.data, len(code), raw, ranges, len(ranges), message, len(message)
+        arch.encode(),
+        code.ctypes.data,
+        len(code),
+        raws,
+        len(raws),
+        ranges,
+        len(ranges),
+        None if checks is None else checks.encode(),
+        message,
+        len(message),
     )
     if status:
         raise DeviceFault(status, message.value.decode())
-    state.scalar = np.frombuffer(raw.scalar, np.uint32).copy()
-    state.vector = np.frombuffer(raw.vector, np.uint32).reshape(512, LANES).copy()
-    state.lds = lds
-    state.scc, state.mode = bool(raw.scc), raw.mode
-    return state
+    states[0].lds = lds
+    for raw, state in zip(raws, states, strict=True):
+        state.scalar = np.frombuffer(raw.scalar, np.uint32).copy()
+        state.vector = np.frombuffer(raw.vector, np.uint32).reshape(512, LANES).copy()
+        state.scc, state.mode = bool(raw.scc), raw.mode
+    return message.value.decode().splitlines()
