@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "checks/source_line.hpp"
+#include "core/workgroup.hpp"
+
 namespace ckprof::emulator {
 namespace {
 
@@ -85,6 +88,19 @@ CheckSession::CheckSession(std::string_view checks, const Program& program) : us
             throw std::invalid_argument("there is no check '" + name + "'");
         checks_.push_back(std::move(name));
     }
+}
+
+std::vector<Finding> CheckSession::findings(const Launch& launch) const
+{
+    std::vector<Finding> all = log_.findings();
+    for(Finding& finding : all)
+    {
+        if(launch.code_object.empty()) break;
+        const std::string line =
+            source_line(launch.code_object, launch.code_address + finding.address);
+        if(!line.empty()) finding.message += "\n  " + line;
+    }
+    return all;
 }
 
 std::unique_ptr<Observer> CheckSession::observer()

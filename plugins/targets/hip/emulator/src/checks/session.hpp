@@ -14,6 +14,8 @@ namespace ckprof::emulator {
 // Names of all checks, in the order in which they are listed in messages.
 std::vector<std::string> check_names();
 
+struct Launch;
+
 class CheckSession
 {
 public:
@@ -22,7 +24,8 @@ public:
     CheckSession(std::string_view checks, const Program& program);
 
     std::unique_ptr<Observer> observer();
-    std::vector<Finding> findings() const { return log_.findings(); }
+    // With source lines where the code object has a line table.
+    std::vector<Finding> findings(const Launch& launch) const;
 
 private:
     std::vector<std::string> checks_;

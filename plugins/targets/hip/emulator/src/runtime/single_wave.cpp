@@ -82,7 +82,7 @@ std::string execute_group(Architecture architecture,
     for(size_t w = 0; w < states.size(); ++w) save(group.waves[w], states[w]);
     if(states[0].lds_bytes != 0) std::memcpy(states[0].lds, group.lds.data(), states[0].lds_bytes);
     std::string text;
-    for(const Finding& finding : session.findings())
+    for(const Finding& finding : session.findings(launch))
         text += finding.check + ": " + finding.message + "\n";
     return text;
 }
