@@ -1,4 +1,4 @@
-"""Faults that are planted in a few instructions are found, with the right one named; without them nothing is."""
+"""Faults planted in a few instructions are found, with the right one named; without them nothing is found."""
 
 from __future__ import annotations
 

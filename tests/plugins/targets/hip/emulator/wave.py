@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+ARCHITECTURES: Final = ("gfx90a", "gfx942", "gfx950")
 LANES: Final = 64
 ALL_LANES: Final = (1 << LANES) - 1
 #: fp32 denormals are kept and so are those of fp64 and fp16; what CK Tile's kernels ask for
@@ -101,33 +102,54 @@ class DeviceFault(Exception):
         self.kind = kind
 
 
-def _assembler() -> str:
-    name = os.environ.get("CKPROF_LLVM_MC") or next(filter(None, map(shutil.which, _ASSEMBLERS)), None)
-    if name is None:
-        pytest.skip("no llvm-mc assembles the instructions")
-    return name
+@cache
+def assembler(arch: str) -> str:
+    """Return an ``llvm-mc`` that knows an architecture; the test is skipped if there is none."""
+    names = (os.environ.get("CKPROF_LLVM_MC"), *_ASSEMBLERS)
+    for path in filter(None, (shutil.which(name) for name in names if name)):
+        knows = subprocess.run(
+            [path, "-triple=amdgcn", f"-mcpu={arch}"], input="", capture_output=True, text=True, check=False
+        )
+        if knows.returncode == 0 and "not a recognized processor" not in knows.stderr:
+            return path
+    pytest.skip(f"no llvm-mc that knows {arch}")
 
 
 @cache
 def assembled(arch: str, text: str) -> tuple[int, ...]:
     """Return the words of instructions, one per line."""
     ran = subprocess.run(
-        [_assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
+        [assembler(arch), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
         input=text + "\n",
         capture_output=True,
         text=True,
         check=False,
     )
-    if ran.returncode and "is not a recognized processor" in ran.stderr:
-        pytest.skip(f"this llvm-mc does not know {arch}")
     assert ran.returncode == 0, ran.stderr
-    assert "not a recognized processor" not in ran.stderr
     data = bytes(
         int(byte, 16)
         for line in re.findall(r"encoding: \[([^\]]*)\]", ran.stdout)
         for byte in line.split(",")
     )
     return tuple(np.frombuffer(data, np.uint32).tolist())
+
+
+def disassembled(arch: str, words: Sequence[int]) -> list[tuple[int, str]]:
+    """Return bytes and text of each instruction as the emulated device decodes it."""
+    code = np.array(words, np.uint32)
+    call = _library().ckprof_emulator_disassemble
+    call.restype = ctypes.c_size_t
+    call.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    ]
+    text = ctypes.create_string_buffer(call(arch.encode(), code.ctypes.data, len(code), None, 0))
+    call(arch.encode(), code.ctypes.data, len(code), text, len(text))
+    lines = (line.split(" ", 1) for line in text.value.decode().splitlines())
+    return [(int(size), line) for size, line in lines]
 
 
 @cache

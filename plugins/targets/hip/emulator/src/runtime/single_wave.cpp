@@ -126,6 +126,20 @@ int ckprof_emulator_execute(const char* architecture,
     }
 }
 
+size_t ckprof_emulator_disassemble(
+    const char* architecture, const uint32_t* words, size_t word_count, char* text, size_t text_bytes)
+{
+    std::string all;
+    if(const auto known = find_architecture(architecture))
+    {
+        const Program program(*known, {words, word_count}, 0);
+        for(const Instruction& instruction : program.instructions())
+            all += std::to_string(instruction.bytes) + " " + text_of(instruction) + "\n";
+    }
+    copy_text(all, text, text_bytes);
+    return all.size() + 1;
+}
+
 size_t ckprof_emulator_unsupported(const char* architecture, char* text, size_t text_bytes)
 {
     std::string all;

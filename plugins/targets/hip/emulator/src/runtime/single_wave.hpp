@@ -39,6 +39,10 @@ CKPROF_EXPORT int ckprof_emulator_execute(const char* architecture,
                                           char* message,
                                           size_t message_bytes);
 
+// One line per instruction: its bytes, name and operands. Returns the bytes that the text needs.
+CKPROF_EXPORT size_t ckprof_emulator_disassemble(
+    const char* architecture, const uint32_t* words, size_t word_count, char* text, size_t text_bytes);
+
 // Names of the instructions in instructions.def that no group executes, separated by spaces, for an
 // architecture; returns the bytes that the text needs with its end.
 CKPROF_EXPORT size_t ckprof_emulator_unsupported(const char* architecture,
