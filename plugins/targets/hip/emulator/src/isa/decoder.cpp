@@ -234,7 +234,7 @@ void decode_short_vector(Reader& in, Instruction& out)
     {
         const bool accumulation = name == "v_accvgpr_mov_b32";
         out.destination         = in.vector_register(field(w, 17, 8), 0, accumulation);
-        if(accumulation) out.source[0].number = static_cast<uint16_t>(out.source[0].number + 256);
+        if(accumulation) out.source[0] = in.source(first, 1, true);
         if(name.ends_with("madmk_f32") || name.ends_with("madak_f32") ||
            name.ends_with("madmk_f16") || name.ends_with("madak_f16") ||
            name.ends_with("fmamk_f32") || name.ends_with("fmaak_f32"))
@@ -497,6 +497,7 @@ Handler find_handler(std::string_view name)
                                            vector_lane_handlers(),
                                            vector_packed_handlers(),
                                            matrix_handlers(),
+                                           matrix_double_handlers(),
                                            lds_handlers(),
                                            buffer_handlers(),
                                            flat_handlers()})
