@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/errors.hpp"
+#include "core/scratch.hpp"
 #include "core/workgroup.hpp"
 #include "isa/architectures.hpp"
 #include "isa/decoder.hpp"
@@ -49,7 +50,7 @@ void execute_wave(Architecture architecture,
     wave.program            = &program;
     wave.pc                 = program.at(program.base());
     wave.scratch_lane_bytes = state.scratch_lane_bytes;
-    wave.scratch.resize(size_t{state.scratch_lane_bytes} * lane_count);
+    wave.scratch.resize(scratch_bytes(state.scratch_lane_bytes));
     uint64_t order = 0;
     while(execute(group, order) != Progress::ended);
     std::copy(wave.scalar.begin(), wave.scalar.end(), state.scalar);
