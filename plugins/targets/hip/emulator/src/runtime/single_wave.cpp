@@ -10,6 +10,7 @@
 
 #include "checks/session.hpp"
 #include "core/errors.hpp"
+#include "core/scratch.hpp"
 #include "core/workgroup.hpp"
 #include "isa/architectures.hpp"
 #include "isa/decoder.hpp"
@@ -31,7 +32,7 @@ void load(Wave& wave, const ckprof_emulator_state& state)
     wave.scc                = state.scc != 0;
     wave.mode               = Mode::from_bits(state.mode);
     wave.scratch_lane_bytes = state.scratch_lane_bytes;
-    wave.scratch.resize(size_t{state.scratch_lane_bytes} * lane_count);
+    wave.scratch.resize(scratch_bytes(state.scratch_lane_bytes));
 }
 
 void save(const Wave& wave, ckprof_emulator_state& state)
