@@ -112,7 +112,9 @@ def _memory_candidates() -> Iterator[tuple[str, int, list[Words]]]:
             )
     for op in range(128):
         word = _bits((0x38, 26), (op, 18), (1, 12))
-        fields = [(word | flag, _bits((96, 0), (32, 8), (12, 16), (80, 24))) for flag in (0, 1 << 14, 1 << 16)]
+        fields = [
+            (word | flag, _bits((96, 0), (32, 8), (12, 16), (80, 24))) for flag in (0, 1 << 14, 1 << 16)
+        ]
         yield "mubuf", op, [*fields, (_bits((0x38, 26), (op, 18)), 0)]
     for op in range(16):
         word = _bits((0x3A, 26), (op, 15), (1, 12), (4, 19), (7, 23))
