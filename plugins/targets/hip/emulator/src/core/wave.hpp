@@ -43,6 +43,10 @@ struct Mode
 
 struct Wave
 {
+    // What registers begin with that neither the dispatcher nor the ABI sets: nothing may be right
+    // by luck, and checkers know it again.
+    static constexpr uint32_t undefined_value = 0xfba5e11d;
+
     // by the number that instructions use; 106 vcc, 124 m0, 126 exec
     std::array<uint32_t, 128> scalar{};
     bool scc              = false;

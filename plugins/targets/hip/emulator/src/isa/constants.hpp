@@ -21,6 +21,7 @@ enum class ConstantFormat : uint8_t
 inline ConstantFormat constant_format(const InstructionInfo& info, unsigned slot)
 {
     const std::string_view name = info.name;
+    if(name.starts_with("v_mfma_f64")) return ConstantFormat::bits64;
     if(info.widths[slot] == 2 && !name.starts_with("v_pk_") && !name.starts_with("v_mfma"))
         return ConstantFormat::bits64;
     for(const std::string_view type : {"_f16", "_i16", "_u16", "_b16", "_bf16"})

@@ -25,6 +25,9 @@ constexpr InstructionInfo table[] = {
 constexpr uint32_t field(uint32_t word, unsigned first, unsigned count)
 { return word >> first & ((1U << count) - 1); }
 
+// The source that is the word after the instruction.
+constexpr unsigned literal_code = 255;
+
 struct Form
 {
     Encoding encoding;
@@ -109,10 +112,10 @@ struct Reader
             return operand;
         default: break;
         }
-        operand.kind = Operand::Kind::constant;
-        uses_literal = uses_literal || code == 255;
-        operand.value =
-            code == 255 ? literal_value(*info, slot, literal) : inline_constant(*info, slot, code);
+        operand.kind  = Operand::Kind::constant;
+        uses_literal  = uses_literal || code == literal_code;
+        operand.value = code == literal_code ? literal_value(*info, slot, literal)
+                                             : inline_constant(*info, slot, code);
         return operand;
     }
 
@@ -137,31 +140,24 @@ struct Reader
 
 void decode_scalar(Reader& in, Instruction& out)
 {
-    const uint32_t w = in.low;
-    switch(in.info->encoding)
-    {
-    case Encoding::sop2: out.source[1] = in.source(field(w, 8, 8), 2); [[fallthrough]];
-    case Encoding::sop1: out.source[0] = in.source(field(w, 0, 8), 1); break;
-    case Encoding::sopc:
-        out.source[0] = in.source(field(w, 0, 8), 1);
-        out.source[1] = in.source(field(w, 8, 8), 2);
-        return;
-    default: out.immediate = static_cast<int16_t>(field(w, 0, 16)); break;
-    }
-    if(in.info->encoding != Encoding::sopp)
-        out.destination = in.scalar_register(field(w, 16, 7), in.info->widths[0]);
-    if(std::string_view(in.info->name) == "s_setreg_imm32_b32") in.uses_literal = true;
-    if(in.uses_literal && in.info->encoding == Encoding::sopk)
-    {
-        out.source[0].kind  = Operand::Kind::constant;
-        out.source[0].value = in.literal;
-    }
+    const uint32_t w   = in.low;
+    const auto& widths = in.info->widths;
+    const bool immediates =
+        in.info->encoding == Encoding::sopk || in.info->encoding == Encoding::sopp;
+    if(immediates) out.immediate = static_cast<int16_t>(field(w, 0, 16));
+    if(!immediates && widths[1] != 0) out.source[0] = in.source(field(w, 0, 8), 1);
+    if(!immediates && widths[2] != 0) out.source[1] = in.source(field(w, 8, 8), 2);
+    if(widths[0] != 0) out.destination = in.scalar_register(field(w, 16, 7), widths[0]);
+    if(std::string_view(in.info->name) == "s_setreg_imm32_b32")
+        out.source[0] = in.source(literal_code, 1);
 }
 
 void decode_scalar_memory(Reader& in, Instruction& out)
 {
-    const uint32_t w         = in.low;
-    out.destination          = in.scalar_register(field(w, 6, 7), in.info->widths[0]);
+    const uint32_t w = in.low;
+    if(in.info->widths[0] != 0)
+        out.destination = in.scalar_register(field(w, 6, 7), in.info->widths[0]);
+    if(in.info->widths[1] == 0) return; // clocks and caches
     out.source[0]            = in.scalar_register(field(w, 0, 6) * 2, in.info->widths[1]);
     out.sc0                  = field(w, 16, 1) != 0;
     const bool has_immediate = field(w, 17, 1) != 0, has_register = field(w, 14, 1) != 0;
@@ -236,13 +232,15 @@ void decode_short_vector(Reader& in, Instruction& out)
         out.destination = in.scalar_register(field(w, 17, 8), 1);
     else
     {
-        out.destination = in.vector_register(field(w, 17, 8), 0);
+        const bool accumulation = name == "v_accvgpr_mov_b32";
+        out.destination         = in.vector_register(field(w, 17, 8), 0, accumulation);
+        if(accumulation) out.source[0] = in.source(first, 1, true);
         if(name.ends_with("madmk_f32") || name.ends_with("madak_f32") ||
            name.ends_with("madmk_f16") || name.ends_with("madak_f16") ||
            name.ends_with("fmamk_f32") || name.ends_with("fmaak_f32"))
         {
             in.uses_literal  = true;
-            Operand constant = in.source(255, 2);
+            Operand constant = in.source(literal_code, 2);
             // ..mk multiplies by the literal, ..ak adds it
             if(name.find("mk_") != std::string_view::npos)
             {
@@ -314,10 +312,14 @@ void decode_packed(Reader& in, Instruction& out)
         out.source[2] =
             in.source(field(in.high, 18, 9), 3, acc_cd && !name.starts_with("v_smfmac"));
     out.destination = in.vector_register(field(w, 0, 8), 0, acc_cd);
-    if(name.starts_with("v_accvgpr_read"))
+    // these two know which side is the one for accumulation, whatever the bits say
+    if(name.starts_with("v_accvgpr_read") && out.source[0].kind == Operand::Kind::vector)
         out.source[0].number = static_cast<uint16_t>(out.source[0].number % 256 + 256);
     if(name.starts_with("v_accvgpr_write"))
+    {
         out.destination.number = static_cast<uint16_t>(out.destination.number % 256 + 256);
+        if(out.source[0].kind == Operand::Kind::vector) out.source[0].number %= 256;
+    }
     if(matrix)
     {
         out.cbsz = static_cast<uint8_t>(field(w, 8, 3));
@@ -405,6 +407,7 @@ void decode_buffer(Reader& in, Instruction& out)
     if(out.source[0].dwords == 0) out.source[0].kind = Operand::Kind::none;
     if(in.info->widths[0] != 0 && !out.to_lds)
         out.destination = in.vector_register(field(in.high, 8, 8), 0, acc);
+    if(in.info->widths[1] == 0) return; // caches
     out.resource             = in.scalar_register(field(in.high, 16, 5) * 4, 4);
     out.scalar_offset        = in.source(field(in.high, 24, 8), 0);
     out.scalar_offset.dwords = 1;
@@ -494,6 +497,7 @@ Handler find_handler(std::string_view name)
                                            vector_lane_handlers(),
                                            vector_packed_handlers(),
                                            matrix_handlers(),
+                                           matrix_double_handlers(),
                                            lds_handlers(),
                                            buffer_handlers(),
                                            flat_handlers()})

@@ -26,7 +26,8 @@ HandlerTable vector_compare_handlers(); // vopc, cndmask
 HandlerTable vector_convert_handlers(); // conversions between types
 HandlerTable vector_lane_handlers();    // readlane, permutations between lanes, mbcnt
 HandlerTable vector_packed_handlers();  // vop3p but for matrices
-HandlerTable matrix_handlers();         // mfma, smfmac
+HandlerTable matrix_handlers();         // mfma, accumulation registers
+HandlerTable matrix_double_handlers();  // mfma of fp64
 HandlerTable lds_handlers();            // ds
 HandlerTable buffer_handlers();         // mubuf, mtbuf
 HandlerTable flat_handlers();           // flat, global, scratch

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Floating-point formats of 4 to 16 bits, each a subset of fp32's values.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace ckprof::emulator {
+
+// What stands for infinities and NaN.
+enum class Specials : uint8_t
+{
+    none,          // every code is a number
+    ieee,          // the highest exponent: infinity and NaN
+    all_ones,      // the highest code of each sign is NaN
+    negative_zero, // the code of -0 is NaN
+};
+
+template <unsigned ExponentBits, unsigned MantissaBits, int Bias, Specials Kind>
+struct SmallFloat
+{
+    static constexpr unsigned exponent_bits = ExponentBits, mantissa_bits = MantissaBits;
+    static constexpr int bias          = Bias;
+    static constexpr Specials specials = Kind;
+    static constexpr unsigned bits     = 1 + ExponentBits + MantissaBits;
+    static constexpr uint32_t sign_bit = 1U << (bits - 1), magnitude_bits = sign_bit - 1;
+    static constexpr uint32_t infinity = ((1U << ExponentBits) - 1) << MantissaBits; // of ieee
+    static constexpr uint32_t largest  = Kind == Specials::ieee       ? infinity - 1
+                                         : Kind == Specials::all_ones ? magnitude_bits - 1
+                                                                      : magnitude_bits;
+
+    // The bits as fp32 of a code; further bits of `word` do not matter. Without branches, so that
+    // loops over lanes become vector instructions.
+    template <bool flush_denormals = false>
+    static uint32_t to_float(uint32_t word)
+    {
+        const uint32_t sign      = (word & sign_bit) << (32 - bits);
+        const uint32_t magnitude = word & magnitude_bits;
+        const uint32_t normal =
+            (magnitude << (23 - MantissaBits)) + (static_cast<uint32_t>(127 - Bias) << 23);
+        constexpr float unit = std::bit_cast<float>(
+            static_cast<uint32_t>(128 - Bias - static_cast<int>(MantissaBits)) << 23);
+        const uint32_t denormal =
+            flush_denormals ? 0
+                            : std::bit_cast<uint32_t>(
+                                  static_cast<float>(static_cast<int32_t>(magnitude)) * unit);
+        uint32_t value = magnitude < (1U << MantissaBits) ? denormal : normal;
+        if constexpr(Kind == Specials::ieee)
+            value = magnitude >= infinity ? 0x7f800000 | (magnitude & ((1U << MantissaBits) - 1))
+                                                             << (23 - MantissaBits)
+                                          : value;
+        if constexpr(Kind == Specials::all_ones)
+            value = magnitude == magnitude_bits ? 0x7fc00000 : value;
+        if constexpr(Kind == Specials::negative_zero)
+            return (word & (sign_bit | magnitude_bits)) == sign_bit ? 0x7fc00000 : value | sign;
+        return value | sign;
+    }
+};
+
+using Half    = SmallFloat<5, 10, 15, Specials::ieee>;
+using Fp8     = SmallFloat<4, 3, 7, Specials::all_ones>;
+using Bf8     = SmallFloat<5, 2, 15, Specials::ieee>;
+using Fp8Fnuz = SmallFloat<4, 3, 8, Specials::negative_zero>;
+using Bf8Fnuz = SmallFloat<5, 2, 16, Specials::negative_zero>;
+using Fp6     = SmallFloat<2, 3, 1, Specials::none>;
+using Bf6     = SmallFloat<3, 2, 3, Specials::none>;
+using Fp4     = SmallFloat<2, 1, 1, Specials::none>;
+
+} // namespace ckprof::emulator
