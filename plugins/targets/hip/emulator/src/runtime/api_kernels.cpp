@@ -131,6 +131,10 @@ hipError_t hipLaunchKernel(
     {
         return device_lost(error_of(error.kind()), error.what());
     }
+    catch(const CheckFailure& error)
+    {
+        return device_lost(hipErrorLaunchFailure, error.what());
+    }
     catch(const std::invalid_argument& error)
     {
         return remember(hipErrorInvalidConfiguration, error.what());

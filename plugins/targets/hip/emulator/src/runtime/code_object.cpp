@@ -95,6 +95,7 @@ CodeObject::CodeObject(Architecture architecture,
     for(const Elf64_Phdr& segment : segments(elf))
         if(segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && program_ == nullptr)
         {
+            code_address_         = segment.p_vaddr;
             const std::byte* code = image_.get() + segment.p_vaddr;
             program_              = std::make_unique<Program>(
                 architecture,

@@ -51,6 +51,8 @@ public:
     CodeObject& operator=(const CodeObject&) = delete;
 
     const Program& program() const { return *program_; }
+    // Of the program's first word, as the file counts.
+    uint64_t code_address() const { return code_address_; }
     const Kernel* find(const std::string& name) const;
     std::optional<Variable> variable(const std::string& name) const;
 
@@ -68,6 +70,7 @@ private:
     size_t image_bytes_ = 0;
     std::map<std::string, Variable> symbols_;
     std::unique_ptr<Program> program_;
+    uint64_t code_address_ = 0;
     std::map<std::string, Kernel> kernels_;
 };
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "checks/session.hpp"
 #include "isa/architectures.hpp"
 #include "runtime/offload_bundle.hpp"
 
@@ -27,6 +28,21 @@ std::string shortened(const std::string& name)
                : name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
 }
 
+// Throws if there are any.
+void report(const std::vector<Finding>& findings)
+{
+    constexpr size_t shown = 5;
+    if(findings.empty()) return;
+    std::string text = std::to_string(findings.size()) +
+                       (findings.size() == 1 ? " finding" : " findings") + " of checks";
+    for(size_t n = 0; n < std::min(findings.size(), shown); ++n)
+        text += "\n" + findings[n].check + ": " + findings[n].message + " (" +
+                std::to_string(findings[n].count) + " times)";
+    if(findings.size() > shown)
+        text += "\nand " + std::to_string(findings.size() - shown) + " more";
+    throw CheckFailure(text);
+}
+
 void fill_undefined(std::byte* memory, size_t bytes, uint32_t value)
 {
     for(size_t at = 0; at < bytes; at += sizeof(value))
@@ -43,11 +59,7 @@ const DeviceModel& find_model(const std::string& arch)
     throw std::runtime_error("the emulated device cannot be a " + base);
 }
 
-Device::Device() : options_(Options::from_environment())
-{
-    // by the byte for checkers; as the hardware otherwise
-    memory_.set_page_bytes(options_.checks.find("bounds") == std::string::npos ? page_bytes : 0);
-}
+Device::Device() : options_(Options::from_environment()) {}
 
 Module* Device::add_module(const void* bundle)
 {
@@ -134,6 +146,8 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
     launch.kernel             = shortened(kernel->name);
     launch.program            = &code.program();
     launch.memory             = &memory_;
+    launch.code_object        = module.elf;
+    launch.code_address       = code.code_address();
     launch.grid               = shape.grid;
     launch.block              = shape.block;
     launch.instruction_budget = options_.instruction_budget;
@@ -141,7 +155,13 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
     if(executor_ == nullptr) executor_ = std::make_unique<Executor>(options_.threads);
     const Dispatch dispatch(
         *kernel, shape, arguments, code.program().architecture(), memory_, options_.undefined());
-    executor_->run(dispatch, launch, {});
+    if(options_.checks.empty()) return executor_->run(dispatch, launch, {});
+    CheckSession checks(options_.checks, code.program());
+    std::vector<std::unique_ptr<Observer>> observers;
+    for(unsigned thread = 0; thread < executor_->threads(); ++thread)
+        observers.push_back(checks.observer());
+    executor_->run(dispatch, launch, observers);
+    report(checks.findings(launch));
 }
 
 // That of the first library; without one, the first there is.

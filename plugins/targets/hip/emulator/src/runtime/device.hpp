@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,10 @@ struct Module
     std::unique_ptr<CodeObject> code;
 };
 
+// Checkers have found something in a kernel that has come to its end.
+class CheckFailure : public std::runtime_error
+{ using std::runtime_error::runtime_error; };
+
 class Device
 {
 public:
@@ -50,7 +56,8 @@ public:
 
     std::optional<Variable> find_variable(const void* host_variable);
 
-    // Executes the kernel. Throws DeviceError for what ends a kernel on a device as well.
+    // Executes the kernel. Throws DeviceError for what ends a kernel on a device as well, and
+    // CheckFailure.
     void launch(const void* host_function, const LaunchShape& shape, void** arguments);
 
     const Options& options() const { return options_; }

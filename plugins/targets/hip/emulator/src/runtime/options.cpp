@@ -10,6 +10,8 @@
 #include <string_view>
 #include <thread>
 
+#include "core/wave.hpp"
+
 namespace ckprof::emulator {
 namespace {
 
@@ -59,8 +61,9 @@ Options Options::from_environment()
 
 uint32_t Options::undefined() const
 {
+    if(seed == 0 || checks.find("uninitialised") != std::string::npos) return Wave::undefined_value;
     // 0x7f81 to 0x7fff are NaN in both formats of 16 bits
-    const auto half = static_cast<uint32_t>(0x7f81 + (seed * 37 + 0x76) % 0x7f);
+    const auto half = static_cast<uint32_t>(0x7f81 + seed % 0x7f);
     return half | half << 16;
 }
 
