@@ -127,8 +127,11 @@ int ckprof_emulator_execute(const char* architecture,
     }
 }
 
-size_t ckprof_emulator_disassemble(
-    const char* architecture, const uint32_t* words, size_t word_count, char* text, size_t text_bytes)
+size_t ckprof_emulator_disassemble(const char* architecture,
+                                   const uint32_t* words,
+                                   size_t word_count,
+                                   char* text,
+                                   size_t text_bytes)
 {
     std::string all;
     if(const auto known = find_architecture(architecture))

@@ -40,8 +40,11 @@ CKPROF_EXPORT int ckprof_emulator_execute(const char* architecture,
                                           size_t message_bytes);
 
 // One line per instruction: its bytes, name and operands. Returns the bytes that the text needs.
-CKPROF_EXPORT size_t ckprof_emulator_disassemble(
-    const char* architecture, const uint32_t* words, size_t word_count, char* text, size_t text_bytes);
+CKPROF_EXPORT size_t ckprof_emulator_disassemble(const char* architecture,
+                                                 const uint32_t* words,
+                                                 size_t word_count,
+                                                 char* text,
+                                                 size_t text_bytes);
 
 // Names of the instructions in instructions.def that no group executes, separated by spaces, for an
 // architecture; returns the bytes that the text needs with its end.
