@@ -26,15 +26,17 @@ struct ckprof_emulator_range
 // Executes from the first word on until s_endpgm. 0 if that was reached, else the fault (from 1 on,
 // in the order of Fault) and a message.
 CKPROF_EXPORT int ckprof_emulator_execute(const char* architecture,
-                            const uint32_t* words,
-                            size_t word_count,
-                            ckprof_emulator_state* state,
-                            const ckprof_emulator_range* allocations,
-                            size_t allocation_count,
-                            char* message,
-                            size_t message_bytes);
+                                          const uint32_t* words,
+                                          size_t word_count,
+                                          ckprof_emulator_state* state,
+                                          const ckprof_emulator_range* allocations,
+                                          size_t allocation_count,
+                                          char* message,
+                                          size_t message_bytes);
 
 // Names of the instructions in instructions.def that no group executes, separated by spaces, for an
 // architecture; returns the bytes that the text needs with its end.
-CKPROF_EXPORT size_t ckprof_emulator_unsupported(const char* architecture, char* text, size_t text_bytes);
+CKPROF_EXPORT size_t ckprof_emulator_unsupported(const char* architecture,
+                                                 char* text,
+                                                 size_t text_bytes);
 }
