@@ -19,6 +19,7 @@ Mode Mode::from_bits(uint32_t bits)
     mode.flush_64_outputs  = (bits & 1U << 7) == 0;
     mode.clamp_nan_to_zero = (bits & 1U << 8) != 0;
     mode.ieee              = (bits & 1U << 9) != 0;
+    mode.plain             = (bits & 0xff) == 0xf0;
     return mode;
 }
 

@@ -36,6 +36,8 @@ struct Mode
     bool flush_64_inputs = false, flush_64_outputs = false; // of fp64 and fp16
     bool clamp_nan_to_zero = false;                         // DX10_CLAMP
     bool ieee              = false;
+    // nearest even and no denormals flushed: what arithmetic of the host does
+    bool plain = true;
 
     static Mode from_bits(uint32_t bits); // round 3:0, denormals 7:4, dx10_clamp 8, ieee 9
     uint32_t bits() const;

@@ -218,6 +218,14 @@ void decode_cross_lane(uint32_t word, Reader& in, Instruction& out)
     out.source[1].absolute = field(word, 23, 1) != 0;
 }
 
+// Adds to what its destination holds.
+bool accumulates(std::string_view name)
+{
+    return name.starts_with("v_mac_") || name.starts_with("v_fmac_") || name == "v_pk_fmac_f16" ||
+           name.starts_with("v_dot2c_") || name.starts_with("v_dot4c_") ||
+           name.starts_with("v_dot8c_");
+}
+
 // Of 32 bits: vop1, vop2, vopc.
 void decode_short_vector(Reader& in, Instruction& out)
 {
@@ -257,6 +265,7 @@ void decode_short_vector(Reader& in, Instruction& out)
            name == "v_subbrev_co_u32")
             out.source[2] = in.scalar_register(scalar::vcc, 2);
     }
+    if(accumulates(in.info->name)) out.source[2] = out.destination;
     if(sdwa) decode_sub_dword(in.high, in, out);
     if(dpp) decode_cross_lane(in.high, in, out);
 }
@@ -295,6 +304,7 @@ void decode_long_vector(Reader& in, Instruction& out)
         out.destination = in.scalar_register(field(w, 0, 8), 1);
     else
         out.destination = in.vector_register(field(w, 0, 8), 0);
+    if(accumulates(name)) out.source[2] = out.destination;
 }
 
 void decode_packed(Reader& in, Instruction& out)
@@ -413,6 +423,13 @@ void decode_buffer(Reader& in, Instruction& out)
     out.scalar_offset.dwords = 1;
 }
 
+bool is_modified(const Instruction& i)
+{
+    bool any = i.clamp || i.output_modifier != 0 || i.op_sel != 0 || i.sub_dword || i.cross_lane;
+    for(const Operand& source : i.source) any = any || source.negate || source.absolute;
+    return any;
+}
+
 Instruction decode(Architecture architecture, std::span<const uint32_t> words, uint32_t address)
 {
     const Form form = form_of(words[0]);
@@ -454,6 +471,7 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
     case Encoding::mtbuf: decode_buffer(in, out); break;
     }
     if(in.uses_literal || out.sub_dword || out.cross_lane) out.bytes = 8;
+    out.modified          = is_modified(out);
     const Handler handler = find_handler(out.info->name);
     out.execute           = handler != nullptr ? handler : &unknown_instruction;
     return out;
@@ -487,20 +505,11 @@ Handler find_handler(std::string_view name)
 {
     static const auto index = [] {
         std::map<std::string_view, Handler> all;
-        for(const HandlerTable handlers : {program_handlers(),
-                                           scalar_handlers(),
-                                           scalar_memory_handlers(),
-                                           vector_integer_handlers(),
-                                           vector_float_handlers(),
-                                           vector_compare_handlers(),
-                                           vector_convert_handlers(),
-                                           vector_lane_handlers(),
-                                           vector_packed_handlers(),
-                                           matrix_handlers(),
-                                           matrix_double_handlers(),
-                                           lds_handlers(),
-                                           buffer_handlers(),
-                                           flat_handlers()})
+        for(const HandlerTable handlers : {
+#define GROUP(name) name##_handlers(),
+#include "isa/groups.def"
+#undef GROUP
+            })
             for(const NamedHandler& handler : handlers) all.emplace(handler.name, handler.execute);
         return all;
     }();
