@@ -496,7 +496,9 @@ Handler find_handler(std::string_view name)
                                            matrix_handlers(),
                                            lds_handlers(),
                                            buffer_handlers(),
-                                           flat_handlers()})
+                                           buffer_atomic_handlers(),
+                                           flat_handlers(),
+                                           flat_atomic_handlers()})
             for(const NamedHandler& handler : handlers) all.emplace(handler.name, handler.execute);
         return all;
     }();

@@ -27,9 +27,11 @@ HandlerTable vector_convert_handlers(); // conversions between types
 HandlerTable vector_lane_handlers();    // readlane, permutations between lanes, mbcnt
 HandlerTable vector_packed_handlers();  // vop3p but for matrices
 HandlerTable matrix_handlers();         // mfma, smfmac
-HandlerTable lds_handlers();            // ds
-HandlerTable buffer_handlers();         // mubuf, mtbuf
-HandlerTable flat_handlers();           // flat, global, scratch
+HandlerTable lds_handlers();            // ds: reads and writes
+HandlerTable buffer_handlers();         // mubuf: loads and stores
+HandlerTable buffer_atomic_handlers();  // mubuf
+HandlerTable flat_handlers();           // flat, global, scratch: loads and stores
+HandlerTable flat_atomic_handlers();    // flat, global
 
 // Null for an instruction that no table has.
 Handler find_handler(std::string_view name);
