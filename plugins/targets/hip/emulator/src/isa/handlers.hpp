@@ -28,6 +28,8 @@ HandlerTable vector_lane_handlers();    // readlane, permutations between lanes,
 HandlerTable vector_packed_handlers();  // vop3p but for matrices
 HandlerTable matrix_handlers();         // mfma, accumulation registers
 HandlerTable matrix_double_handlers();  // mfma of fp64
+HandlerTable matrix_mixed_handlers();   // mfma that choose formats of 4 to 8 bits, with scales
+HandlerTable matrix_sparse_handlers();  // smfmac
 HandlerTable lds_handlers();            // ds
 HandlerTable buffer_handlers();         // mubuf, mtbuf
 HandlerTable flat_handlers();           // flat, global, scratch
