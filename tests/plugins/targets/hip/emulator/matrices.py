@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ckprof_plugins.targets.hip.emulator.library import SOURCE_DIR
-from tests.plugins.targets.hip.emulator.wave import LANES
+from tests.plugins.targets.hip.emulator.wave import LANES, State, execute
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,11 +60,18 @@ def products(arch: str) -> tuple[Product, ...]:
         if name is None or name[5] == "f8f6f4" or not int(row[3]) & ARCHITECTURES[arch]:
             continue
         types = name[5].removesuffix("_1k").split("_")
-        widths = int(row[4]), int(row[5]), int(row[6]), int(row[7])
         found.append(
             Product(
-                *(row[2], int(row[1]), int(row[3]), widths),
-                *(name[1] == "smfmac", name[2], int(name[3]), int(name[4]), types[0], types[-1]),
+                name=row[2],
+                opcode=int(row[1]),
+                architectures=int(row[3]),
+                widths=(int(row[4]), int(row[5]), int(row[6]), int(row[7])),
+                sparse=name[1] == "smfmac",
+                result=name[2],
+                size=int(name[3]),
+                depth=int(name[4]),
+                a_type=types[0],
+                b_type=types[-1],
             )
         )
     return tuple(found)
@@ -115,7 +122,8 @@ def dtype(name: str, arch: str) -> np.dtype[Any]:
         "fp8": ml_dtypes.float8_e4m3fnuz if fnuz else ml_dtypes.float8_e4m3fn,
         "bf8": ml_dtypes.float8_e5m2fnuz if fnuz else ml_dtypes.float8_e5m2,
     }
-    return np.dtype(types[name])
+    kind: np.dtype[Any] = np.dtype(types[name])
+    return kind
 
 
 def packed(elements: NDArray[Any]) -> NDArray[np.uint32]:
@@ -168,6 +176,34 @@ def values(elements: NDArray[Any]) -> NDArray[Any]:
     return elements.astype(np.int64 if elements.dtype.kind == "i" else np.float64)
 
 
+def sparse_matrices(
+    p: Product, a: NDArray[Any], b: NDArray[Any], index: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return ``[block, row, k]`` of A and of B transposed, of a sparse product's elements.
+
+    :param index: the place, of four, of each ``a[e, lane]``.
+    """
+    kept, groups = p.per_lane(0), LANES // p.size
+    e, lane = np.indices(a.shape)
+    group = lane // p.size
+    if p.a_type in ("f16", "bf16"):
+        number = group * kept + e
+    elif kept == 8:
+        number = e // 4 * 4 * groups + 4 * group + e % 4
+    elif p.size == 16:
+        four = e // 4
+        number = e % 4 + 16 * (four % 2) + 4 * (four // 2) + 32 * (group // 2) + 8 * (group % 2)
+    else:
+        four = e // 4
+        number = e % 4 + 8 * (four % 2) + 4 * (four // 2) + 16 * group
+    dense_a = np.zeros((1, p.size, p.depth), a.dtype)
+    np.add.at(dense_a, (0, lane % p.size, number // 2 * 4 + index), a)
+    e, lane = np.indices(b.shape)
+    dense_b = np.zeros((1, p.size, p.depth), b.dtype)
+    dense_b[0, lane % p.size, e // 8 * 8 * groups + lane // p.size * 8 + e % 8] = b
+    return dense_a, dense_b
+
+
 def expected(
     p: Product, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -179,3 +215,59 @@ def expected(
     sizes = np.einsum("xik,xjk->xij", abs(a), abs(b))
     place = result_places(p)
     return exact[place] + c, sizes[place] + abs(c)
+
+
+#: registers of D, A, B and C
+PLACES: Final = (0, 64, 80, 96)
+
+
+def run(
+    p: Product,
+    arch: str,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    c: NDArray[Any] | None,
+    *,
+    index: NDArray[np.uint32] | None = None,
+    constant: int = 0,
+    registers: tuple[int, int, int, int] = PLACES,
+    state: State | None = None,
+    **modifiers: int,
+) -> NDArray[Any]:
+    """Execute an instruction and return its ``[result, lane]``.
+
+    :param a: elements of A, and so are ``b`` and ``c``, in their types; without C a constant is added.
+    :param index: of sparse products, whose C is then in the place of D.
+    :param constant: the code of an inline constant.
+    """
+    state = state or State()
+    for first, elements in zip(registers[1:], (a, b, c if index is None else index[None]), strict=True):
+        if elements is not None:
+            raw = packed(elements)
+            state.vector[first : first + len(raw)] = raw
+    d = slice(registers[0], registers[0] + p.widths[0])
+    if index is not None and c is not None:
+        state.vector[d] = packed(c)
+    third = -constant if c is None else registers[3]
+    code = words(p.opcode, *registers[:3], third, sparse=p.sparse, **modifiers)
+    return unpacked(execute(code, state, arch=arch).vector[d], dtype(p.result, arch))
+
+
+def operands(
+    p: Product, arch: str, rng: np.random.Generator, *, whole: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return random elements of A, B and C; whole numbers have products and sums without rounding."""
+    made = []
+    for name, count in (
+        (p.a_type, p.per_lane(0)),
+        (p.b_type, p.per_lane(1)),
+        (p.result, p.size**2 * p.blocks // LANES),
+    ):
+        kind = dtype(name, arch)
+        if kind == np.int8:
+            made.append(rng.integers(-128, 128, (count, LANES)).astype(kind))
+        elif whole or kind == np.int32:
+            made.append(rng.integers(-4, 5, (count, LANES)).astype(kind))
+        else:
+            made.append(rng.normal(size=(count, LANES)).astype(kind))
+    return made[0], made[1], made[2]

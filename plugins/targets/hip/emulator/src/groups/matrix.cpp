@@ -22,7 +22,14 @@ void mfma(Wave& wave, const Instruction& i)
         multiply_small<S, T>(wave, i, i.source[2], a, b, flushed);
     else
         multiply<S, T>(
-            wave, i, i.source[2], a, [&b](unsigned e, unsigned) { return b[e]; }, flushed);
+            wave,
+            i,
+            i.source[2],
+            a,
+            [&b](unsigned group, unsigned e, unsigned) {
+                return b[e] + group * S::blocks * S::size;
+            },
+            flushed);
 }
 
 template <typename Type, typename S>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The product of planes, added to what accumulates.
 //
-// AMD's documents do not say in which order the products of one instruction are added, and they say
-// that each is a fused multiply-add with one rounding to nearest even for fp32 and fp64. Here
-// everything is: the sum begins with C, the products follow in the order of k, each exact, and the
-// sum is rounded after each.
+// AMD's documents do not say in which order the products of one instruction are added. Here the sum
+// begins with C, the products follow as lanes hold them (the first group of lanes along K, element
+// by element, then the next group; that is the order of k of dense operands), each exact, and the
+// sum is rounded to nearest even after each.
 #pragma once
 
 #include <cmath>
@@ -76,7 +76,8 @@ inline unsigned block_of_a(const Instruction& i, unsigned blocks, unsigned block
 }
 
 // 16x16 and 32x32 results: register r of a block has rows of 16 or 32 lanes, which are 4 rows
-// apart. row_of_b(e, lane) is the plane of B whose numbers belong to element e of A's lane.
+// apart. row_of_b(group, e, lane) are the numbers of B, of the first block's columns, that element
+// e of A's lane, which is in that group of lanes along K, is multiplied by.
 template <typename S, typename T, typename RowOfB>
 void multiply(Wave& wave,
               const Instruction& i,
@@ -106,7 +107,7 @@ void multiply(Wave& wave,
                     for(unsigned row = 0; row < rows; ++row)
                     {
                         const T factor = a[e][lane + 4 * row];
-                        const T* b     = row_of_b(e, lane + 4 * row) + first + block * S::size;
+                        const T* b     = row_of_b(group, e, lane + 4 * row) + block * S::size;
 #pragma GCC unroll 4
                         for(unsigned part = 0; part < parts; ++part)
                         {

@@ -335,6 +335,13 @@ void decode_packed(Reader& in, Instruction& out)
         out.cbsz = static_cast<uint8_t>(field(w, 8, 3));
         out.abid = static_cast<uint8_t>(field(w, 11, 4));
         out.blgp = static_cast<uint8_t>(field(in.high, 29, 3));
+        if(name.ends_with("_f8f6f4"))
+        {
+            // CBSZ and BLGP are the formats of 32 elements: 8, 8, 6, 6 and 4 bits
+            constexpr std::array<uint8_t, 8> dwords = {8, 8, 6, 6, 4, 4, 4, 4};
+            out.source[0].dwords                    = dwords[out.cbsz];
+            out.source[1].dwords                    = dwords[out.blgp];
+        }
         return;
     }
     out.clamp       = field(w, 15, 1) != 0;
@@ -430,9 +437,51 @@ bool is_modified(const Instruction& i)
     return any;
 }
 
+Instruction decode(Architecture architecture, std::span<const uint32_t> words, uint32_t address);
+
+// v_mfma_scale_*: the scales of A and B, then 8 bytes of the instruction without scales.
+constexpr InstructionInfo scaled_products[] = {
+    {Encoding::vop3p, 45, "v_mfma_scale_f32_16x16x128_f8f6f4", 4, {4, 8, 8, 4}},
+    {Encoding::vop3p, 46, "v_mfma_scale_f32_32x32x64_f8f6f4", 4, {16, 8, 8, 16}},
+};
+
+const InstructionInfo*
+find_scaled_product(Architecture architecture, const Form& form, std::span<const uint32_t> words)
+{
+    constexpr unsigned load_scale = 44;
+    if(architecture != Architecture::gfx950 || form.encoding != Encoding::vop3p ||
+       form.opcode != load_scale || words.size() < 4)
+        return nullptr;
+    const Form product = form_of(words[2]);
+    for(const InstructionInfo& info : scaled_products)
+        if(product.encoding == info.encoding && product.opcode == info.opcode) return &info;
+    return nullptr;
+}
+
+Instruction decode_scaled_product(const InstructionInfo& info,
+                                  std::span<const uint32_t> words,
+                                  uint32_t address)
+{
+    Instruction out = decode(Architecture::gfx950, words.subspan(2), address);
+    Reader in{Architecture::gfx950, words[0], words[1], 0, false, &info};
+    out.info                 = &info;
+    out.bytes                = 16;
+    out.resource             = in.source(field(words[1], 0, 9), 1);
+    out.scalar_offset        = in.source(field(words[1], 9, 9), 2);
+    out.resource.dwords      = 1;
+    out.scalar_offset.dwords = 1;
+    out.op_sel               = static_cast<uint8_t>(field(words[0], 11, 2));
+    out.op_sel_high          = static_cast<uint8_t>(field(words[1], 27, 2));
+    const Handler handler    = find_handler(info.name);
+    out.execute              = handler != nullptr ? handler : &unknown_instruction;
+    return out;
+}
+
 Instruction decode(Architecture architecture, std::span<const uint32_t> words, uint32_t address)
 {
     const Form form = form_of(words[0]);
+    if(const InstructionInfo* scaled = find_scaled_product(architecture, form, words))
+        return decode_scaled_product(*scaled, words, address);
     Instruction out;
     out.address = address;
     out.info    = find_instruction(architecture, form.encoding, form.opcode);
