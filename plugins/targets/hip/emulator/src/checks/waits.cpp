@@ -81,8 +81,10 @@ private:
         for(size_t r = 0; r < operation.registers; ++r)
         {
             const PendingRegister& result = queue.at(operation, r);
-            auto& place =
-                result.scalar ? awaited.scalar[result.number % 128] : awaited.vector[result.number];
+            if(result.kind == PendingRegister::Kind::lds) continue;
+            auto& place = result.kind == PendingRegister::Kind::scalar
+                              ? awaited.scalar[result.number % 128]
+                              : awaited.vector[result.number];
             // a later load to the same register is still on its way
             if(load != nullptr || place == operation.instruction) place = load;
         }

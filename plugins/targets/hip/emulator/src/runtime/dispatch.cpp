@@ -195,7 +195,7 @@ void Dispatch::prepare(Workgroup& group, uint64_t index, const Launch& launch) c
                                     (kernel_.rsrc1 >> 23 & 1) << 9);
         wave.scc  = (undefined_ & 1) != 0;
         wave.scratch_lane_bytes = kernel_.scratch_lane_bytes;
-        resize(wave.scratch, size_t{kernel_.scratch_lane_bytes} * lane_count, undefined_);
+        resize(wave.scratch, scratch_bytes(kernel_.scratch_lane_bytes), undefined_);
         set_lanes(wave);
         set_scalars(wave, group);
     }
@@ -233,13 +233,7 @@ void Dispatch::set_scalars(Wave& wave, const Workgroup& group) const
     const auto scratch = reinterpret_cast<uint64_t>(wave.scratch.data());
     const auto has     = [&](unsigned bit) { return (kernel_.properties & bit) != 0; };
     if(has(private_segment_buffer))
-    {
-        // swizzled by dword over the lanes (index stride 64), which add their number to the index
-        constexpr uint32_t swizzle = 1U << 31, stride_64 = 3 << 21, add_lane = 1 << 23;
-        add64(scratch | uint64_t{swizzle} << 32);
-        add(static_cast<uint32_t>(wave.scratch.size()));
-        add(stride_64 | add_lane);
-    }
+        for(const uint32_t word : scratch_descriptor(wave)) add(word);
     if(has(dispatch_packet)) add64(block_->packet());
     if(has(queue)) add64(block_->queue_address());
     if(has(argument_segment)) add64(block_->arguments());
