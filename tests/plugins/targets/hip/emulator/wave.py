@@ -101,7 +101,7 @@ class DeviceFault(Exception):
         self.kind = kind
 
 
-def _assembler() -> str:
+def assembler() -> str:
     name = os.environ.get("CKPROF_LLVM_MC") or next(filter(None, map(shutil.which, _ASSEMBLERS)), None)
     if name is None:
         pytest.skip("no llvm-mc assembles the instructions")
@@ -112,7 +112,7 @@ def _assembler() -> str:
 def assembled(arch: str, text: str) -> tuple[int, ...]:
     """Return the words of instructions, one per line."""
     ran = subprocess.run(
-        [_assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
+        [assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
         input=text + "\n",
         capture_output=True,
         text=True,
