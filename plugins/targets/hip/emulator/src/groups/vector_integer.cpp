@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Integers and bits of 64 lanes.
 #include <algorithm>
-#include <limits>
 
 #include "groups/vector.hpp"
 #include "isa/handlers.hpp"
@@ -17,53 +16,10 @@ using u64 = uint64_t;
 using i64 = int64_t;
 
 template <typename T>
-T saturated(i64 value)
-{
-    return static_cast<T>(
-        std::clamp<i64>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-}
-
-i32 signed24(u32 value) { return static_cast<i32>(value << 8) >> 8; }
-u32 unsigned24(u32 value) { return value & 0xffffff; }
-
-template <typename T>
 T median(T a, T b, T c)
 { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
-// Handlers whose results saturate with the clamp modifier: computed in 64 bits, and cut or clamped.
-template <typename T, auto exact>
-constexpr Handler saturating2 =
-    &lanewise<[](T a, T b) { return static_cast<T>(exact(i64{a}, i64{b})); },
-              [](T a, T b) { return saturated<T>(exact(i64{a}, i64{b})); }>;
-template <typename T, auto exact>
-constexpr Handler saturating3 =
-    &lanewise<[](T a, T b, T c) { return static_cast<T>(exact(i64{a}, i64{b}, i64{c})); },
-              [](T a, T b, T c) { return saturated<T>(exact(i64{a}, i64{b}, i64{c})); }>;
-
-constexpr auto sum        = [](i64 a, i64 b) { return a + b; };
-constexpr auto difference = [](i64 a, i64 b) { return a - b; };
-constexpr auto reversed   = [](i64 a, i64 b) { return b - a; };
-constexpr auto mad        = [](i64 a, i64 b, i64 c) { return a * b + c; };
-
 u32 byte_of(u32 value, unsigned n) { return value >> (8 * n) & 0xff; }
-u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }
-
-u32 sad_u8(u32 a, u32 b)
-{
-    u32 total = 0;
-    for(unsigned n = 0; n < 4; ++n) total += distance(byte_of(a, n), byte_of(b, n));
-    return total;
-}
-
-// Bytes of the second that are 0 do not count.
-u32 masked_sad_u8(u32 a, u32 b)
-{
-    u32 total = 0;
-    for(unsigned n = 0; n < 4; ++n)
-        total += byte_of(b, n) == 0 ? 0 : distance(byte_of(a, n), byte_of(b, n));
-    return total;
-}
-
 u32 average_of_bytes(u32 a, u32 b, u32 round)
 {
     u32 result = 0;
@@ -160,47 +116,21 @@ constexpr NamedHandler handlers[] = {
     {"v_lshlrev_b64", &lanewise<[](u32 a, u64 b) { return b << (a & 63); }>},
     {"v_lshrrev_b64", &lanewise<[](u32 a, u64 b) { return (b >> (a & 63)); }>},
     {"v_ashrrev_i64", &lanewise<[](u32 a, i64 b) { return (b >> (a & 63)); }>},
-    {"v_lshlrev_b16", &lanewise<[](u16 a, u16 b) { return static_cast<u16>(b << (a & 15)); }>},
-    {"v_lshrrev_b16", &lanewise<[](u16 a, u16 b) { return (static_cast<u16>(b >> (a & 15))); }>},
-    {"v_ashrrev_i16", &lanewise<[](u16 a, i16 b) { return (static_cast<i16>(b >> (a & 15))); }>},
     {"v_lshl_add_u32", &lanewise<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; }>},
     {"v_add_lshl_u32", &lanewise<[](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); }>},
     {"v_lshl_or_b32", &lanewise<[](u32 a, u32 b, u32 c) { return (a << (b & 31)) | c; }>},
     {"v_lshl_add_u64", &lanewise<[](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>},
 
-    {"v_add_u32", saturating2<u32, sum>},
-    {"v_sub_u32", saturating2<u32, difference>},
-    {"v_subrev_u32", saturating2<u32, reversed>},
-    {"v_add_i32", saturating2<i32, sum>},
-    {"v_sub_i32", saturating2<i32, difference>},
-    {"v_add_u16", saturating2<u16, sum>},
-    {"v_sub_u16", saturating2<u16, difference>},
-    {"v_subrev_u16", saturating2<u16, reversed>},
     {"v_add3_u32", &lanewise<[](u32 a, u32 b, u32 c) { return a + b + c; }>},
 
     {"v_mul_lo_u32", &lanewise<[](u32 a, u32 b) { return a * b; }>},
     {"v_mul_hi_u32", &lanewise<[](u32 a, u32 b) { return (static_cast<u32>(u64{a} * b >> 32)); }>},
     {"v_mul_hi_i32", &lanewise<[](i32 a, i32 b) { return (static_cast<i32>(i64{a} * b >> 32)); }>},
-    {"v_mul_lo_u16", &lanewise<[](u16 a, u16 b) { return static_cast<u16>(u32{a} * b); }>},
-    {"v_mul_u32_u24", &lanewise<[](u32 a, u32 b) { return unsigned24(a) * unsigned24(b); }>},
-    {"v_mul_hi_u32_u24", &lanewise<[](u32 a, u32 b) {
-         return (static_cast<u32>(u64{unsigned24(a)} * unsigned24(b) >> 32));
-     }>},
-    {"v_mul_i32_i24", &lanewise<[](u32 a, u32 b) {
-         return static_cast<u32>(signed24(a)) * static_cast<u32>(signed24(b));
-     }>},
-    {"v_mul_hi_i32_i24", &lanewise<[](u32 a, u32 b) {
-         return (static_cast<i32>(i64{signed24(a)} * signed24(b) >> 32));
-     }>},
 
     {"v_min_u32", &lanewise<[](u32 a, u32 b) { return std::min(a, b); }>},
     {"v_max_u32", &lanewise<[](u32 a, u32 b) { return std::max(a, b); }>},
     {"v_min_i32", &lanewise<[](i32 a, i32 b) { return std::min(a, b); }>},
     {"v_max_i32", &lanewise<[](i32 a, i32 b) { return std::max(a, b); }>},
-    {"v_min_u16", &lanewise<[](u16 a, u16 b) { return std::min(a, b); }>},
-    {"v_max_u16", &lanewise<[](u16 a, u16 b) { return std::max(a, b); }>},
-    {"v_min_i16", &lanewise<[](i16 a, i16 b) { return std::min(a, b); }>},
-    {"v_max_i16", &lanewise<[](i16 a, i16 b) { return std::max(a, b); }>},
     {"v_min3_u32", &lanewise<[](u32 a, u32 b, u32 c) { return std::min(std::min(a, b), c); }>},
     {"v_max3_u32", &lanewise<[](u32 a, u32 b, u32 c) { return std::max(std::max(a, b), c); }>},
     {"v_med3_u32", &lanewise<&median<u32>>},
@@ -208,13 +138,6 @@ constexpr NamedHandler handlers[] = {
     {"v_max3_i32", &lanewise<[](i32 a, i32 b, i32 c) { return std::max(std::max(a, b), c); }>},
     {"v_med3_i32", &lanewise<&median<i32>>},
 
-    {"v_sad_u8", &lanewise<[](u32 a, u32 b, u32 c) { return sad_u8(a, b) + c; }>},
-    {"v_sad_hi_u8", &lanewise<[](u32 a, u32 b, u32 c) { return (sad_u8(a, b) << 16) + c; }>},
-    {"v_msad_u8", &lanewise<[](u32 a, u32 b, u32 c) { return masked_sad_u8(a, b) + c; }>},
-    {"v_sad_u16", &lanewise<[](u32 a, u32 b, u32 c) {
-         return (distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16) + c);
-     }>},
-    {"v_sad_u32", &lanewise<[](u32 a, u32 b, u32 c) { return distance(a, b) + c; }>},
     {"v_lerp_u8", &lanewise<&average_of_bytes>},
     {"v_sat_pk_u8_i16", &lanewise<[](u32 a) {
          return (saturated_byte(static_cast<i16>(a)) | saturated_byte(static_cast<i16>(a >> 16))

@@ -57,16 +57,6 @@ void flush_64(VectorRegister* value)
         }
 }
 
-void flush(VectorRegister* value, Format format)
-{
-    if(format == Format::float16)
-        flush_16(value[0]);
-    else if(format == Format::float32)
-        flush_32(value[0]);
-    else
-        flush_64(value);
-}
-
 constexpr uint32_t sign_of(Format format) { return is_16_bits(format) ? 0x8000 : 0x80000000; }
 
 // Multiplies by two, four or a half; zeros lose their sign.
@@ -118,12 +108,12 @@ void modify_float(const Wave& wave, const Instruction& i, VectorRegister* value)
     const Format format = Lane<T>::format;
     const bool flushes =
         format == Format::float32 ? wave.mode.flush_32_outputs : wave.mode.flush_64_outputs;
-    if(flushes) flush(value, format);
+    if(flushes) flush_denormals(value, format);
     // output modifiers know no denormals and are not those of IEEE 754
     if(i.output_modifier != 0 && flushes && !wave.mode.ieee)
     {
         apply_output_modifier<T>(value, i.output_modifier);
-        flush(value, format);
+        flush_denormals(value, format);
     }
     if(i.clamp) clamp<T>(value, wave.mode.clamp_nan_to_zero);
 }
@@ -146,6 +136,26 @@ void place(VectorRegister& value, const VectorRegister& before, const SubDword& 
 }
 
 } // namespace
+
+void flush_denormals(VectorRegister* value, Format format)
+{
+    if(format == Format::float16)
+        flush_16(value[0]);
+    else if(format == Format::float32)
+        flush_32(value[0]);
+    else
+        flush_64(value);
+}
+
+void modify_result(const Wave& wave,
+                   const Instruction& instruction,
+                   Format format,
+                   VectorRegister* registers)
+{
+    if(format == Format::float16) modify_float<F16>(wave, instruction, registers);
+    if(format == Format::float32) modify_float<float>(wave, instruction, registers);
+    if(format == Format::float64) modify_float<double>(wave, instruction, registers);
+}
 
 HostRounding::HostRounding(unsigned direction) : changed_(direction != 0)
 {
@@ -195,7 +205,7 @@ void read_source(const Wave& wave,
     }
     if(is_float(format) &&
        (format == Format::float32 ? wave.mode.flush_32_inputs : wave.mode.flush_64_inputs))
-        flush(registers, format);
+        flush_denormals(registers, format);
 }
 
 void write_result(Wave& wave,
@@ -205,9 +215,7 @@ void write_result(Wave& wave,
                   VectorRegister* registers,
                   LaneMask lanes)
 {
-    if(format == Format::float16) modify_float<F16>(wave, instruction, registers);
-    if(format == Format::float32) modify_float<float>(wave, instruction, registers);
-    if(format == Format::float64) modify_float<double>(wave, instruction, registers);
+    modify_result(wave, instruction, format, registers);
     VectorRegister& to = wave.result(instruction.destination);
     const bool upper   = (instruction.op_sel & 8) != 0;
     if(is_16_bits(format) && !instruction.sub_dword && (keep || upper))

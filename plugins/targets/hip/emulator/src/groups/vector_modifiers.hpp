@@ -34,6 +34,14 @@ void read_source(const Wave& wave,
                  Format format,
                  VectorRegister* registers);
 
+// Flushes denormals, multiplies and clamps as instruction and mode say; nothing for integers.
+void modify_result(const Wave& wave,
+                   const Instruction& instruction,
+                   Format format,
+                   VectorRegister* registers);
+
+void flush_denormals(VectorRegister* registers, Format format);
+
 // Applies the modifiers of the result and writes it; `keep`: the other half of 16 bits stays.
 void write_result(Wave& wave,
                   const Instruction& instruction,

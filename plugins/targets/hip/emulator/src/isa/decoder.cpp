@@ -258,6 +258,7 @@ void decode_short_vector(Reader& in, Instruction& out)
             else
                 out.source[2] = constant;
         }
+        if(name == "v_pk_fmac_f16") out.op_sel_high = 7;
         // carries of the short forms are in vcc
         if(name.find("_co_u32") != std::string_view::npos)
             out.scalar_destination = in.scalar_register(scalar::vcc, 2);
@@ -305,6 +306,15 @@ void decode_long_vector(Reader& in, Instruction& out)
     else
         out.destination = in.vector_register(field(w, 0, 8), 0);
     if(accumulates(name)) out.source[2] = out.destination;
+    if(name == "v_pk_fmac_f16") out.op_sel_high = 7;
+    // the bits of modifiers are a table here
+    if(name.starts_with("v_bitop3"))
+    {
+        out.immediate       = static_cast<int32_t>(field(in.high, 29, 3) | field(w, 8, 3) << 3 |
+                                                   field(in.high, 27, 2) << 6);
+        out.output_modifier = 0;
+        for(Operand& source : out.source) source.negate = source.absolute = false;
+    }
 }
 
 void decode_packed(Reader& in, Instruction& out)

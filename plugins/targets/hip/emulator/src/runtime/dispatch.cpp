@@ -8,6 +8,8 @@
 #include <new>
 #include <string_view>
 
+#include "core/scratch.hpp"
+
 namespace ckprof::emulator {
 namespace {
 
