@@ -542,6 +542,7 @@ Handler find_handler(std::string_view name)
                                            vector_float_handlers(),
                                            vector_compare_handlers(),
                                            vector_convert_handlers(),
+                                           vector_fp8_handlers(),
                                            vector_lane_handlers(),
                                            vector_packed_handlers(),
                                            matrix_handlers(),

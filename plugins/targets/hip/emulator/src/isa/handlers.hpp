@@ -24,6 +24,7 @@ HandlerTable vector_integer_handlers(); // integers and bits of vop1, vop2, vop3
 HandlerTable vector_float_handlers();   // fp32, fp64, fp16, bf16 of vop1, vop2, vop3
 HandlerTable vector_compare_handlers(); // vopc, cndmask
 HandlerTable vector_convert_handlers(); // conversions between types
+HandlerTable vector_fp8_handlers();     // conversions from and to 4 to 8 bits, and scaled ones
 HandlerTable vector_lane_handlers();    // readlane, permutations between lanes, mbcnt
 HandlerTable vector_packed_handlers();  // vop3p but for matrices
 HandlerTable matrix_handlers();         // mfma, accumulation registers
