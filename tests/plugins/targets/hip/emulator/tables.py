@@ -32,7 +32,7 @@ def assembled_each(arch: str, lines: tuple[str, ...]) -> dict[str, tuple[int, ..
     mark = "s_nop 0xf"
     text = "\n".join(f"{line}\n{mark}" for line in lines)
     ran = subprocess.run(
-        [assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
+        [assembler(arch), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
         input=text + "\n",
         capture_output=True,
         text=True,

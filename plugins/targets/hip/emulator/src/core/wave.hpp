@@ -34,6 +34,7 @@ struct Mode
             round_64     = 0; // of fp32; of fp64 and fp16. 0 nearest even, 1 up, 2 down, 3 to zero
     bool flush_32_inputs = false, flush_32_outputs = false;
     bool flush_64_inputs = false, flush_64_outputs = false; // of fp64 and fp16
+    bool clamp_overflow    = false;                         // FP16_OVFL, also of fp8
     bool clamp_nan_to_zero = false;                         // DX10_CLAMP
     bool ieee              = false;
     // nearest even and no denormals flushed: what arithmetic of the host does

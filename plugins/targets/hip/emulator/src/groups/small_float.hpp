@@ -2,6 +2,7 @@
 // Floating-point formats of 4 to 16 bits, each a subset of fp32's values.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -55,6 +56,57 @@ struct SmallFloat
             return (word & (sign_bit | magnitude_bits)) == sign_bit ? 0x7fc00000 : value | sign;
         return value | sign;
     }
+
+    static constexpr uint32_t not_a_number(uint32_t sign)
+    {
+        if constexpr(Kind == Specials::ieee)
+            return sign | infinity | 1U << (MantissaBits - 1);
+        else
+            return Kind == Specials::negative_zero ? sign_bit : sign | largest | 1;
+    }
+
+    // The code of fp32 bits times 2^-exponent. `random` is added below the last bit that is kept,
+    // its highest bits first; without one the result is the nearest, even at a tie. What is too
+    // large becomes infinity or NaN, where the format has them, unless it is to be clamped.
+    static uint32_t from_float(uint32_t word, int exponent, const uint32_t* random, bool clamp)
+    {
+        const uint32_t sign = (word >> 31) << (bits - 1), magnitude = word & 0x7fffffff;
+        if(magnitude > 0x7f800000) return not_a_number(sign);
+        uint32_t code = 0;
+        if(magnitude == 0x7f800000)
+            code = ~uint32_t{0};
+        else if(magnitude != 0)
+        {
+            // mantissa * 2^(power - 23), the mantissa with its highest bit at 23
+            const bool denormal = magnitude < 0x800000;
+            const int up        = denormal ? std::countl_zero(magnitude) - 8 : 0;
+            const uint32_t mantissa =
+                denormal ? magnitude << up : (magnitude & 0x7fffff) | 0x800000;
+            const int power =
+                (denormal ? 1 : static_cast<int>(magnitude >> 23)) - 127 - up - exponent;
+            const int least     = 1 - Bias; // power of the smallest normal number
+            const int drop      = 23 - static_cast<int>(MantissaBits) + std::max(least - power, 0);
+            const uint64_t wide = mantissa;
+            uint64_t kept       = 0;
+            if(drop < 32)
+            {
+                const uint64_t half = uint64_t{1} << (drop - 1);
+                kept = random != nullptr ? (wide + (*random >> (32 - drop))) >> drop
+                                         : (wide + half - 1 + (wide >> drop & 1)) >> drop;
+            }
+            // a carry out of the mantissa is one to the exponent
+            code = static_cast<uint32_t>(
+                std::min<int64_t>((int64_t{std::max(power, least) - least} << MantissaBits) +
+                                      static_cast<int64_t>(kept),
+                                  magnitude_bits + 1));
+        }
+        if(code > largest)
+        {
+            if(clamp || Kind == Specials::none) return sign | largest;
+            return Kind == Specials::ieee ? sign | infinity : not_a_number(sign);
+        }
+        return Kind == Specials::negative_zero && code == 0 ? 0 : sign | code;
+    }
 };
 
 using Half    = SmallFloat<5, 10, 15, Specials::ieee>;
@@ -65,5 +117,11 @@ using Bf8Fnuz = SmallFloat<5, 2, 16, Specials::negative_zero>;
 using Fp6     = SmallFloat<2, 3, 1, Specials::none>;
 using Bf6     = SmallFloat<3, 2, 3, Specials::none>;
 using Fp4     = SmallFloat<2, 1, 1, Specials::none>;
+
+// The upper half of fp32.
+struct BFloat16 : SmallFloat<8, 7, 127, Specials::ieee>
+{
+    static uint32_t to_float(uint32_t word) { return word << 16; }
+};
 
 } // namespace ckprof::emulator
