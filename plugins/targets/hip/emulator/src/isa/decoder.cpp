@@ -600,6 +600,12 @@ Program::Program(Architecture architecture, std::span<const uint32_t> words, uin
                                     static_cast<uint64_t>(int64_t{instruction.immediate} * 4));
 }
 
+void Program::omit(const Instruction& instruction)
+{
+    instructions_[static_cast<size_t>(&instruction - instructions_.data())].execute =
+        [](Wave&, const Instruction&) {};
+}
+
 std::string text_of(const Instruction& instruction)
 {
     if(instruction.info == nullptr) return "no known instruction";
