@@ -97,6 +97,11 @@ def seconds(text: str) -> float:
     return value
 
 
+def device_choice(text: str) -> int | str:
+    """Read the index of a device, or the name of one that a target brings along."""
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
 # argparse names the function in "invalid ... value"
 positive.__name__ = "positive integer"
 seconds.__name__ = "number of seconds"

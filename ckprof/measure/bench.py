@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -60,6 +60,8 @@ class BenchLibrary:
     arch: str
     #: content key of an instance without a kernel -> the outcome that it has already
     rejections: Mapping[str, Outcome]
+    #: environment variables that its device reads
+    worker_variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, library: BuiltLibrary) -> BenchLibrary:
@@ -71,6 +73,7 @@ class BenchLibrary:
             target=library.recipe.target,
             arch=library.recipe.arch,
             rejections={rejection.key: rejection for rejection in rejections},
+            worker_variables=dict(library.recipe.worker_variables),
         )
 
     def layout(self, kernel: SelectedKernel) -> Layout:
@@ -148,6 +151,7 @@ class KernelBench:
                 arch=library.arch,
                 options=self._options,
                 work_dir=self._folder,
+                variables=library.worker_variables,
                 on_event=self._pass_on,
             )
             self._executor = stack.enter_context(executor)
@@ -331,7 +335,9 @@ class KernelBench:
 
     def observe(self) -> Reading:
         """Return what all observers see."""
-        target, device = self.library.target, self._options.device
+        if self._options.device_name:
+            return Reading()  # none of the machine's devices computes
+        target, device = self.library.target, self._options.device_index
         readings = (observer.read(target, device) for observer in self._observers)
         return combine([reading for reading in readings if reading is not None])
 

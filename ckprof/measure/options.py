@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.measure.processes import USUAL_PROCESSES
 from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
-from ckprof.option import option, positive
+from ckprof.option import device_choice, option, positive
 from ckprof.settings import Settings
+
+if TYPE_CHECKING:
+    from ckprof.kernels.requests import BuildOptions
 
 #: not split at all: what is run unless the user or a problem line says otherwise
 DEFAULT_SPLITS: Final = (1,)
@@ -131,10 +134,32 @@ class RunOptions:
     )
     #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
     splits: tuple[int, ...] = DEFAULT_SPLITS
-    device: int = field(default=0, metadata=option("index of the device", metavar="N"))
+    #: a text is the name of a device that the target has beside those of the machine
+    device: int | str = field(
+        default=0,
+        metadata=option(
+            "index of the device, or the name of one that the target brings along",
+            metavar="N|NAME",
+            parse=device_choice,
+        ),
+    )
     keep_samples: bool = field(
         default=False, metadata=option("keep all raw samples in the JSON report", flag="--samples")
     )
+
+    @property
+    def device_index(self) -> int:
+        """Index of the device in what its library sees: one with a name is the only one there."""
+        return self.device if isinstance(self.device, int) else 0
+
+    @property
+    def device_name(self) -> str:
+        """What the target is to build for beside the machine's own devices; empty for these."""
+        return self.device if isinstance(self.device, str) else ""
+
+    def built_for(self, build: BuildOptions) -> BuildOptions:
+        """Return how kernels are built that shall run so."""
+        return replace(build, device=build.device or self.device_name)
 
     def as_plain(self) -> dict[str, object]:
         """Return the options as values that JSON has, for records of what a run was asked for."""
@@ -169,7 +194,7 @@ _LEAST: Final = (
     ("min_samples", 1),
     ("rounds", 1),
     ("cpu_threads", 0),
-    ("device", 0),
+    ("device_index", 0),
 )
 
 

@@ -110,8 +110,8 @@ def identify_device(
     :param cpus: that a worker may run on, by default those of this process.
     """
     seen = opened.identity or DeviceIdentity(model=opened.text)
-    if isinstance(target, DeviceIdentifier):
-        identity = target.device_identity(arch, options.device)
+    if isinstance(target, DeviceIdentifier) and not options.device_name:
+        identity = target.device_identity(arch, options.device_index)
         if identity is not None:
             # the runtime knows what the driver's tools do not say
             missing = {

@@ -14,7 +14,8 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -24,6 +25,7 @@ from ckprof.orphans import MARK, kill_marked
 from ckprof.python_child import python_command, start_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import IO
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.worker.message import Message
 
+_NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 #: bytes of the worker's error output that are kept
 _TAIL_BYTES = 16384
 #: lines of it that are shown
@@ -78,10 +81,11 @@ class WorkerProcess:
     """A running worker.
 
     :param folder: working directory, so that whatever a kernel drops stays there.
+    :param variables: environment variables beside those of this process.
     :raises WorkerNotStarted: the system has no process, descriptor or memory for it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str] = _NO_VARIABLES) -> None:
         try:
             descriptor = SharedMemory.create()
         except OSError as exc:
@@ -102,7 +106,7 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env=os.environ | {MARK: self._mark},
+                env=os.environ | variables | {MARK: self._mark},
                 bufsize=0,
                 pass_fds=(descriptor, watched),
                 # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/wave.hpp"
 
+#include <algorithm>
+
 #include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
@@ -18,6 +20,7 @@ Mode Mode::from_bits(uint32_t bits)
     mode.clamp_overflow    = (bits & 1U << 23) != 0;
     mode.clamp_nan_to_zero = (bits & 1U << 8) != 0;
     mode.ieee              = (bits & 1U << 9) != 0;
+    mode.plain             = (bits & 0xff) == 0xf0;
     return mode;
 }
 
@@ -69,14 +72,25 @@ Wave::lanes(const Operand& operand, VectorRegister& room, unsigned dword) const
     return room;
 }
 
-void Wave::find_global(const Instruction& instruction,
-                       uint64_t address,
-                       unsigned bytes,
-                       bool write_)
+bool Wave::find_other_global(uint64_t address, uint64_t bytes)
 {
+    for(size_t i = 1; i < recent.size(); ++i)
+        if(recent[i].contains(address, bytes))
+        {
+            std::swap(recent[0], recent[i]);
+            return true;
+        }
     const auto found = group->launch->memory->find(address, bytes);
-    if(!found) throw MemoryFault(*this, instruction, address, bytes, write_);
-    recent = *found;
+    if(!found) return false;
+    std::rotate(recent.begin(), recent.end() - 1, recent.end());
+    recent[0] = *found;
+    return true;
 }
+
+void Wave::global_fault(const Instruction& instruction,
+                        uint64_t address,
+                        unsigned bytes,
+                        bool write_)
+{ throw MemoryFault(*this, instruction, address, bytes, write_); }
 
 } // namespace ckprof::emulator

@@ -49,7 +49,7 @@ void unpack_float(const VectorRegister* registers, Plane<float>* planes)
 
 // Types of operands: what a lane's elements are multiplied as, and how they are read.
 
-struct F32
+struct Fp32
 {
     using Number                    = float;
     static constexpr unsigned bits  = 32;
@@ -82,7 +82,7 @@ struct Xf32
 };
 
 // MI200 takes denormals of fp16 and bf16 as zero, its successors keep them.
-struct F16
+struct Fp16
 {
     using Number                    = float;
     static constexpr unsigned bits  = 16;
@@ -98,7 +98,7 @@ struct F16
     }
 };
 
-struct Bf16
+struct Bfp16
 {
     using Number                    = float;
     static constexpr unsigned bits  = 16;

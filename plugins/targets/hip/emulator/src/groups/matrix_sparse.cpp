@@ -61,14 +61,14 @@ using Large8  = Shape<32, 16>;
 using Wide8   = Shape<16, 64>;
 
 constexpr NamedHandler handlers[] = {
-    {"v_smfmac_f32_16x16x32_f16", alike<F16, Small16>},
-    {"v_smfmac_f32_32x32x16_f16", alike<F16, Large16>},
-    {"v_smfmac_f32_16x16x64_f16", alike<F16, Shape<16, 32>>},
-    {"v_smfmac_f32_32x32x32_f16", alike<F16, Shape<32, 16>>},
-    {"v_smfmac_f32_16x16x32_bf16", alike<Bf16, Small16>},
-    {"v_smfmac_f32_32x32x16_bf16", alike<Bf16, Large16>},
-    {"v_smfmac_f32_16x16x64_bf16", alike<Bf16, Shape<16, 32>>},
-    {"v_smfmac_f32_32x32x32_bf16", alike<Bf16, Shape<32, 16>>},
+    {"v_smfmac_f32_16x16x32_f16", alike<Fp16, Small16>},
+    {"v_smfmac_f32_32x32x16_f16", alike<Fp16, Large16>},
+    {"v_smfmac_f32_16x16x64_f16", alike<Fp16, Shape<16, 32>>},
+    {"v_smfmac_f32_32x32x32_f16", alike<Fp16, Shape<32, 16>>},
+    {"v_smfmac_f32_16x16x32_bf16", alike<Bfp16, Small16>},
+    {"v_smfmac_f32_32x32x16_bf16", alike<Bfp16, Large16>},
+    {"v_smfmac_f32_16x16x64_bf16", alike<Bfp16, Shape<16, 32>>},
+    {"v_smfmac_f32_32x32x32_bf16", alike<Bfp16, Shape<32, 16>>},
     {"v_smfmac_i32_16x16x64_i8", alike<I8, Small8>},
     {"v_smfmac_i32_32x32x32_i8", alike<I8, Large8>},
     {"v_smfmac_i32_16x16x128_i8", alike<I8, Wide8>},

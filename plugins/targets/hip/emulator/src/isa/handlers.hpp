@@ -17,23 +17,9 @@ struct NamedHandler
 
 using HandlerTable = std::span<const NamedHandler>;
 
-HandlerTable program_handlers();        // branches, barriers, waits: sopp and the program counter
-HandlerTable scalar_handlers();         // sop1, sop2, sopk, sopc
-HandlerTable scalar_memory_handlers();  // smem
-HandlerTable vector_integer_handlers(); // integers and bits of vop1, vop2, vop3
-HandlerTable vector_float_handlers();   // fp32, fp64, fp16, bf16 of vop1, vop2, vop3
-HandlerTable vector_compare_handlers(); // vopc, cndmask
-HandlerTable vector_convert_handlers(); // conversions between types
-HandlerTable vector_fp8_handlers();     // conversions from and to 4 to 8 bits, and scaled ones
-HandlerTable vector_lane_handlers();    // readlane, permutations between lanes, mbcnt
-HandlerTable vector_packed_handlers();  // vop3p but for matrices
-HandlerTable matrix_handlers();         // mfma, accumulation registers
-HandlerTable matrix_double_handlers();  // mfma of fp64
-HandlerTable matrix_mixed_handlers();   // mfma that choose formats of 4 to 8 bits, with scales
-HandlerTable matrix_sparse_handlers();  // smfmac
-HandlerTable lds_handlers();            // ds
-HandlerTable buffer_handlers();         // mubuf, mtbuf
-HandlerTable flat_handlers();           // flat, global, scratch
+#define GROUP(name) HandlerTable name##_handlers();
+#include "isa/groups.def"
+#undef GROUP
 
 // Null for an instruction that no table has.
 Handler find_handler(std::string_view name);

@@ -122,6 +122,8 @@ struct Instruction
     bool sc0 = false, sc1 = false, nt = false; // sc0: atomics return the old value
     bool offset_enabled = false, index_enabled = false, to_lds = false; // of mubuf
     bool sub_dword = false, cross_lane = false;
+    // a vector instruction with any modifier: of a source, of the result, sub-dword or cross-lane
+    bool modified = false;
     SubDword sdwa;
     CrossLane dpp;
 
