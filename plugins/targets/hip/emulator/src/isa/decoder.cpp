@@ -452,7 +452,9 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
     }
     if(in.uses_literal || out.sub_dword || out.cross_lane) out.bytes = 8;
     const Handler handler = find_handler(out.info->name);
-    out.execute           = handler != nullptr ? handler : &unknown_instruction;
+    // global data share is another memory, which newer architectures do not have
+    const bool global_share = form.encoding == Encoding::ds && field(words[0], 16, 1) != 0;
+    out.execute             = handler != nullptr && !global_share ? handler : &unknown_instruction;
     return out;
 }
 
@@ -495,6 +497,8 @@ Handler find_handler(std::string_view name)
                                            vector_packed_handlers(),
                                            matrix_handlers(),
                                            lds_handlers(),
+                                           lds_atomic_handlers(),
+                                           lds_lane_handlers(),
                                            buffer_handlers(),
                                            buffer_atomic_handlers(),
                                            flat_handlers(),

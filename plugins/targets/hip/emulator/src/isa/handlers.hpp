@@ -28,6 +28,8 @@ HandlerTable vector_lane_handlers();    // readlane, permutations between lanes,
 HandlerTable vector_packed_handlers();  // vop3p but for matrices
 HandlerTable matrix_handlers();         // mfma, smfmac
 HandlerTable lds_handlers();            // ds: reads and writes
+HandlerTable lds_atomic_handlers();     // ds
+HandlerTable lds_lane_handlers();       // ds: between lanes
 HandlerTable buffer_handlers();         // mubuf: loads and stores
 HandlerTable buffer_atomic_handlers();  // mubuf
 HandlerTable flat_handlers();           // flat, global, scratch: loads and stores
