@@ -532,7 +532,9 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
     if(in.uses_literal || out.sub_dword || out.cross_lane) out.bytes = 8;
     out.modified          = is_modified(out);
     const Handler handler = find_handler(out.info->name);
-    out.execute           = handler != nullptr ? handler : &unknown_instruction;
+    // global data share is another memory, which newer architectures do not have
+    const bool global_share = form.encoding == Encoding::ds && field(words[0], 16, 1) != 0;
+    out.execute             = handler != nullptr && !global_share ? handler : &unknown_instruction;
     return out;
 }
 
