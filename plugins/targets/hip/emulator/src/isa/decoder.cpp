@@ -144,7 +144,10 @@ void decode_scalar(Reader& in, Instruction& out)
     case Encoding::sop1: out.source[0] = in.source(field(w, 0, 8), 1); break;
     case Encoding::sopc:
         out.source[0] = in.source(field(w, 0, 8), 1);
-        out.source[1] = in.source(field(w, 8, 8), 2);
+        if(in.info->widths[2] != 0)
+            out.source[1] = in.source(field(w, 8, 8), 2);
+        else
+            out.immediate = static_cast<int32_t>(field(w, 8, 8));
         return;
     default: out.immediate = static_cast<int16_t>(field(w, 0, 16)); break;
     }
@@ -515,6 +518,7 @@ Handler find_handler(std::string_view name)
         for(const HandlerTable handlers : {program_handlers(),
                                            scalar_handlers(),
                                            scalar_immediate_handlers(),
+                                           register_index_handlers(),
                                            scalar_memory_handlers(),
                                            vector_integer_handlers(),
                                            vector_integer_mad_handlers(),

@@ -20,6 +20,7 @@ using HandlerTable = std::span<const NamedHandler>;
 HandlerTable program_handlers();          // branches, barriers, waits: sopp and the program counter
 HandlerTable scalar_handlers();           // sop1, sop2, sopc
 HandlerTable scalar_immediate_handlers(); // sopk
+HandlerTable register_index_handlers();   // vector registers relative to M0
 HandlerTable scalar_memory_handlers();    // smem
 HandlerTable vector_integer_handlers();   // integers and bits of vop1, vop2, vop3
 HandlerTable vector_integer_mad_handlers(); // 16 and 24 bits, results that can saturate
