@@ -33,7 +33,10 @@ def i64(value: int) -> int:
 
 
 def logical(operation: Callable[[int, int], int], mask: int) -> Callable[..., Outcome]:
-    return lambda a, b, scc, d: (operation(a & mask, b & mask) & mask, operation(a & mask, b & mask) & mask != 0)
+    return lambda a, b, scc, d: (
+        operation(a & mask, b & mask) & mask,
+        operation(a & mask, b & mask) & mask != 0,
+    )
 
 
 def nonzero(operation: Callable[..., int], mask: int) -> Callable[..., Outcome]:
@@ -140,9 +143,7 @@ RESULTS: Final[dict[str, Callable[..., Outcome]]] = {
     "s_subb_u32 D, A, B": carrying(lambda a, b, scc: a - b - scc),
     "s_add_i32 D, A, B": overflowing(lambda a, b: a + b),
     "s_sub_i32 D, A, B": overflowing(lambda a, b: a - b),
-    **{
-        f"s_lshl{n}_add_u32 D, A, B": carrying(lambda a, b, scc, n=n: (a << n) + b) for n in (1, 2, 3, 4)
-    },
+    **{f"s_lshl{n}_add_u32 D, A, B": carrying(lambda a, b, scc, n=n: (a << n) + b) for n in (1, 2, 3, 4)},
     "s_min_i32 D, A, B": choice(lambda a, b: a < b, True),
     "s_min_u32 D, A, B": choice(lambda a, b: a < b, False),
     "s_max_i32 D, A, B": choice(lambda a, b: a >= b, True),
@@ -280,7 +281,10 @@ def test_results_conditions_and_masks(scc):
         for text, reference in RESULTS.items():
             wide = "DD" in text
             value, condition = reference(
-                a if "AA" in text else a & M32, b if "BB" in text else b & M32, scc, BEFORE if wide else BEFORE & M32
+                a if "AA" in text else a & M32,
+                b if "BB" in text else b & M32,
+                scc,
+                BEFORE if wide else BEFORE & M32,
             )
             result = value & M64 if wide else (value & M32) | BEFORE >> 32 << 32
             expected.append((text, result, scc if condition is None else condition, EXEC_BEFORE))
