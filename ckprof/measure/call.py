@@ -115,6 +115,7 @@ def _run_options(options: CallOptions) -> RunOptions:
         criterion_parameters=(("count", options.repeat),),
         timeout_s=options.timeout_s,
         device=options.device,
+        launcher=options.launcher,
     )
 
 

@@ -12,7 +12,7 @@ from ckprof.measure.processes import USUAL_PROCESSES
 from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
-from ckprof.option import device_choice, option, positive
+from ckprof.option import command, device_choice, option, positive
 from ckprof.settings import Settings
 
 if TYPE_CHECKING:
@@ -141,6 +141,16 @@ class RunOptions:
             "index of the device, or the name of one that the target brings along",
             metavar="N|NAME",
             parse=device_choice,
+        ),
+    )
+    launcher: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "start the processes that run kernels by this command, which gets theirs as its last arguments: a "
+            "debugger, a profiler, another emulator; nothing of it is stored",
+            metavar="'COMMAND ...'",
+            parse=command,
+            several="store",
         ),
     )
     keep_samples: bool = field(

@@ -132,6 +132,7 @@ class CallOptions:
     )
     seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
     verify: bool = field(default=True, metadata=same_option(RunOptions, "verify"))
+    launcher: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "launcher"))
     timeout_s: float = field(
         default=60.0,
         metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),
