@@ -146,7 +146,7 @@ class RunOptions:
     launcher: tuple[str, ...] = field(
         default=(),
         metadata=option(
-            "start the processes that run kernels by this command, which gets theirs as its last arguments: a "
+            "start the processes that run kernels by this command, with theirs as its last arguments: a "
             "debugger, a profiler, another emulator; nothing of it is stored",
             metavar="'COMMAND ...'",
             parse=command,

@@ -50,10 +50,9 @@ def test_kernels_run_under_it(launcher, library, tmp_path):
 
 @pytest.mark.compiler
 def test_a_tool_that_ends_at_once_is_no_kernel_failure(library, tmp_path):
-    with (
-        Executor(library, arch="fake0", options=RunOptions(launcher=("false",)), work_dir=tmp_path) as executor,
-        pytest.raises(ToolchainError, match="exited with status 1"),
-    ):
+    options = RunOptions(launcher=("false",))
+    executor = Executor(library, arch="fake0", options=options, work_dir=tmp_path)
+    with executor, pytest.raises(ToolchainError, match="exited with status 1"):
         executor.open()
 
 

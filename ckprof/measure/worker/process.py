@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from ckprof.measure.worker import messages
-from ckprof.measure.worker.start import Start
 from ckprof.measure.worker.shared_memory import SharedMemory
+from ckprof.measure.worker.start import Start
 from ckprof.orphans import MARK, kill_marked
 from ckprof.python_child import start_failure
 
@@ -83,8 +83,8 @@ class WorkerProcess:
 
     :param folder: working directory, so that whatever a kernel drops stays there.
     :param variables: environment variables beside those of this process.
-    :param launcher: command that gets the worker's as its last arguments and starts it, such as a debugger. It
-        has standard output and error output of this process, and the worker has as well.
+    :param launcher: command that starts the worker, whose own command is its last arguments. Both write to
+        the error output of this process.
     :raises WorkerNotStarted: the system has no process, descriptor or memory for it.
     """
 

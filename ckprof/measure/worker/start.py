@@ -52,8 +52,8 @@ class Start:
         Tools write to standard output, and close descriptors that they know nothing of: the worker opens by
         their paths what it is asked through.
 
-        :returns: the process of the command, the ends of the pipes to and from the worker, and what has to stay
-            open until the worker has opened it.
+        :returns: the process of the command, the ends of the pipes to and from the worker, and what has to
+            stay open until the worker has opened it.
         """
         asked, ask = os.pipe()
         answer, answered = os.pipe()
