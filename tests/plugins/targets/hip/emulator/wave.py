@@ -102,7 +102,6 @@ class DeviceFault(Exception):
         self.kind = kind
 
 
-<<<<<<< HEAD
 @cache
 def assembler(arch: str) -> str:
     """Return an ``llvm-mc`` that knows an architecture; the test is skipped if there is none."""
@@ -114,24 +113,13 @@ def assembler(arch: str) -> str:
         if knows.returncode == 0 and "not a recognized processor" not in knows.stderr:
             return path
     pytest.skip(f"no llvm-mc that knows {arch}")
-=======
-def assembler() -> str:
-    name = os.environ.get("CKPROF_LLVM_MC") or next(filter(None, map(shutil.which, _ASSEMBLERS)), None)
-    if name is None:
-        pytest.skip("no llvm-mc assembles the instructions")
-    return name
->>>>>>> valu
 
 
 @cache
 def assembled(arch: str, text: str) -> tuple[int, ...]:
     """Return the words of instructions, one per line."""
     ran = subprocess.run(
-<<<<<<< HEAD
         [assembler(arch), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
-=======
-        [assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
->>>>>>> valu
         input=text + "\n",
         capture_output=True,
         text=True,
