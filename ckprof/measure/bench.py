@@ -13,7 +13,7 @@ from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.device import DeviceUse, OpenedDevice, device_lock
-from ckprof.measure.events import OperandsReady, ProblemStarted, WorkerReady
+from ckprof.measure.events import OperandsReady, ProblemStarted, RunWarning, WorkerReady
 from ckprof.measure.executor import Executor, Repeat
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace
@@ -156,6 +156,9 @@ class KernelBench:
             )
             self._executor = stack.enter_context(executor)
             target = executor.open().target
+            if self._options.device_name:
+                text = f"times are those that this machine takes for {self.device.text}: no hardware's"
+                self._on_event(RunWarning(text=text))
             if self._use.locks:
                 label = self._use.label or str(self._options.device)
                 stack.enter_context(device_lock(target, label, self._on_event, self._use.lock_folder))

@@ -119,8 +119,8 @@ class Executor:
         on_event: Callable[[Event], None] = ignore,
     ) -> None:
         device = messages.DeviceChoice(arch=arch, index=options.device_index, cpu_threads=options.cpu_threads)
-        more = variables or {}
-        self._turns = WorkerTurns(lambda: ReplacedWorker(library, device, work_dir, on_event, more))
+        more, launcher = variables or {}, options.launcher
+        self._turns = WorkerTurns(lambda: ReplacedWorker(library, device, work_dir, on_event, more, launcher))
         self._options = options
         self._on_event = on_event
         self._timing = timing_settings(options)

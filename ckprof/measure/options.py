@@ -12,7 +12,7 @@ from ckprof.measure.processes import USUAL_PROCESSES
 from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
-from ckprof.option import device_choice, option, positive
+from ckprof.option import command, device_choice, option, positive
 from ckprof.settings import Settings
 
 if TYPE_CHECKING:
@@ -143,6 +143,26 @@ class RunOptions:
             parse=device_choice,
         ),
     )
+    checks: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "what a device that the target brings along looks for while kernels run, beside wrong results",
+            flag="--check",
+            metavar="NAME,...|all",
+            parse=lambda text: tuple(text.split(",")),
+            several="store",
+        ),
+    )
+    launcher: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "start the processes that run kernels by this command, with theirs as its last arguments: a "
+            "debugger, a profiler, another emulator; nothing of it is stored",
+            metavar="'COMMAND ...'",
+            parse=command,
+            several="store",
+        ),
+    )
     keep_samples: bool = field(
         default=False, metadata=option("keep all raw samples in the JSON report", flag="--samples")
     )
@@ -155,7 +175,10 @@ class RunOptions:
     @property
     def device_name(self) -> str:
         """What the target is to build for beside the machine's own devices; empty for these."""
-        return self.device if isinstance(self.device, str) else ""
+        if not isinstance(self.device, str):
+            return ""
+        checks = f"check={'+'.join(self.checks)}" if self.checks else ""
+        return self.device + (("," if ":" in self.device else ":") + checks if checks else "")
 
     def built_for(self, build: BuildOptions) -> BuildOptions:
         """Return how kernels are built that shall run so."""
@@ -181,6 +204,11 @@ class RunOptions:
             raise UsageError(
                 f"sessions is {self.sessions}, expected 1 to the {self.rounds} of rounds: a worker process "
                 "measures at least one of them"
+            )
+        if self.checks and not isinstance(self.device, str):
+            raise UsageError(
+                f"--check {','.join(self.checks)}: device {self.device} is one of this machine, which checks "
+                "nothing; give --device the name of one that the target brings along"
             )
         if not self.splits or len(set(self.splits)) < len(self.splits):
             raise UsageError(f"splits are {list(self.splits)}, expected at least one, and each once")

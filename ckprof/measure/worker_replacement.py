@@ -33,6 +33,7 @@ class ReplacedWorker:
     :param library: the kernel library, or the baseline that is measured instead of kernels.
     :param work_dir: below which workers have their working directories.
     :param variables: environment variables of the worker, beside those of this process.
+    :param launcher: command that starts the worker.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class ReplacedWorker:
         work_dir: Path,
         on_event: Callable[[Event], None],
         variables: Mapping[str, str],
+        launcher: tuple[str, ...],
     ) -> None:
         self._library = library
         #: what messages call it
@@ -49,7 +51,7 @@ class ReplacedWorker:
         self.device = device
         self._work_dir = work_dir
         self._on_event = on_event
-        self._variables = variables
+        self._variables, self._launcher = variables, launcher
         self.process: WorkerProcess | None = None
         #: tells the worker that was started last from all others there ever were
         self.identity = ""
@@ -73,7 +75,7 @@ class ReplacedWorker:
             folder = Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir))
         except OSError as exc:
             raise WorkerNotStarted(f"{self._work_dir}: {start_failure(exc)}") from exc
-        self.process = WorkerProcess(folder, self._variables)
+        self.process = WorkerProcess(folder, self._variables, self._launcher)
         self.identity = uuid.uuid4().hex
         self.loaded = self.used = False
         try:

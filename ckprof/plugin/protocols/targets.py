@@ -68,7 +68,8 @@ class InspectableTarget(Protocol):
 class NamedDeviceTarget(Protocol):
     """A target that brings devices along, which any machine has: ``--device`` takes their names.
 
-    Its recipes are asked with :attr:`ckprof.model.recipe.BuildRequest.device` then.
+    Its recipes are asked with :attr:`ckprof.model.recipe.BuildRequest.device` then. What libraries say of
+    such a device begins with its name, and so stores tell its times from others.
     """
 
     def named_devices(self) -> Sequence[str]:

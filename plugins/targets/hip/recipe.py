@@ -64,6 +64,8 @@ PRECOMPILING: Final = Precompiling(
 )
 
 
+#: what is flushed of an emulated device, which has no cache
+_EMULATED_CACHE: Final = 2**16
 _HERE: Final = Path(__file__).parent
 SHIM_DIR: Final = _HERE / "include"
 _SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
@@ -138,6 +140,9 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     )
     if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and there):
         made = _recipe(request, tools, _library(request, hip, runnable=there))
+        if request.device:
+            # its caches are those of the host, which no flush of a GPU's is worth
+            made = replace(made, last_level_cache_bytes=_EMULATED_CACHE)
         return replace(made, worker_variables=tuple(variables.items()))
     return _recipe(request, tools, _code_objects())
 

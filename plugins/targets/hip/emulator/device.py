@@ -26,7 +26,8 @@ _NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
 _CHECKS: Final = "CKPROF_EMULATED_CHECKS"
 _CHECK_SETTING: Final = "check"
 #: what can be checked
-CHECKS: Final = ("races", "uninitialised", "waits", "bounds")
+CHECKS: Final = ("races", "uninitialised", "waits", "bounds", "barriers")
+_ALL: Final = "all"
 
 
 def variables_of(device: str) -> dict[str, str]:
@@ -55,9 +56,9 @@ def variables_of(device: str) -> dict[str, str]:
 def _known_checks(value: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(value.split("+")))
     for name in names:
-        if name not in CHECKS:
-            raise UsageError(f"--device: {unknown_name('check', name, CHECKS)}")
-    return names
+        if name not in (*CHECKS, _ALL):
+            raise UsageError(f"--device {NAME}: {unknown_name('check', name, (*CHECKS, _ALL))}")
+    return CHECKS if _ALL in names else names
 
 
 def link_flags(arch: str) -> tuple[str, ...]:

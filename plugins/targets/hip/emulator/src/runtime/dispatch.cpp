@@ -8,6 +8,7 @@
 #include <new>
 #include <string_view>
 
+
 #include "core/scratch.hpp"
 
 namespace ckprof::emulator {
@@ -103,7 +104,6 @@ Dispatch::Dispatch(const Kernel& kernel,
     : kernel_(kernel),
       shape_(shape),
       architecture_(architecture),
-      memory_(memory),
       undefined_(undefined),
       threads_(shape.block[0] * shape.block[1] * shape.block[2]),
       block_(std::make_unique<Block>(memory, kernel.argument_bytes))
@@ -113,9 +113,6 @@ Dispatch::Dispatch(const Kernel& kernel,
 }
 
 Dispatch::~Dispatch() = default;
-
-bool Dispatch::scratch_is_buffer() const
-{ return (kernel_.properties & private_segment_buffer) != 0 && kernel_.scratch_lane_bytes != 0; }
 
 void Dispatch::write_arguments(void** arguments)
 {
@@ -235,7 +232,7 @@ void Dispatch::set_scalars(Wave& wave, const Workgroup& group) const
     const auto scratch = reinterpret_cast<uint64_t>(wave.scratch.data());
     const auto has     = [&](unsigned bit) { return (kernel_.properties & bit) != 0; };
     if(has(private_segment_buffer))
-        for(const uint32_t word : scratch_descriptor(wave)) add(word);
+        for(const uint32_t dword : scratch_descriptor(wave)) add(dword);
     if(has(dispatch_packet)) add64(block_->packet());
     if(has(queue)) add64(block_->queue_address());
     if(has(argument_segment)) add64(block_->arguments());

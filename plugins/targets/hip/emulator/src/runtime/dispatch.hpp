@@ -37,9 +37,6 @@ public:
 
     uint64_t workgroups() const
     { return uint64_t{shape_.grid[0]} * shape_.grid[1] * shape_.grid[2]; }
-    DeviceMemory& memory() const { return memory_; }
-    // Whether waves reach scratch through a buffer, so that it must be memory of the device.
-    bool scratch_is_buffer() const;
 
     // Puts a workgroup to its begin; storage that it has from another one is used again.
     void prepare(Workgroup& group, uint64_t index, const Launch& launch) const;
@@ -55,7 +52,6 @@ private:
     const Kernel& kernel_;
     LaunchShape shape_;
     Architecture architecture_;
-    DeviceMemory& memory_;
     uint32_t undefined_;
     uint32_t threads_;
     std::unique_ptr<Block> block_;

@@ -130,10 +130,6 @@ bool Executor::start(size_t number)
     lane.idle.pop_back();
     group->observer = observers_->empty() ? nullptr : observers_->at(number).get();
     dispatch_->prepare(*group, order_.empty() ? position : order_[position], *launch_);
-    if(dispatch_->scratch_is_buffer())
-        for(const Wave& wave : group->waves)
-            dispatch_->memory().add(reinterpret_cast<uint64_t>(wave.scratch.data()),
-                                    wave.scratch.size());
     if(group->observer != nullptr) group->observer->workgroup_begins(*group);
     lane.started.push_back(std::move(group));
     return true;
@@ -142,9 +138,6 @@ bool Executor::start(size_t number)
 // Puts the last of the started workgroups aside for its storage to be used again.
 void Executor::retire(Lane& lane)
 {
-    if(dispatch_->scratch_is_buffer())
-        for(const Wave& wave : lane.started.back()->waves)
-            dispatch_->memory().remove(reinterpret_cast<uint64_t>(wave.scratch.data()));
     lane.idle.push_back(std::move(lane.started.back()));
     lane.started.pop_back();
 }
