@@ -21,10 +21,15 @@ inline void merge(VectorRegister& to, const VectorRegister& from, LaneMask lanes
         to = from;
         return;
     }
-    for(int lane = 0; lane < lane_count; ++lane)
+    for(int half = 0; half < 2; ++half)
     {
-        const uint32_t take = 0U - static_cast<uint32_t>(lanes >> lane & 1);
-        to.lane[lane]       = (from.lane[lane] & take) | (to.lane[lane] & ~take);
+        const auto bits = static_cast<uint32_t>(lanes >> (32 * half));
+        for(int n = 0; n < 32; ++n)
+        {
+            const int lane      = 32 * half + n;
+            const uint32_t take = 0U - (bits >> n & 1);
+            to.lane[lane]       = (from.lane[lane] & take) | (to.lane[lane] & ~take);
+        }
     }
 }
 

@@ -62,6 +62,14 @@ public:
         while(size() > remaining) deliver_oldest(wave);
     }
 
+    // Forgets all of them.
+    void clear()
+    {
+        operations_.clear();
+        next_            = 0;
+        begin_registers_ = end_registers_;
+    }
+
 private:
     void deliver_oldest(Wave& wave);
     void grow();

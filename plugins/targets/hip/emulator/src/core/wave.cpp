@@ -17,8 +17,10 @@ Mode Mode::from_bits(uint32_t bits)
     mode.flush_32_outputs  = (bits & 1U << 5) == 0;
     mode.flush_64_inputs   = (bits & 1U << 6) == 0;
     mode.flush_64_outputs  = (bits & 1U << 7) == 0;
+    mode.clamp_overflow    = (bits & 1U << 23) != 0;
     mode.clamp_nan_to_zero = (bits & 1U << 8) != 0;
     mode.ieee              = (bits & 1U << 9) != 0;
+    mode.plain             = (bits & 0xff) == 0xf0;
     return mode;
 }
 
@@ -27,7 +29,8 @@ uint32_t Mode::bits() const
     return static_cast<uint32_t>(round_32) | static_cast<uint32_t>(round_64) << 2 |
            (flush_32_inputs ? 0U : 1U << 4) | (flush_32_outputs ? 0U : 1U << 5) |
            (flush_64_inputs ? 0U : 1U << 6) | (flush_64_outputs ? 0U : 1U << 7) |
-           (clamp_nan_to_zero ? 1U << 8 : 0U) | (ieee ? 1U << 9 : 0U);
+           (clamp_overflow ? 1U << 23 : 0U) | (clamp_nan_to_zero ? 1U << 8 : 0U) |
+           (ieee ? 1U << 9 : 0U);
 }
 
 uint32_t Wave::read32(const Operand& operand) const

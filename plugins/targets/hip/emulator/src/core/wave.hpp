@@ -34,8 +34,11 @@ struct Mode
             round_64     = 0; // of fp32; of fp64 and fp16. 0 nearest even, 1 up, 2 down, 3 to zero
     bool flush_32_inputs = false, flush_32_outputs = false;
     bool flush_64_inputs = false, flush_64_outputs = false; // of fp64 and fp16
+    bool clamp_overflow    = false;                         // FP16_OVFL, also of fp8
     bool clamp_nan_to_zero = false;                         // DX10_CLAMP
     bool ieee              = false;
+    // nearest even and no denormals flushed: what arithmetic of the host does
+    bool plain = true;
 
     static Mode from_bits(uint32_t bits); // round 3:0, denormals 7:4, dx10_clamp 8, ieee 9
     uint32_t bits() const;
@@ -43,6 +46,10 @@ struct Mode
 
 struct Wave
 {
+    // What registers begin with that neither the dispatcher nor the ABI sets: nothing may be right
+    // by luck, and checkers know it again.
+    static constexpr uint32_t undefined_value = 0xfba5e11d;
+
     // by the number that instructions use; 106 vcc, 124 m0, 126 exec
     std::array<uint32_t, 128> scalar{};
     bool scc              = false;

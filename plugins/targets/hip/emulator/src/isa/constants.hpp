@@ -21,8 +21,14 @@ enum class ConstantFormat : uint8_t
 inline ConstantFormat constant_format(const InstructionInfo& info, unsigned slot)
 {
     const std::string_view name = info.name;
+    if(name.starts_with("v_mfma_f64")) return ConstantFormat::bits64;
+    if(name.starts_with("v_cvt_scalef32")) return ConstantFormat::bits32; // the scale
     if(info.widths[slot] == 2 && !name.starts_with("v_pk_") && !name.starts_with("v_mfma"))
         return ConstantFormat::bits64;
+    // operands of mixed precision are fp32 where they are constants, as are the sums of products
+    if(name.starts_with("s_") || name.starts_with("v_fma_mix") ||
+       (name.starts_with("v_dot") && slot == 3))
+        return ConstantFormat::bits32;
     for(const std::string_view type : {"_f16", "_i16", "_u16", "_b16", "_bf16"})
         if(name.ends_with(type) && !name.starts_with("v_cvt_pk") && !name.starts_with("v_mfma"))
             return ConstantFormat::bits16;
