@@ -15,13 +15,6 @@ using u16 = uint16_t;
 using i16 = int16_t;
 using u32 = uint32_t;
 
-template <auto operation, typename T, typename... A>
-constexpr auto on_both_halves = [](A... values) -> u32 {
-    const u32 low  = Lane<T>::low(operation(Lane<T>::from(values & 0xffff, 0)...));
-    const u32 high = Lane<T>::low(operation(Lane<T>::from(values >> 16, 0)...));
-    return low | high << 16;
-};
-
 template <auto operation, typename T, size_t... s>
 void part_of_halves(Wave& wave,
                     const Instruction& i,
@@ -33,6 +26,7 @@ void part_of_halves(Wave& wave,
     (read_half(wave, i, s, part, Lane<T>::format, room[s]), ...);
     {
         const HostRounding rounding(wave.mode, Format::float16);
+        CKPROF_INDEPENDENT_LANES
         for(int lane = 0; lane < lane_count; ++lane)
             result->lane[lane] = Lane<T>::low(operation(Lane<T>::from(room[s].lane[lane], 0)...));
     }
@@ -42,12 +36,6 @@ void part_of_halves(Wave& wave,
 template <auto operation, auto clamped, typename T, typename... A>
 void halves(Wave& wave, const Instruction& i)
 {
-    constexpr bool floating = is_float(Lane<T>::format);
-    if(is_plain_pair(i, sizeof...(A)) && (!floating || wave.mode.plain))
-    {
-        detail::Lanes<on_both_halves<operation, T, A...>>::execute_plain(wave, i);
-        return;
-    }
     VectorRegister results[2][2];
     for(unsigned part = 0; part < 2; ++part)
         if(i.clamp)
