@@ -67,17 +67,22 @@ void permute(Wave& wave, const Instruction& i)
         lanewise<&permuted_bytes>(wave, i);
         return;
     }
-    const VectorRegister* sources[] = {&wave.lanes(i.source[1], wave.temporary[0]),
-                                       &wave.lanes(i.source[0], wave.temporary[1])};
-    VectorRegister result{};
+    const u32* const sources[] = {wave.lanes(i.source[1], wave.temporary[0]).lane,
+                                  wave.lanes(i.source[0], wave.temporary[1]).lane};
+    const u32* from[4];
+    u32 shift[4];
     for(unsigned n = 0; n < 4; ++n)
     {
-        const u32 selector = byte_of(selectors, n), from = 8 * (selector & 3);
-        const VectorRegister& word = *sources[selector >> 2];
-        CKPROF_INDEPENDENT_LANES
-        for(int lane = 0; lane < lane_count; ++lane)
-            result.lane[lane] |= (word.lane[lane] >> from & 0xff) << (8 * n);
+        from[n]  = sources[byte_of(selectors, n) >> 2];
+        shift[n] = 8 * (byte_of(selectors, n) & 3);
     }
+    const auto [b0, b1, b2, b3] = from;
+    const auto [s0, s1, s2, s3] = shift;
+    VectorRegister result;
+    CKPROF_INDEPENDENT_LANES
+    for(int lane = 0; lane < lane_count; ++lane)
+        result.lane[lane] = (b0[lane] >> s0 & 0xff) | (b1[lane] >> s1 & 0xff) << 8 |
+                            (b2[lane] >> s2 & 0xff) << 16 | (b3[lane] >> s3 & 0xff) << 24;
     write_lanes(wave, i.destination, result);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "groups/float_math.hpp"
+#include "groups/half_math.hpp"
 #include "groups/packed.hpp"
 #include "groups/saturation.hpp"
 #include "groups/vector.hpp"
@@ -74,8 +75,8 @@ template <bool largest>
 F16 best3(F16 a, F16 b, F16 c)
 { return {extreme3_2019<largest>(a.value, b.value, c.value)}; }
 
-F16 fused(F16 a, F16 b, F16 c)
-{ return F16::rounded(static_cast<double>(a.value) * b.value + c.value); }
+void fused(Wave& wave, const Instruction& i)
+{ (wave.mode.plain ? three<F16, &fused_half_to_nearest> : three<F16, &fused_half>)(wave, i); }
 
 // A pair of fp32 values.
 template <auto operation, size_t... s>
@@ -136,8 +137,8 @@ constexpr NamedHandler handlers[] = {
 
     {"v_pk_add_f16", two<F16, [](F16 a, F16 b) { return F16{a.value + b.value}; }>},
     {"v_pk_mul_f16", two<F16, [](F16 a, F16 b) { return F16{a.value * b.value}; }>},
-    {"v_pk_fma_f16", three<F16, &fused>},
-    {"v_pk_fmac_f16", three<F16, &fused>},
+    {"v_pk_fma_f16", &fused},
+    {"v_pk_fmac_f16", &fused},
     {"v_pk_min_f16", &by_ieee_mode<two<F16, &best<false, true>>, two<F16, &best<false, false>>>},
     {"v_pk_max_f16", &by_ieee_mode<two<F16, &best<true, true>>, two<F16, &best<true, false>>>},
     {"v_pk_minimum3_f16", three<F16, &best3<false>>},
