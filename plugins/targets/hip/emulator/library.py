@@ -26,7 +26,7 @@ _FLAGS: Final = (
     *("-std=c++20", "-O3", "-march=native", "-fPIC", "-pthread", "-fvisibility=hidden"),
     *("-Wall", "-Wextra", "-Wno-psabi"),
     # each operation rounds by itself, as the instructions of the device do
-    *("-ffp-contract=off", "-fno-math-errno"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
 )
 
 

@@ -33,25 +33,13 @@ uint32_t Mode::bits() const
            (ieee ? 1U << 9 : 0U);
 }
 
-uint32_t Wave::read32(const Operand& operand) const
+uint64_t Wave::read_special(const Operand& operand) const
 {
     switch(operand.kind)
     {
-    case Operand::Kind::scalar: return scalar[operand.number];
     case Operand::Kind::scc: return scc ? 1 : 0;
     case Operand::Kind::vccz: return vcc() == 0 ? 1 : 0;
     case Operand::Kind::execz: return exec() == 0 ? 1 : 0;
-    case Operand::Kind::aperture: return static_cast<uint32_t>(read64(operand));
-    default: return static_cast<uint32_t>(operand.value);
-    }
-}
-
-uint64_t Wave::read64(const Operand& operand) const
-{
-    switch(operand.kind)
-    {
-    case Operand::Kind::scalar: return scalar64(operand.number);
-    case Operand::Kind::constant: return operand.value;
     case Operand::Kind::aperture:
     {
         constexpr uint64_t last = 0xffffffff;
@@ -59,17 +47,8 @@ uint64_t Wave::read64(const Operand& operand) const
         const uint64_t begin    = shared ? Workgroup::shared_base : Workgroup::private_base;
         return operand.number % 2 == 1 ? begin : begin + last;
     }
-    default: return read32(operand);
+    default: return operand.value;
     }
-}
-
-const VectorRegister&
-Wave::lanes(const Operand& operand, VectorRegister& room, unsigned dword) const
-{
-    if(operand.kind == Operand::Kind::vector) return vector[operand.number + dword];
-    const uint64_t value = operand.dwords > 1 ? read64(operand) >> (32 * dword) : read32(operand);
-    fill(room, static_cast<uint32_t>(value));
-    return room;
 }
 
 bool Wave::find_other_global(uint64_t address, uint64_t bytes)

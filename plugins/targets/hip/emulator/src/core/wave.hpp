@@ -91,8 +91,18 @@ struct Wave
 
     // Value of a source of a scalar instruction; also of a scalar or constant source of a vector
     // one.
-    uint32_t read32(const Operand& operand) const;
-    uint64_t read64(const Operand& operand) const;
+    uint32_t read32(const Operand& operand) const
+    {
+        if(operand.kind == Operand::Kind::scalar) return scalar[operand.number];
+        if(operand.kind == Operand::Kind::constant) return static_cast<uint32_t>(operand.value);
+        return static_cast<uint32_t>(read_special(operand));
+    }
+    uint64_t read64(const Operand& operand) const
+    {
+        if(operand.kind == Operand::Kind::scalar) return scalar64(operand.number);
+        if(operand.kind == Operand::Kind::constant) return operand.value;
+        return read_special(operand);
+    }
     // Writes one or two registers, as wide as the operand.
     void write(const Operand& operand, uint64_t value)
     {
@@ -103,7 +113,14 @@ struct Wave
     // The lanes of the n-th 32 bits of a source: registers in place, anything else as copies in
     // `room`, which the result points to then. Modifiers are not applied.
     const VectorRegister&
-    lanes(const Operand& operand, VectorRegister& room, unsigned dword = 0) const;
+    lanes(const Operand& operand, VectorRegister& room, unsigned dword = 0) const
+    {
+        if(operand.kind == Operand::Kind::vector) return vector[operand.number + dword];
+        const uint64_t value =
+            operand.dwords > 1 ? read64(operand) >> (32 * dword) : read32(operand);
+        fill(room, static_cast<uint32_t>(value));
+        return room;
+    }
     VectorRegister& result(const Operand& operand, unsigned dword = 0)
     { return vector[operand.number + dword]; }
 
@@ -145,6 +162,7 @@ struct Wave
     }
 
 private:
+    uint64_t read_special(const Operand& operand) const;
     bool find_other_global(uint64_t address, uint64_t bytes);
     [[noreturn]] void
     global_fault(const Instruction& instruction, uint64_t address, unsigned bytes, bool write_);

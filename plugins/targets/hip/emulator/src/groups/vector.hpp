@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -33,8 +34,8 @@ inline LaneMask mask_of(const uint8_t (&flags)[lane_count])
     LaneMask mask = 0;
     for(int group = 0; group < 8; ++group)
     {
-        uint64_t bytes = 0;
-        for(int n = 0; n < 8; ++n) bytes |= uint64_t{flags[8 * group + n]} << (8 * n);
+        uint64_t bytes;
+        std::memcpy(&bytes, flags + 8 * group, sizeof(bytes));
         // the n-th byte's bit becomes the n-th bit of the highest byte
         mask |= (bytes * 0x0102040810204080 >> 56) << (8 * group);
     }

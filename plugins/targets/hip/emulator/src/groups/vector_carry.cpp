@@ -50,6 +50,7 @@ void multiply_add(Wave& wave, const Instruction& i)
     const VectorRegister& high = wave.lanes(i.source[2], room[3], 1);
     VectorRegister results[2];
     alignas(64) uint8_t carries[lane_count];
+    CKPROF_INDEPENDENT_LANES
     for(int lane = 0; lane < lane_count; ++lane)
     {
         const Wide product =

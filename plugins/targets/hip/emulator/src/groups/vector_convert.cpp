@@ -51,25 +51,23 @@ float quiet(float value) { return is_nan(value) ? quieted(value) : value; }
 
 // fp16 of fp32 whatever the mode: `bias` is added to the bits that do not fit, `to_even`: and one
 // where the last bit that fits is odd.
-u32 half_with_bias(float value, u32 bias, bool to_even, u32 overflow)
+[[gnu::always_inline]] inline u32 half_with_bias(float value, u32 bias, bool to_even, u32 overflow)
 {
     const auto bits = std::bit_cast<u32>(value);
     const u32 sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     const u32 exponent = magnitude >> 23;
-    if(magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
-    if(exponent == 255) return sign | 0x7c00;
-    if(exponent >= 143) return sign | overflow;
     // below the least normal number more bits go
-    const u32 extra            = exponent < 113 ? std::min(113 - exponent, 18U) : 0;
-    const uint64_t significand = exponent < 113
-                                     ? (magnitude & 0x7fffff) | (exponent != 0 ? 0x800000U : 0U)
-                                     : magnitude - (112U << 23);
-    const u32 dropped          = 13 + extra;
-    const uint64_t added       = (uint64_t{bias} << extra) +
-                                 (to_even && (significand >> dropped & 1) != 0 ? 1 : 0) +
-                                 (to_even ? (uint64_t{1} << extra) - 1 : 0);
-    const auto half            = static_cast<u32>((significand + added) >> dropped);
-    return sign | std::min(half, to_even || overflow == 0x7c00 ? 0x7c00U : 0x7bffU);
+    const u32 extra  = exponent < 113 ? std::min(113 - exponent, 18U) : 0;
+    const u32 hidden = exponent != 0 ? 0x800000 : 0;
+    const u32 significand =
+        exponent < 113 ? (magnitude & 0x7fffff) | hidden : magnitude - (112U << 23);
+    const u32 dropped = 13 + extra;
+    const u32 to_tie  = to_even ? ((1U << extra) - 1) + (significand >> dropped & 1) : 0;
+    u32 half          = (significand + (bias << extra) + to_tie) >> dropped;
+    half              = exponent >= 143 ? overflow : std::min(half, overflow);
+    half              = exponent == 255 ? 0x7c00 : half;
+    half              = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : half;
+    return sign | half;
 }
 
 u32 half_to_nearest(float value) { return half_with_bias(value, 0xfff, true, 0x7c00); }
@@ -77,10 +75,10 @@ u32 half_towards_zero(float value) { return half_with_bias(value, 0, false, 0x7b
 
 u32 bf16_with_bias(float value, u32 bias)
 {
-    const auto bits = std::bit_cast<u32>(value);
-    if(is_nan(value)) return bits >> 16 | 0x40;
-    if((bits & 0x7fffffff) == 0x7f800000) return bits >> 16;
-    return (bits + bias) >> 16;
+    const auto bits     = std::bit_cast<u32>(value);
+    const u32 magnitude = bits & 0x7fffffff;
+    const u32 special   = bits >> 16 | (magnitude > 0x7f800000 ? 0x40 : 0);
+    return magnitude >= 0x7f800000 ? special : (bits + bias) >> 16;
 }
 u32 bf16_to_nearest(float value)
 { return bf16_with_bias(value, 0x7fff + (std::bit_cast<u32>(value) >> 16 & 1)); }

@@ -3,17 +3,21 @@
 #include <algorithm>
 
 #include "groups/float_math.hpp"
+#include "groups/half_math.hpp"
 #include "groups/vector.hpp"
 #include "isa/handlers.hpp"
 
 namespace ckprof::emulator {
 namespace {
 
-// Products are exact in fp64, sums nearly so: where not, too far from a tie to matter.
-F16 fused(F16 a, F16 b, F16 c)
-{ return F16::rounded(static_cast<double>(a.value) * b.value + c.value); }
+template <F16 (*fused)(F16, F16, F16)>
+Kept<F16> kept(F16 a, F16 b, F16 c)
+{ return {fused(a, b, c)}; }
 
-Kept<F16> fused_kept(F16 a, F16 b, F16 c) { return {fused(a, b, c)}; }
+// By the mode.
+template <Handler to_nearest, Handler rounded>
+void fused(Wave& wave, const Instruction& i)
+{ (wave.mode.plain ? to_nearest : rounded)(wave, i); }
 
 // Two roundings.
 F16 mad(F16 a, F16 b, F16 c) { return {value_of_half(half_of_value(a.value * b.value)) + c.value}; }
@@ -45,8 +49,8 @@ constexpr NamedHandler handlers[] = {
     {"v_sub_f16", &lanewise<[](F16 a, F16 b) { return F16{a.value - b.value}; }>},
     {"v_subrev_f16", &lanewise<[](F16 a, F16 b) { return F16{b.value - a.value}; }>},
     {"v_mul_f16", &lanewise<[](F16 a, F16 b) { return F16{a.value * b.value}; }>},
-    {"v_fma_f16", &lanewise<&fused_kept>},
-    {"v_fma_legacy_f16", &lanewise<&fused>},
+    {"v_fma_f16", &fused<&lanewise<&kept<fused_half_to_nearest>>, &lanewise<&kept<fused_half>>>},
+    {"v_fma_legacy_f16", &fused<&lanewise<&fused_half_to_nearest>, &lanewise<&fused_half>>},
     {"v_mad_f16", &lanewise<&mad_kept>},
     {"v_mad_legacy_f16", &lanewise<&mad>},
     {"v_mac_f16", &lanewise<&mad>},

@@ -28,21 +28,62 @@ u32 average_of_bytes(u32 a, u32 b, u32 round)
     return result;
 }
 
+// One register after the other.
+void move_pair(Wave& wave, const Instruction& i)
+{
+    if(i.modified)
+    {
+        lanewise<[](u64 a) { return a; }>(wave, i);
+        return;
+    }
+    for(unsigned dword = 0; dword < 2; ++dword)
+        write_lanes(wave, i.destination, wave.lanes(i.source[0], wave.temporary[0], dword), dword);
+}
+
 // Selectors: bytes of the second source from 0 on, of the first from 4 on, signs of words 8 to 11,
 // 0 and 255.
 u32 permuted_bytes(u32 a, u32 b, u32 selectors)
 {
-    const u64 bytes = b | u64{a} << 32;
-    u32 result      = 0;
+    u32 result = 0;
     for(unsigned n = 0; n < 4; ++n)
     {
         const u32 selector = byte_of(selectors, n);
-        const auto plain   = static_cast<u32>(bytes >> (8 * (selector & 7)) & 0xff);
-        const u32 sign     = 0U - static_cast<u32>(bytes >> (16 * (selector & 3) + 15) & 1);
-        const u32 special  = selector < 12 ? sign : selector == 12 ? 0 : ~0U;
-        result |= ((selector < 8 ? plain : special) & 0xff) << (8 * n);
+        const u32 plain    = ((selector & 4) != 0 ? a : b) >> (8 * (selector & 3)) & 0xff;
+        const u32 word     = (selector & 2) != 0 ? a : b;
+        const u32 sign     = (0U - (word >> ((selector & 1) != 0 ? 31 : 15) & 1)) & 0xff;
+        const u32 special  = selector < 12 ? sign : selector == 12 ? 0 : 0xff;
+        result |= (selector < 8 ? plain : special) << (8 * n);
     }
     return result;
+}
+
+// Most selectors are the same for all lanes, and bytes.
+void permute(Wave& wave, const Instruction& i)
+{
+    const u32 selectors =
+        i.source[2].kind == Operand::Kind::vector ? ~0U : wave.read32(i.source[2]);
+    if(i.modified || (selectors & 0xf8f8f8f8) != 0)
+    {
+        lanewise<&permuted_bytes>(wave, i);
+        return;
+    }
+    const u32* const sources[] = {wave.lanes(i.source[1], wave.temporary[0]).lane,
+                                  wave.lanes(i.source[0], wave.temporary[1]).lane};
+    const u32* from[4];
+    u32 shift[4];
+    for(unsigned n = 0; n < 4; ++n)
+    {
+        from[n]  = sources[byte_of(selectors, n) >> 2];
+        shift[n] = 8 * (byte_of(selectors, n) & 3);
+    }
+    const auto [b0, b1, b2, b3] = from;
+    const auto [s0, s1, s2, s3] = shift;
+    VectorRegister result;
+    CKPROF_INDEPENDENT_LANES
+    for(int lane = 0; lane < lane_count; ++lane)
+        result.lane[lane] = (b0[lane] >> s0 & 0xff) | (b1[lane] >> s1 & 0xff) << 8 |
+                            (b2[lane] >> s2 & 0xff) << 16 | (b3[lane] >> s3 & 0xff) << 24;
+    write_lanes(wave, i.destination, result);
 }
 
 u32 reversed_bits(u32 value)
@@ -80,7 +121,7 @@ u32 saturated_byte(i16 value) { return static_cast<u32>(std::clamp<int>(value, 0
 
 constexpr NamedHandler handlers[] = {
     {"v_mov_b32", &lanewise<[](Signed32 a) { return a; }>},
-    {"v_mov_b64", &lanewise<[](u64 a) { return a; }>},
+    {"v_mov_b64", &move_pair},
     {"v_accvgpr_mov_b32", &lanewise<[](u32 a) { return a; }>},
     {"v_accvgpr_read_b32", &lanewise<[](u32 a) { return a; }>},
     {"v_accvgpr_write_b32", &lanewise<[](u32 a) { return a; }>},
@@ -95,7 +136,7 @@ constexpr NamedHandler handlers[] = {
     {"v_bfe_u32", &lanewise<&field>},
     {"v_bfe_i32", &lanewise<&signed_field>},
     {"v_bfi_b32", &lanewise<[](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }>},
-    {"v_perm_b32", &lanewise<&permuted_bytes>},
+    {"v_perm_b32", &permute},
     {"v_alignbit_b32", &lanewise<[](u32 a, u32 b, u32 c) {
          return (static_cast<u32>((b | u64{a} << 32) >> (c & 31)));
      }>},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "groups/float_math.hpp"
+#include "groups/half_math.hpp"
 #include "groups/packed.hpp"
 #include "groups/saturation.hpp"
 #include "groups/vector.hpp"
@@ -15,13 +16,6 @@ using u16 = uint16_t;
 using i16 = int16_t;
 using u32 = uint32_t;
 
-template <auto operation, typename T, typename... A>
-constexpr auto on_both_halves = [](A... values) -> u32 {
-    const u32 low  = Lane<T>::low(operation(Lane<T>::from(values & 0xffff, 0)...));
-    const u32 high = Lane<T>::low(operation(Lane<T>::from(values >> 16, 0)...));
-    return low | high << 16;
-};
-
 template <auto operation, typename T, size_t... s>
 void part_of_halves(Wave& wave,
                     const Instruction& i,
@@ -33,6 +27,7 @@ void part_of_halves(Wave& wave,
     (read_half(wave, i, s, part, Lane<T>::format, room[s]), ...);
     {
         const HostRounding rounding(wave.mode, Format::float16);
+        CKPROF_INDEPENDENT_LANES
         for(int lane = 0; lane < lane_count; ++lane)
             result->lane[lane] = Lane<T>::low(operation(Lane<T>::from(room[s].lane[lane], 0)...));
     }
@@ -42,12 +37,6 @@ void part_of_halves(Wave& wave,
 template <auto operation, auto clamped, typename T, typename... A>
 void halves(Wave& wave, const Instruction& i)
 {
-    constexpr bool floating = is_float(Lane<T>::format);
-    if(is_plain_pair(i, sizeof...(A)) && (!floating || wave.mode.plain))
-    {
-        detail::Lanes<on_both_halves<operation, T, A...>>::execute_plain(wave, i);
-        return;
-    }
     VectorRegister results[2][2];
     for(unsigned part = 0; part < 2; ++part)
         if(i.clamp)
@@ -86,8 +75,8 @@ template <bool largest>
 F16 best3(F16 a, F16 b, F16 c)
 { return {extreme3_2019<largest>(a.value, b.value, c.value)}; }
 
-F16 fused(F16 a, F16 b, F16 c)
-{ return F16::rounded(static_cast<double>(a.value) * b.value + c.value); }
+void fused(Wave& wave, const Instruction& i)
+{ (wave.mode.plain ? three<F16, &fused_half_to_nearest> : three<F16, &fused_half>)(wave, i); }
 
 // A pair of fp32 values.
 template <auto operation, size_t... s>
@@ -148,8 +137,8 @@ constexpr NamedHandler handlers[] = {
 
     {"v_pk_add_f16", two<F16, [](F16 a, F16 b) { return F16{a.value + b.value}; }>},
     {"v_pk_mul_f16", two<F16, [](F16 a, F16 b) { return F16{a.value * b.value}; }>},
-    {"v_pk_fma_f16", three<F16, &fused>},
-    {"v_pk_fmac_f16", three<F16, &fused>},
+    {"v_pk_fma_f16", &fused},
+    {"v_pk_fmac_f16", &fused},
     {"v_pk_min_f16", &by_ieee_mode<two<F16, &best<false, true>>, two<F16, &best<false, false>>>},
     {"v_pk_max_f16", &by_ieee_mode<two<F16, &best<true, true>>, two<F16, &best<true, false>>>},
     {"v_pk_minimum3_f16", three<F16, &best3<false>>},

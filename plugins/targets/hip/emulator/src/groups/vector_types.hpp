@@ -29,7 +29,7 @@ constexpr unsigned dwords_of(Format format)
 { return format == Format::bits64 || format == Format::float64 ? 2 : 1; }
 
 // Exact; payloads of NaN stay at the top of the significand.
-inline float value_of_half(uint32_t bits)
+[[gnu::always_inline]] inline float value_of_half(uint32_t bits)
 {
     const uint32_t magnitude = (bits & 0x7fff) << 13;
     // the exponents differ by 112, also for denormals
@@ -40,7 +40,7 @@ inline float value_of_half(uint32_t bits)
 }
 
 // Rounds as the host does at the moment: to the nearest, or as HostRounding says.
-inline uint32_t half_of_value(float value)
+[[gnu::always_inline]] inline uint32_t half_of_value(float value)
 {
     const auto bits          = std::bit_cast<uint32_t>(value);
     const uint32_t sign      = bits & 0x80000000;
@@ -69,7 +69,7 @@ struct F16
     float value;
 
     // Of fused operations, whose fp64 value has to be rounded once.
-    static F16 rounded(double value)
+    [[gnu::always_inline]] static F16 rounded(double value)
     {
         constexpr uint64_t sign = uint64_t{1} << 63;
         const auto bits         = std::bit_cast<uint64_t>(value);
