@@ -70,9 +70,7 @@ def test_every_width_of_loads(segment, mask):
         assert np.array_equal(after.vector[10 * n :][:n], expected), n
     short = data[offsets].astype(np.uint32) << 16 | data[offsets + 1].astype(np.uint32) << 24
     assert np.array_equal(after.vector[60], np.where(on, data[offsets], start[60]))
-    assert np.array_equal(
-        after.vector[61], np.where(on, short | start[61] & np.uint32(0xFFFF), start[61])
-    )
+    assert np.array_equal(after.vector[61], np.where(on, short | start[61] & np.uint32(0xFFFF), start[61]))
     expected = np.where(on, words(data, offsets, 2), start[ACC + 2 : ACC + 4])
     assert np.array_equal(after.vector[ACC + 2 : ACC + 4], expected)
 
