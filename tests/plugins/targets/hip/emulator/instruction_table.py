@@ -46,7 +46,8 @@ def _scalar_candidates() -> Iterator[tuple[str, int, list[Words]]]:
         yield "sopp", op, [(_bits((0x17F, 23), (op, 16), (immediate, 0)),) for immediate in (1, 0)]
     for op in range(256):
         word = _bits((0x30, 26), (op, 18))
-        yield "smem", op, [(word | _bits((1, 17), (16, 6), (24, 0)), 0x10), (word | 16 << 6, 0), (word, 0)]
+        fields = word | _bits((1, 17), (16, 6), (24, 0))
+        yield "smem", op, [(fields, 0x10), (word | 16 << 6, 0), (word, 0)]
 
 
 def _vector_candidates() -> Iterator[tuple[str, int, list[Words]]]:
@@ -92,7 +93,8 @@ def _memory_candidates() -> Iterator[tuple[str, int, list[Words]]]:
             "ds",
             op,
             [
-                (word | wave << 16, _bits((96, 0), (data, 8), (second, 16), (result, 24)))
+                (word | wave << 16, _bits((address, 0), (data, 8), (second, 16), (result, 24)))
+                for address in (96, 0)
                 for wave in (0, 1)
                 for second, data, result in fields
             ],

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.plugins.targets.hip.emulator.lane_values import (
+    SOME_LANES,
+    active,
+    random_bytes,
+    random_state,
+    span,
+)
 from tests.plugins.targets.hip.emulator.wave import ALL_LANES, LANES, M0, State, execute
 
 pytestmark = [pytest.mark.amd]
 
-SOME_LANES = 0xF0F0_5555_0000_8001
 _DWORD = 0x00020000  # last word of the descriptors that CK makes
-
-
-def active(mask: int) -> np.ndarray:
-    return np.array([mask >> lane & 1 for lane in range(LANES)], bool)
 
 
 def descriptor(address: int, records: int, *, stride: int = 0, swizzle: bool = False, last: int = _DWORD):
@@ -22,16 +24,10 @@ def descriptor(address: int, records: int, *, stride: int = 0, swizzle: bool = F
 
 
 def buffer_state(seed: int, data: np.ndarray, records: int | None = None, **fields) -> State:
-    rng = np.random.default_rng(seed)
-    state = State()
-    state.vector[:] = rng.integers(0, 2**32, state.vector.shape, np.uint32)
+    state = random_state(seed)
     records = data.nbytes if records is None else records
     state.scalar[4:8] = descriptor(data.ctypes.data, records, **fields)
     return state
-
-
-def random_bytes(seed: int, size: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
 
 
 def dwords(data: np.ndarray, offsets: np.ndarray, count: int, records: int) -> np.ndarray:
@@ -48,10 +44,6 @@ def dwords(data: np.ndarray, offsets: np.ndarray, count: int, records: int) -> n
         ],
         np.uint32,
     )
-
-
-def span(first: int, count: int) -> str:
-    return f"v{first}" if count == 1 else f"v[{first}:{first + count - 1}]"
 
 
 @pytest.mark.parametrize("mask", [ALL_LANES, SOME_LANES])

@@ -5,6 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.plugins.targets.hip.emulator.lane_values import (
+    SOME_LANES,
+    active,
+    random_bytes,
+    random_state,
+    span,
+    words,
+)
 from tests.plugins.targets.hip.emulator.wave import (
     ACC,
     ALL_LANES,
@@ -16,36 +24,10 @@ from tests.plugins.targets.hip.emulator.wave import (
 
 pytestmark = [pytest.mark.amd]
 
-SOME_LANES = 0xF0F0_5555_0000_8001
-
-
-def active(mask: int) -> np.ndarray:
-    return np.array([mask >> lane & 1 for lane in range(LANES)], bool)
-
-
-def random_state(seed: int, mask: int = ALL_LANES, **fields) -> State:
-    state = State(**fields)
-    state.vector[:] = np.random.default_rng(seed).integers(0, 2**32, state.vector.shape, np.uint32)
-    state.exec = mask
-    return state
-
-
-def random_bytes(seed: int, size: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
-
 
 def set_addresses(state: State, addresses: np.ndarray, register: int = 0) -> None:
     state.vector[register] = addresses.astype(np.uint64) & np.uint64(0xFFFFFFFF)
     state.vector[register + 1] = addresses.astype(np.uint64) >> np.uint64(32)
-
-
-def words(data: np.ndarray, at: np.ndarray, count: int) -> np.ndarray:
-    """Return ``[word, lane]``."""
-    return np.array([[data[a + 4 * w :][:4].copy().view(np.uint32)[0] for a in at] for w in range(count)])
-
-
-def span(first: int, count: int) -> str:
-    return f"v{first}" if count == 1 else f"v[{first}:{first + count - 1}]"
 
 
 @pytest.mark.parametrize("segment", ["global", "flat"])
@@ -78,8 +60,16 @@ def test_every_width_of_loads(segment, mask):
 @pytest.mark.parametrize("mask", [ALL_LANES, SOME_LANES])
 @pytest.mark.parametrize(
     ("name", "size", "shift"),
-    [("byte", 1, 0), ("byte_d16_hi", 1, 16), ("short", 2, 0), ("short_d16_hi", 2, 16)]
-    + [("dword", 4, 0), ("dwordx2", 8, 0), ("dwordx3", 12, 0), ("dwordx4", 16, 0)],
+    [
+        ("byte", 1, 0),
+        ("byte_d16_hi", 1, 16),
+        ("short", 2, 0),
+        ("short_d16_hi", 2, 16),
+        ("dword", 4, 0),
+        ("dwordx2", 8, 0),
+        ("dwordx3", 12, 0),
+        ("dwordx4", 16, 0),
+    ],
 )
 def test_every_width_of_stores_with_a_scalar_base(name, size, shift, mask):
     data = random_bytes(2, 4096)
@@ -107,8 +97,8 @@ def test_flat_addresses_reach_lds_and_scratch_by_their_apertures():
     start, lds = state.vector.copy(), state.lds.copy()
     after = execute(
         "flat_load_dword v10, v[0:1]\nflat_store_dword v[0:1], v20\n"
-        "s_waitcnt vmcnt(0) lgkmcnt(0)\nflat_load_dword v11, v[0:1]\nscratch_load_dword v12, off, off offset:8\n"
-        "s_waitcnt vmcnt(0) lgkmcnt(0)",
+        "s_waitcnt vmcnt(0) lgkmcnt(0)\nflat_load_dword v11, v[0:1]\n"
+        "scratch_load_dword v12, off, off offset:8\ns_waitcnt vmcnt(0) lgkmcnt(0)",
         state,
         memory=[data],
     )

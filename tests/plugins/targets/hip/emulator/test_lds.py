@@ -5,32 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.plugins.targets.hip.emulator.lane_values import (
+    SOME_LANES,
+    active,
+    random_bytes,
+    random_state,
+    span,
+    words,
+)
 from tests.plugins.targets.hip.emulator.wave import ACC, ALL_LANES, LANES, State, execute
 
 pytestmark = [pytest.mark.amd]
 
-SOME_LANES = 0xF0F0_5555_0000_8001
-BEFORE = 0xA5A5A5A5
 _WIDTHS = {"b32": 4, "b64": 8, "b96": 12, "b128": 16}
-
-
-def active(mask: int) -> np.ndarray:
-    return np.array([mask >> lane & 1 for lane in range(LANES)], bool)
 
 
 def lds_state(seed: int, *, mask: int = ALL_LANES, size: int = 4096) -> State:
     """Random LDS and registers; v0 has addresses within, 128 bytes before the end at most."""
-    rng = np.random.default_rng(seed)
-    state = State(lds=rng.integers(0, 256, size, np.uint8))
-    state.vector[:] = rng.integers(0, 2**32, state.vector.shape, np.uint32)
-    state.vector[0] = rng.permutation(size // 16 - 8)[:LANES] * 16
-    state.exec = mask
+    state = random_state(seed, mask, lds=random_bytes(seed, size))
+    state.vector[0] = np.random.default_rng(seed).permutation(size // 16 - 8)[:LANES] * 16
     return state
-
-
-def words(lds: np.ndarray, addresses: np.ndarray, count: int) -> np.ndarray:
-    """Return ``[word, lane]``."""
-    return np.array([[lds[a + 4 * w :][:4].view(np.uint32)[0] for a in addresses] for w in range(count)])
 
 
 @pytest.mark.parametrize("mask", [ALL_LANES, SOME_LANES, 0])
@@ -93,7 +87,7 @@ def test_bytes_and_shorts_are_extended_or_keep_the_other_half(mask):
 def test_active_lanes_write_their_bytes(name, size, shift, offset, mask):
     state = lds_state(3, mask=mask)
     lds, start = state.lds.copy(), state.vector.copy()
-    registers = "v[10:%d]" % (9 + size // 4) if size > 4 else "v10"
+    registers = span(10, max(1, size // 4))
     after = execute(f"ds_write_{name} v0, {registers} offset:{offset}", state)
     for lane in np.flatnonzero(active(mask)):
         data = (start[10:14, lane] >> np.uint32(shift)).tobytes()[:size]

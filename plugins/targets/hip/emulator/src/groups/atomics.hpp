@@ -7,7 +7,6 @@
 #include "core/errors.hpp"
 #include "groups/atomic_operations.hpp"
 #include "groups/memory.hpp"
-#include "isa/decoder.hpp"
 
 namespace ckprof::emulator {
 

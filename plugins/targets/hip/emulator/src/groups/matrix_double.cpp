@@ -41,20 +41,20 @@ void mfma_f64(Wave& wave, const Instruction& i)
     read_doubles(wave, i.source[1], 0, (negative & 2) != 0, b_lanes);
     for(unsigned lane = 0; lane < lane_count; ++lane)
         b.lane[lane] = b_lanes.lane[lane_of_b(blgp, lane)];
+    // a lane has column lane % size of its block, and row lane / stride of every four
     constexpr unsigned stride = S::size * S::blocks; // lanes of one k
+    unsigned first_row[lane_count];
+    for(unsigned lane = 0; lane < lane_count; ++lane)
+        first_row[lane] =
+            block_of_a(i, S::blocks, lane % stride / S::size) * S::size + lane / stride;
     for(unsigned r = 0; r < results; ++r)
     {
         read_doubles(wave, i.source[2], r, (negative & 4) != 0, sums[r]);
         for(unsigned group = 0; group < S::groups; ++group)
             for(unsigned lane = 0; lane < lane_count; ++lane)
-            {
-                // a lane has column lane % size of its block, and row lane / stride of every four
-                const unsigned block = lane % stride / S::size, row = 4 * r + lane / stride;
-                const unsigned of_a = block_of_a(i, S::blocks, block);
-                sums[r].lane[lane]  = std::fma(a.lane[group * stride + of_a * S::size + row],
-                                               b.lane[group * stride + lane % stride],
-                                               sums[r].lane[lane]);
-            }
+                sums[r].lane[lane] = std::fma(a.lane[group * stride + first_row[lane] + 4 * r],
+                                              b.lane[group * stride + lane % stride],
+                                              sums[r].lane[lane]);
     }
     for(unsigned r = 0; r < results; ++r)
         for(unsigned lane = 0; lane < lane_count; ++lane)

@@ -134,6 +134,9 @@ void multiply_small(Wave& wave,
                     const Plane<T>* b,
                     bool flushed)
 {
+    unsigned first_row[lane_count]; // of the block of A that a lane's block multiplies
+    for(unsigned lane = 0; lane < lane_count; ++lane)
+        first_row[lane] = block_of_a(i, S::blocks, lane / S::size) * S::size;
     VectorRegister results[S::size];
     for(unsigned r = 0; r < S::size; ++r)
     {
@@ -143,8 +146,7 @@ void multiply_small(Wave& wave,
         for(unsigned e = 0; e < S::per_lane; ++e)
             for(unsigned lane = 0; lane < lane_count; ++lane)
             {
-                const unsigned block = block_of_a(i, S::blocks, lane / S::size);
-                const T factor       = a[e][block * S::size + r];
+                const T factor = a[e][first_row[lane] + r];
                 if constexpr(std::is_integral_v<T>)
                     sums[lane] += factor * b[e][lane];
                 else

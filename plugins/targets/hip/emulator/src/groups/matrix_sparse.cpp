@@ -40,12 +40,18 @@ void smfmac(Wave& wave, const Instruction& i)
     constexpr unsigned set_bits = 2 * S::per_lane, sets = 32 / set_bits;
     const unsigned set          = i.cbsz == 0 ? i.abid % sets : 0;
     const VectorRegister& index = wave.lanes(i.source[2], wave.temporary[0]);
-    const auto row_of_b         = [&](unsigned group, unsigned e, unsigned lane) {
-        constexpr unsigned chunk = 8; // consecutive k of a lane of B, then the next group's follow
-        const unsigned first     = kept_number<S, A::bits>(group, e) / 2 * 4;
-        const unsigned place     = index.lane[lane] >> (set * set_bits + 2 * e) & 3;
-        const unsigned element   = first / (chunk * S::groups) * chunk + first % chunk + place;
-        return b[element] + first % (chunk * S::groups) / chunk * S::size;
+    unsigned rows[S::per_lane][lane_count]; // where each row of B begins in its planes
+    for(unsigned e = 0; e < S::per_lane; ++e)
+        for(unsigned lane = 0; lane < lane_count; ++lane)
+        {
+            constexpr unsigned chunk = 8; // consecutive k of a lane of B, then the next group's
+            const unsigned first     = kept_number<S, A::bits>(lane / S::size, e) / 2 * 4;
+            const unsigned place     = index.lane[lane] >> (set * set_bits + 2 * e) & 3;
+            const unsigned element   = first / (chunk * S::groups) * chunk + first % chunk + place;
+            rows[e][lane] = element * lane_count + first % (chunk * S::groups) / chunk * S::size;
+        }
+    const auto row_of_b = [&b, &rows](unsigned, unsigned e, unsigned lane) {
+        return b[0] + rows[e][lane];
     };
     multiply<S, T>(wave, i, i.destination, a, row_of_b, flushed);
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/wave.hpp"
+#include "isa/decoder.hpp"
 
 namespace ckprof::emulator {
 
@@ -23,6 +24,10 @@ struct Element
     constexpr uint32_t register_bits() const
     { return half == 0 ? ~0U : half == 1 ? 0xffffU : 0xffff0000U; }
 };
+
+// The bits of M0 that are an offset in LDS; gfx950 has more than 64 KiB.
+inline uint32_t lds_base_bits(const Wave& wave)
+{ return wave.program->architecture() == Architecture::gfx950 ? 0x3ffff : 0xffff; }
 
 // An address per lane. `base` is added to find the bytes in this process: 0 for global memory,
 // whose addresses are those of this process, the begin of LDS or scratch for offsets in them.
@@ -181,8 +186,8 @@ issue_load_to_lds(Wave& wave, PendingQueue& queue, const Instruction& instructio
 {
     PendingOperation& operation = wave.issue(queue, instruction, e.registers());
     LoadResult result{};
-    const uint32_t begin =
-        (wave.scalar[scalar::m0] & 0xffff) + static_cast<uint32_t>(instruction.immediate);
+    const uint32_t begin = (wave.scalar[scalar::m0] & lds_base_bits(wave)) +
+                           static_cast<uint32_t>(instruction.immediate);
     for(unsigned d = 0; d < e.registers(); ++d)
     {
         PendingRegister& to = queue.at(operation, d);

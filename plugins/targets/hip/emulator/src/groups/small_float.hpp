@@ -8,6 +8,10 @@
 
 namespace ckprof::emulator {
 
+constexpr uint32_t mask(bool set) { return 0U - static_cast<uint32_t>(set); }
+constexpr uint32_t select(bool first, uint32_t a, uint32_t b)
+{ return (a & mask(first)) | (b & ~mask(first)); }
+
 // What stands for infinities and NaN.
 enum class Specials : uint8_t
 {
@@ -30,30 +34,26 @@ struct SmallFloat
                                          : Kind == Specials::all_ones ? magnitude_bits - 1
                                                                       : magnitude_bits;
 
-    // The bits as fp32 of a code; further bits of `word` do not matter. Without branches, so that
-    // loops over lanes become vector instructions.
+    // The bits as fp32 of a code; further bits of `word` do not matter. Masks in place of branches,
+    // which compilers make of conditional expressions, let loops over lanes become vector
+    // instructions.
     template <bool flush_denormals = false>
     static uint32_t to_float(uint32_t word)
     {
         const uint32_t sign      = (word & sign_bit) << (32 - bits);
         const uint32_t magnitude = word & magnitude_bits;
-        const uint32_t normal =
-            (magnitude << (23 - MantissaBits)) + (static_cast<uint32_t>(127 - Bias) << 23);
-        constexpr float unit = std::bit_cast<float>(
-            static_cast<uint32_t>(128 - Bias - static_cast<int>(MantissaBits)) << 23);
-        const uint32_t denormal =
-            flush_denormals ? 0
-                            : std::bit_cast<uint32_t>(
-                                  static_cast<float>(static_cast<int32_t>(magnitude)) * unit);
-        uint32_t value = magnitude < (1U << MantissaBits) ? denormal : normal;
+        // as fp32, the same fields say a number that is too small by a power of two
+        constexpr float factor = std::bit_cast<float>(static_cast<uint32_t>(254 - Bias) << 23);
+        const uint32_t shifted = magnitude << (23 - MantissaBits);
+        uint32_t value         = std::bit_cast<uint32_t>(std::bit_cast<float>(shifted) * factor);
+        if constexpr(flush_denormals) value &= mask(magnitude >= 1U << MantissaBits);
         if constexpr(Kind == Specials::ieee)
-            value = magnitude >= infinity ? 0x7f800000 | (magnitude & ((1U << MantissaBits) - 1))
-                                                             << (23 - MantissaBits)
-                                          : value;
+            value = select(magnitude >= infinity, 0x7f800000 | shifted, value);
         if constexpr(Kind == Specials::all_ones)
-            value = magnitude == magnitude_bits ? 0x7fc00000 : value;
+            value = select(magnitude == magnitude_bits, 0x7fc00000, value);
         if constexpr(Kind == Specials::negative_zero)
-            return (word & (sign_bit | magnitude_bits)) == sign_bit ? 0x7fc00000 : value | sign;
+            return select(
+                (word & (sign_bit | magnitude_bits)) == sign_bit, 0x7fc00000, value | sign);
         return value | sign;
     }
 

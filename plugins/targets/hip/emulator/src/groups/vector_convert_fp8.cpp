@@ -31,6 +31,9 @@ enum Options : unsigned
 template <typename T>
 constexpr bool is_small = T::bits <= 8;
 
+template <typename T>
+constexpr bool crosses_words = 32 % T::bits != 0;
+
 // The first bit of the elements within a register: sub-dword addressing, or OP_SEL.
 template <typename From, unsigned count>
 unsigned first_source_bit(const Instruction& i)
@@ -113,8 +116,9 @@ void convert(Wave& wave, const Instruction& i)
         for(int lane = 0; lane < lane_count; ++lane)
         {
             uint64_t wide = in[source][from / 32]->lane[lane];
-            if(from % 32 + From::bits > 32)
-                wide |= uint64_t{in[source][from / 32 + 1]->lane[lane]} << 32;
+            if constexpr(crosses_words<From>)
+                if(from % 32 + From::bits > 32)
+                    wide |= uint64_t{in[source][from / 32 + 1]->lane[lane]} << 32;
             uint32_t value = From::to_float(static_cast<uint32_t>(wide >> from % 32));
             if(absolute) value &= 0x7fffffff;
             if(negate) value ^= 0x80000000;
@@ -128,8 +132,9 @@ void convert(Wave& wave, const Instruction& i)
             const uint64_t bits = uint64_t{code} << to % 32;
             uint32_t* low       = &out[to / 32].lane[lane];
             *low                = static_cast<uint32_t>((*low & ~mask) | bits);
-            if(to % 32 + To::bits > 32)
-                out[to / 32 + 1].lane[lane] |= static_cast<uint32_t>(bits >> 32);
+            if constexpr(crosses_words<To>)
+                if(to % 32 + To::bits > 32)
+                    out[to / 32 + 1].lane[lane] |= static_cast<uint32_t>(bits >> 32);
             if constexpr((options & random_bits) != 0)
                 random.lane[lane] = next_random(random.lane[lane]);
         }

@@ -59,8 +59,9 @@ T scaled(T value, T denominator, T numerator, bool& scale_back)
     if(is_denormal(denominator)) return value * up;
     if(inverse_denormal && quotient_denormal)
     {
+        // down, unlike what the document says: upwards it would overflow
         scale_back = true;
-        return value == denominator ? value * up : value;
+        return value == denominator ? value * down : value;
     }
     if(inverse_denormal) return value * down;
     if(quotient_denormal)
@@ -99,7 +100,8 @@ void fuse_division(Wave& wave, const Instruction& i)
     constexpr Format format = Lane<T>::format;
     VectorRegister room[3][2], result[2];
     for(unsigned s = 0; s < 3; ++s) read_source(wave, i, s, format, room[s]);
-    const T factor     = power<T>(sizeof(T) == 8 ? 64 : 32);
+    // what scale_division did is undone: large quotients were made smaller, small ones larger
+    const T up = power<T>(Limits<T>::scale), down = power<T>(-Limits<T>::scale);
     const LaneMask vcc = wave.vcc();
     {
         const HostRounding rounding(wave.mode, format);
@@ -109,7 +111,8 @@ void fuse_division(Wave& wave, const Instruction& i)
             for(unsigned s = 0; s < 3; ++s)
                 value[s] = Lane<T>::from(room[s][0].lane[lane], room[s][1].lane[lane]);
             const T fused        = std::fma(value[0], value[1], value[2]);
-            const T quotient     = (vcc >> lane & 1) != 0 ? fused * factor : fused;
+            const bool large     = exponent_field(value[2]) > Limits<T>::bias;
+            const T quotient     = (vcc >> lane & 1) != 0 ? fused * (large ? up : down) : fused;
             result[0].lane[lane] = Lane<T>::low(quotient);
             if constexpr(dwords_of(format) == 2) result[1].lane[lane] = Lane<T>::high(quotient);
         }
@@ -131,7 +134,8 @@ T special_quotient(T quotient, T denominator, T numerator)
         return -std::numeric_limits<T>::quiet_NaN();
     if(below == 0 || above == infinity) return with_sign(infinity);
     if(below == infinity || above == 0) return with_sign(0);
-    return with_sign(std::fabs(quotient));
+    // what overflows on the way ends as NaN
+    return with_sign(is_nan(quotient) ? infinity : std::fabs(quotient));
 }
 
 template <typename T>

@@ -68,10 +68,11 @@ u32 trailing_zeros(u32 value)
 
 u32 field(u32 value, u32 first, u32 count)
 { return value >> (first & 31) & ((1U << (count & 31)) - 1); }
-i32 signed_field(u32 value, u32 first, u32 count)
+i32 signed_field(i32 value, u32 first, u32 count)
 {
     count &= 31;
-    const u32 bits = field(value, first, count), sign = count == 0 ? 0 : 1U << (count - 1);
+    const u32 bits = static_cast<u32>(value >> (first & 31)) & ((1U << count) - 1);
+    const u32 sign = count == 0 ? 0 : 1U << (count - 1);
     return static_cast<i32>((bits ^ sign) - sign);
 }
 

@@ -114,6 +114,7 @@ void modify_float(const Wave& wave, const Instruction& i, VectorRegister* value)
     {
         apply_output_modifier<T>(value, i.output_modifier);
         flush_denormals(value, format);
+        apply_output_modifier<T>(value, 0); // also what was flushed has no sign
     }
     if(i.clamp) clamp<T>(value, wave.mode.clamp_nan_to_zero);
 }

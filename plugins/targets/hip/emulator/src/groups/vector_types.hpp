@@ -45,11 +45,12 @@ inline uint32_t half_of_value(float value)
     const auto bits          = std::bit_cast<uint32_t>(value);
     const uint32_t sign      = bits & 0x80000000;
     const uint32_t magnitude = bits ^ sign;
-    // adding 1.5 * 2^13 times the power of two of the value leaves the bits that a half has
+    // adding 1.5 * 2^13 times the power of two of the value leaves the bits that a half has; with
+    // its sign, so that rounding to zero does
     uint32_t exponent = magnitude & 0x7f800000;
     exponent          = exponent < 113U << 23 ? 113U << 23 : exponent;
     exponent          = exponent > 145U << 23 ? 145U << 23 : exponent;
-    const auto magic  = std::bit_cast<float>(exponent + (13U << 23) + 0x400000);
+    const auto magic  = std::bit_cast<float>((exponent + (13U << 23) + 0x400000) | sign);
     const float kept  = (value + magic) - magic;
     // overflows as the rounding mode says: to infinity, or to bits of which a half has the first
     const float bounded    = kept * 0x1p112f * 0x1p-112f;
@@ -70,15 +71,15 @@ struct F16
     // Of fused operations, whose fp64 value has to be rounded once.
     static F16 rounded(double value)
     {
-        const auto bits   = std::bit_cast<uint64_t>(value);
-        uint64_t exponent = bits & 0x7ff0000000000000;
-        exponent          = exponent < uint64_t{1009} << 52 ? uint64_t{1009} << 52 : exponent;
-        // infinities and NaN go through
-        exponent = exponent > uint64_t{1060} << 52 ? uint64_t{1060} << 52 : exponent;
-        const auto magic =
-            std::bit_cast<double>(exponent + (uint64_t{42} << 52) + (uint64_t{1} << 51));
-        const auto kept         = std::bit_cast<uint64_t>((value + magic) - magic);
         constexpr uint64_t sign = uint64_t{1} << 63;
+        const auto bits         = std::bit_cast<uint64_t>(value);
+        uint64_t exponent       = bits & 0x7ff0000000000000;
+        exponent                = exponent < uint64_t{1009} << 52 ? uint64_t{1009} << 52 : exponent;
+        // infinities and NaN go through
+        exponent         = exponent > uint64_t{1060} << 52 ? uint64_t{1060} << 52 : exponent;
+        const auto magic = std::bit_cast<double>(
+            (exponent + (uint64_t{42} << 52) + (uint64_t{1} << 51)) | (bits & sign));
+        const auto kept = std::bit_cast<uint64_t>((value + magic) - magic);
         return {static_cast<float>(std::bit_cast<double>((kept & ~sign) | (bits & sign)))};
     }
 };

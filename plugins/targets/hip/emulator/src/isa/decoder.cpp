@@ -147,6 +147,8 @@ void decode_scalar(Reader& in, Instruction& out)
     if(immediates) out.immediate = static_cast<int16_t>(field(w, 0, 16));
     if(!immediates && widths[1] != 0) out.source[0] = in.source(field(w, 0, 8), 1);
     if(!immediates && widths[2] != 0) out.source[1] = in.source(field(w, 8, 8), 2);
+    if(in.info->encoding == Encoding::sopc && widths[2] == 0)
+        out.immediate = static_cast<int32_t>(field(w, 8, 8)); // of s_set_gpr_idx_on
     if(widths[0] != 0) out.destination = in.scalar_register(field(w, 16, 7), widths[0]);
     if(std::string_view(in.info->name) == "s_setreg_imm32_b32")
         out.source[0] = in.source(literal_code, 1);
@@ -259,6 +261,10 @@ void decode_short_vector(Reader& in, Instruction& out)
                 out.source[2] = constant;
         }
         if(name == "v_pk_fmac_f16") out.op_sel_high = 7;
+        if(name == "v_accvgpr_mov_b32")
+            for(Operand* operand : {&out.destination, &out.source[0]})
+                if(operand->kind == Operand::Kind::vector)
+                    operand->number = static_cast<uint16_t>(operand->number % 256 + 256);
         // carries of the short forms are in vcc
         if(name.find("_co_u32") != std::string_view::npos)
             out.scalar_destination = in.scalar_register(scalar::vcc, 2);
@@ -319,13 +325,13 @@ void decode_long_vector(Reader& in, Instruction& out)
 
 void decode_packed(Reader& in, Instruction& out)
 {
-    const uint32_t w   = in.low;
-    const bool matrix  = in.info->opcode >= 45 && in.info->opcode != 48 && in.info->opcode != 49 &&
-                         in.info->opcode != 50 && in.info->opcode != 51;
+    const uint32_t w            = in.low;
+    const std::string_view name = in.info->name;
+    // elsewhere these bits say which halves are read
+    const bool matrix  = name.starts_with("v_mfma") || name.starts_with("v_smfmac");
     const uint32_t acc = matrix ? field(in.high, 27, 2) : 0;
     const bool acc_cd  = matrix && field(w, 15, 1) != 0;
-    const std::string_view name = in.info->name;
-    out.source[0]               = in.source(field(in.high, 0, 9), 1, (acc & 1) != 0);
+    out.source[0]      = in.source(field(in.high, 0, 9), 1, (acc & 1) != 0);
     if(in.info->widths[2] != 0) out.source[1] = in.source(field(in.high, 9, 9), 2, (acc & 2) != 0);
     // the third source of a sparse product is an index, always in plain registers
     if(in.info->widths[3] != 0)
@@ -532,7 +538,9 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
     if(in.uses_literal || out.sub_dword || out.cross_lane) out.bytes = 8;
     out.modified          = is_modified(out);
     const Handler handler = find_handler(out.info->name);
-    out.execute           = handler != nullptr ? handler : &unknown_instruction;
+    // global data share is another memory, which newer architectures do not have
+    const bool global_share = form.encoding == Encoding::ds && field(words[0], 16, 1) != 0;
+    out.execute             = handler != nullptr && !global_share ? handler : &unknown_instruction;
     return out;
 }
 
@@ -598,6 +606,12 @@ Program::Program(Architecture architecture, std::span<const uint32_t> words, uin
             std::string_view(instruction.info->name) == "s_call_b64"))
             instruction.target = at(base_ + instruction.address + 4 +
                                     static_cast<uint64_t>(int64_t{instruction.immediate} * 4));
+}
+
+void Program::omit(const Instruction& instruction)
+{
+    instructions_[static_cast<size_t>(&instruction - instructions_.data())].execute =
+        [](Wave&, const Instruction&) {};
 }
 
 std::string text_of(const Instruction& instruction)

@@ -218,6 +218,21 @@ const Kernel* CodeObject::find(const std::string& name) const
     return found == kernels_.end() ? nullptr : &found->second;
 }
 
+bool CodeObject::omit(const Kernel& kernel, std::string_view instruction, unsigned n)
+{
+    const auto code = symbols_.find(kernel.name);
+    if(code == symbols_.end()) return false;
+    for(const Instruction& i : program_->instructions())
+    {
+        const uint64_t address = program_->address_of(i);
+        const bool inside      = address - code->second.address < code->second.bytes;
+        if(!inside || i.info == nullptr || i.info->name != instruction || --n != 0) continue;
+        program_->omit(i);
+        return true;
+    }
+    return false;
+}
+
 std::optional<Variable> CodeObject::variable(const std::string& name) const
 {
     const auto found = symbols_.find(name);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device_memory.hpp"
@@ -54,6 +55,8 @@ public:
     // Of the program's first word, as the file counts.
     uint64_t code_address() const { return code_address_; }
     const Kernel* find(const std::string& name) const;
+    // Takes the n-th (from 1) instruction of a name out of a kernel; false if it has fewer.
+    bool omit(const Kernel& kernel, std::string_view instruction, unsigned n);
     std::optional<Variable> variable(const std::string& name) const;
 
 private:

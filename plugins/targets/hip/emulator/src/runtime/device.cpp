@@ -2,6 +2,7 @@
 #include "runtime/device.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -142,6 +143,7 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
         throw std::invalid_argument("a launch with " + std::to_string(lds) + " bytes of LDS; " +
                                     module.arch + " has " +
                                     std::to_string(find_model(module.arch).lds_bytes));
+    if(!options_.omitted.empty()) omit(code, *kernel);
     Launch launch;
     launch.kernel             = shortened(kernel->name);
     launch.program            = &code.program();
@@ -162,6 +164,20 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
         observers.push_back(checks.observer());
     executor_->run(dispatch, launch, observers);
     report(checks.findings(launch));
+}
+
+void Device::omit(CodeObject& code, const Kernel& kernel)
+{
+    const std::string& text = options_.omitted;
+    const size_t number = text.find(':'), part = text.find(':', number + 1);
+    if(number == std::string::npos || part == std::string::npos)
+        throw std::invalid_argument("CKPROF_EMULATED_OMIT is no NAME:N:PART: " + text);
+    if(kernel.name.find(text.substr(part + 1)) == std::string::npos ||
+       !omitted_.insert(&kernel).second)
+        return;
+    const auto n = static_cast<unsigned>(std::strtoul(text.c_str() + number + 1, nullptr, 10));
+    if(code.omit(kernel, std::string_view(text).substr(0, number), n))
+        std::fprintf(stderr, "left out: %s\n", text.c_str());
 }
 
 // That of the first library; without one, the first there is.

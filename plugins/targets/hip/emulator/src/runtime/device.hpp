@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -80,6 +81,7 @@ private:
     };
 
     CodeObject& loaded(Module& module);
+    void omit(CodeObject& code, const Kernel& kernel);
 
     Options options_;
     std::mutex mutex_; // of what libraries announce, and of launches
@@ -88,6 +90,7 @@ private:
     std::map<const void*, Symbol> kernels_, variables_;
     std::map<const std::byte*, size_t> blocks_;
     uint64_t used_ = 0;
+    std::set<const Kernel*> omitted_; // kernels that a planted fault has been put into
     std::unique_ptr<Executor> executor_;
 };
 

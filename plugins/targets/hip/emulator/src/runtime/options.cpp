@@ -55,6 +55,7 @@ Options Options::from_environment()
     read("CKPROF_EMULATED_BUDGET", options.instruction_budget);
     read("CKPROF_EMULATED_MEMORY", options.memory_bytes);
     options.checks  = variable("CKPROF_EMULATED_CHECKS");
+    options.omitted = variable("CKPROF_EMULATED_OMIT");
     options.failure = variable("CKPROF_EMULATED_FAIL");
     return options;
 }

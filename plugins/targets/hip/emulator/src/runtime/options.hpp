@@ -16,7 +16,9 @@ struct Options
     uint64_t instruction_budget = uint64_t{1} << 32; // of a wave; 0: none
     uint64_t memory_bytes       = 0;                 // 0: as much as the architecture's device has
     std::string checks;                              // names of checkers, separated by commas
-    std::string failure;                             // FUNCTION:CALL:CODE that a test injects
+    // NAME:N:PART, an instruction that a test takes out of kernels whose name has the part
+    std::string omitted;
+    std::string failure; // FUNCTION:CALL:CODE that a test injects
 
     // Throws std::invalid_argument for a value that is none.
     static Options from_environment();

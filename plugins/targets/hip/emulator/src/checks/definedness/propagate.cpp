@@ -125,6 +125,11 @@ LaneMask undefined_lanes(const Wave& wave,
     return lanes;
 }
 
+// From the lowest undefined bit on: carries only go up.
+template <typename T>
+T upward(T undefined)
+{ return undefined == 0 ? 0 : static_cast<T>(~T{0} << std::countr_zero(undefined)); }
+
 // Undefined bits of a lane's result, for the rules that look at bits.
 uint32_t result_bits(Rule rule, const uint32_t (&u)[3], const uint32_t (&v)[3])
 {
@@ -132,6 +137,7 @@ uint32_t result_bits(Rule rule, const uint32_t (&u)[3], const uint32_t (&v)[3])
     {
     case Rule::bits: return u[0] | u[1] | u[2];
     case Rule::bits_and: return (u[0] | u[1]) & (v[0] | u[0]) & (v[1] | u[1]);
+    case Rule::sum: return upward(u[0] | u[1] | u[2]);
     case Rule::shift_left: return u[0] != 0 ? ~0U : u[1] << (v[0] & 31);
     case Rule::shift_right: return u[0] != 0 ? ~0U : u[1] >> (v[0] & 31);
     case Rule::bit_field:
@@ -201,6 +207,27 @@ void packed_registers(const Wave& wave, const Instruction& i, WaveShadow& shadow
         merge(shadow.vector[i.destination.number + half], results[half], wave.exec());
 }
 
+void wide_sum(const Wave& wave, const Instruction& i, WaveShadow& shadow)
+{
+    VectorRegister low{}, high{};
+    uint64_t undefined[lane_count] = {};
+    for(const Operand& operand : i.source)
+        for(unsigned dword = 0; dword < std::max<unsigned>(operand.dwords, 1); ++dword)
+        {
+            const Source source = source_of(wave, shadow, operand, dword);
+            for(int lane = 0; lane < lane_count; ++lane)
+                undefined[lane] |= uint64_t{source.undefined.lane[lane]} << 32 * dword;
+        }
+    for(int lane = 0; lane < lane_count; ++lane)
+    {
+        const uint64_t bits = upward(undefined[lane]);
+        low.lane[lane]      = static_cast<uint32_t>(bits);
+        high.lane[lane]     = static_cast<uint32_t>(bits >> 32);
+    }
+    merge(shadow.vector[i.destination.number], low, wave.exec());
+    merge(shadow.vector[i.destination.number + 1], high, wave.exec());
+}
+
 void set_scalar_destination(const Instruction& i, LaneMask lanes, WaveShadow& shadow)
 {
     if(i.scalar_destination.kind != Operand::Kind::scalar) return;
@@ -243,6 +270,9 @@ void propagate(const Wave& wave,
         return;
     }
     case Rule::packed_32: return packed_registers(wave, i, shadow);
+    case Rule::wide_sum:
+        set_scalar_destination(i, undefined_lanes(wave, i, rule, shadow) & exec, shadow);
+        return wide_sum(wave, i, shadow);
     default: break;
     }
     const bool simple = rule.rule == Rule::vector || i.sub_dword || i.cross_lane;

@@ -19,6 +19,8 @@ enum class Rule : uint8_t
     vector,      // any undefined bit that is read makes the lane's result undefined
     bits,        // bit by bit: moves and logic
     bits_and,    // where a defined bit of the other source is 0, the result is defined
+    sum,         // undefined bits reach those above them: sums, products
+    wide_sum,    // of 64 bits
     shift_left,  // of the second source by the first
     shift_right,
     bit_field,     // v_bfe: first source, offset, width
