@@ -36,18 +36,33 @@ def emulator_library(extra_flags: tuple[str, ...] = ()) -> Path:
     :param extra_flags: for the compiler and the linker, e.g. those of a sanitizer.
     :raises ToolchainError: no compiler, or it fails.
     """
-    compiler = find_compiler()
-    # structures of the runtime's functions are those that kernels are compiled with
-    flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
-    folder = cache_dir() / "emulator" / digest_parts(str(SOURCE_DIR), compiler.identity, *flags)
+    command, flags, folder = _plan(extra_flags)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise ToolchainError(f"{folder}: cannot be made: {exc.strerror}") from exc
     with lock_file(folder / "lock"):
         write_if_changed(folder / "emulated_devices.inc", _devices())
-        _build(folder, compiler.command, (*flags, f"-I{folder}"))
+        _build(folder, command, (*flags, f"-I{folder}"))
     return folder / RUNTIME_LIBRARY
+
+
+def built_library() -> Path | None:
+    """Return the library if it has been compiled here; it may be out of date.
+
+    :raises ToolchainError: no compiler or no HIP headers.
+    """
+    library = _plan(())[2] / RUNTIME_LIBRARY
+    return library if library.is_file() else None
+
+
+def _plan(extra_flags: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], Path]:
+    """Return the compiler, its flags, and the folder of what it makes with them."""
+    compiler = find_compiler()
+    # structures of the runtime's functions are those that kernels are compiled with
+    flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
+    folder = cache_dir() / "emulator" / digest_parts(str(SOURCE_DIR), compiler.identity, *flags)
+    return compiler.command, flags, folder
 
 
 def _devices() -> str:

@@ -151,7 +151,9 @@ def product(f: Binary, a: int, b: int, mode: int = NEAREST) -> int | AnyNan:
     return f.rounded(f.value(a) * f.value(b), mode, negative_zero=bool(sign))
 
 
-def fused(f: Binary, a: int, b: int, c: int, mode: int = NEAREST, *, result: Binary | None = None) -> int | AnyNan:
+def fused(
+    f: Binary, a: int, b: int, c: int, mode: int = NEAREST, *, result: Binary | None = None
+) -> int | AnyNan:
     """Return a * b + c rounded once, to another format if one is given."""
     result = result or f
     negative = f.negative(a) != f.negative(b)
@@ -211,7 +213,9 @@ def floats(f: Binary, seed: int) -> NDArray[np.uint64]:
     while len(both) + len(drawn) < 64:
         bits = int.from_bytes(random.bytes(8), "little") & (2 * f.sign - 1)
         if len(drawn) % 4:
-            exponent = f.bias + int(random.integers(-4, 5)) if len(drawn) % 4 < 3 else int(random.integers(0, 4))
+            exponent = (
+                f.bias + int(random.integers(-4, 5)) if len(drawn) % 4 < 3 else int(random.integers(0, 4))
+            )
             bits = bits & ~f.infinity | exponent << f.fraction_bits
         drawn.append(bits)
     values = random.permutation(np.array([*both, *drawn], np.uint64))
