@@ -89,7 +89,9 @@ def _build(folder: Path, command: tuple[str, ...], flags: tuple[str, ...]) -> No
         "  depfile = $out.d",
         "  deps = gcc",
         "rule library",
-        f"  command = {link_command} -shared -Wl,-soname,{RUNTIME_LIBRARY} $in -o $out",
+        f"  command = {link_command} -shared -Wl,-soname,{RUNTIME_LIBRARY} $in "
+        # processes that have loaded the one of before keep it
+        "-o $out.partial && mv $out.partial $out",
         *(f"build {name}: object {path}" for path, name in objects.items()),
         f"build {RUNTIME_LIBRARY}: library {' '.join(objects.values())}",
     ]
