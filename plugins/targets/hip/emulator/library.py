@@ -15,6 +15,7 @@ from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.architecture import find_architecture
 from ckprof.paths import cache_dir
 from ckprof.private_folders import lock_file
+from ckprof_plugins.targets.cpu.machine import machine_identity
 from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY, find_hip_root
 
 SOURCE_DIR: Final = Path(__file__).parent / "src"
@@ -61,8 +62,8 @@ def _plan(extra_flags: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
     compiler = find_compiler()
     # structures of the runtime's functions are those that kernels are compiled with
     flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
-    folder = cache_dir() / "emulator" / digest_parts(str(SOURCE_DIR), compiler.identity, *flags)
-    return compiler.command, flags, folder
+    identity = digest_parts(str(SOURCE_DIR), compiler.identity, machine_identity(compiler), *flags)
+    return compiler.command, flags, cache_dir() / "emulator" / identity
 
 
 def _devices() -> str:
