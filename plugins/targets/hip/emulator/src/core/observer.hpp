@@ -28,7 +28,7 @@ enum class Space : uint8_t
 };
 
 // `bytes` at an address of each lane of the mask; addresses of LDS are offsets within the
-// workgroup's.
+// workgroup's, and may lie past its end.
 struct MemoryAccess
 {
     Space space;

@@ -25,8 +25,7 @@ void change_at(Wave& wave,
 {
     wave.observe(
         i,
-        access_of(
-            Space::lds, Access::atomic, access.address, access.lanes, sizeof(T), i.source[1]));
+        access_of(Space::lds, Access::atomic, access.address, wave.exec(), sizeof(T), i.source[1]));
     if constexpr(compares(operation)) std::swap(first, second);
     change_memory<operation, T, false>(
         access.address, access.lanes, {{first, second}}, result, flushes_in_lds<T>(wave));
