@@ -7,6 +7,8 @@ The command line, its help and the page of all options are made from such fields
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -95,6 +97,25 @@ def seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise ValueError(text)
     return value
+
+
+def command(text: str) -> tuple[str, ...]:
+    """Read a command as a shell would.
+
+    :raises UsageError: a quotation mark is missing, or there is no such command.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as exc:
+        raise UsageError(f"{text!r} cannot be read as a command: {exc}") from None
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(f"there is no command {words[0] if words else text!r}")
+    return words
+
+
+def device_choice(text: str) -> int | str:
+    """Read the index of a device, or the name of one that a target brings along."""
+    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 # argparse names the function in "invalid ... value"

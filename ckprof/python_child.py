@@ -37,9 +37,15 @@ def module_folders() -> list[str]:
     return list(dict.fromkeys([_PACKAGE_ROOT, *folders]))
 
 
-def start_failure(error: OSError) -> str:
-    """Return why no process can be started, and what to do about it."""
+def start_failure(error: OSError, launcher: tuple[str, ...] = ()) -> str:
+    """Return why no process can be started, and what to do about it.
+
+    :param launcher: the command that should have started it, if one was named.
+    """
     import errno
+
+    if launcher and error.errno in (errno.ENOENT, errno.EACCES):
+        return f"the launcher {launcher[0]} cannot be started: {error.strerror}"
 
     remedies = {
         errno.EAGAIN: "end other processes, or raise 'ulimit -u'",

@@ -81,9 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_problem_options(parser)
     shared_options.add_build_options(parser)
     usual = RunOptions(timeout_s=session.settings.timeout)
-    add_fields(
-        add_run_options(parser, usual), RunOptions, "verify", "exact", "rounds", "sessions", "keep_samples"
-    )
+    further = ("verify", "exact", "rounds", "sessions", "keep_samples", "launcher")
+    add_fields(add_run_options(parser, usual), RunOptions, *further)
     add_fields(parser, BaselineOptions, "baselines")
     _add_output_options(parser, session)
 

@@ -165,6 +165,13 @@ class BuildOptions:
             choices=API_LEVELS,
         ),
     )
+    device: str = field(
+        default="",
+        metadata=option(
+            "build for a device that the target brings along (default: for those of a machine)",
+            metavar="NAME",
+        ),
+    )
     jobs: int | None = field(
         default=None,
         metadata=option(

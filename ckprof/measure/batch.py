@@ -168,7 +168,7 @@ class Batch:
             stages=stages,
             selection=selection,
             problems=tuple(problems),
-            build=build,
+            build=options.built_for(build),
             options=options,
             why=request.why,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +13,7 @@ from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.device import DeviceUse, OpenedDevice, device_lock
-from ckprof.measure.events import OperandsReady, ProblemStarted, WorkerReady
+from ckprof.measure.events import OperandsReady, ProblemStarted, RunWarning, WorkerReady
 from ckprof.measure.executor import Executor, Repeat
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace
@@ -60,6 +60,8 @@ class BenchLibrary:
     arch: str
     #: content key of an instance without a kernel -> the outcome that it has already
     rejections: Mapping[str, Outcome]
+    #: environment variables that its device reads
+    worker_variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, library: BuiltLibrary) -> BenchLibrary:
@@ -71,6 +73,7 @@ class BenchLibrary:
             target=library.recipe.target,
             arch=library.recipe.arch,
             rejections={rejection.key: rejection for rejection in rejections},
+            worker_variables=dict(library.recipe.worker_variables),
         )
 
     def layout(self, kernel: SelectedKernel) -> Layout:
@@ -148,10 +151,14 @@ class KernelBench:
                 arch=library.arch,
                 options=self._options,
                 work_dir=self._folder,
+                variables=library.worker_variables,
                 on_event=self._pass_on,
             )
             self._executor = stack.enter_context(executor)
             target = executor.open().target
+            if self._options.device_name:
+                text = f"times are those that this machine takes for {self.device.text}: no hardware's"
+                self._on_event(RunWarning(text=text))
             if self._use.locks:
                 label = self._use.label or str(self._options.device)
                 stack.enter_context(device_lock(target, label, self._on_event, self._use.lock_folder))
@@ -331,7 +338,9 @@ class KernelBench:
 
     def observe(self) -> Reading:
         """Return what all observers see."""
-        target, device = self.library.target, self._options.device
+        if self._options.device_name:
+            return Reading()  # none of the machine's devices computes
+        target, device = self.library.target, self._options.device_index
         readings = (observer.read(target, device) for observer in self._observers)
         return combine([reading for reading in readings if reading is not None])
 

@@ -20,10 +20,12 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem_types import sizes
 from ckprof.model.rates import rates_of
 from ckprof.model.types import types_on
+from ckprof.plain_text import unknown_name
+from ckprof.plugin.protocols import NamedDeviceTarget
 from ckprof.problems.choose import parse_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
 SCHEMA: Final = "ckprof-call"
 VERSION: Final = 1
 
 
-_LEAST: Final = (("device", 0), ("warmup", 0), ("repeat", 1), ("flush_bytes", 0), ("seed", 0))
+_LEAST: Final = (("warmup", 0), ("repeat", 1), ("flush_bytes", 0), ("seed", 0))
 
 
 def call_library(
@@ -62,12 +65,17 @@ def call_library(
     split_k = options.split_k if options.split_k is not None else parsed.split_k
     answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": library.name}
     run = _run_options(options)
+    variables = device_variables(session.registry, run.device_name)
     with (
         scratch_folder() as folder,
-        Executor(library, arch=options.arch or "", options=run, work_dir=folder) as executor,
+        Executor(
+            library, arch=options.arch or "", options=run, work_dir=folder, variables=variables
+        ) as executor,
     ):
         try:
-            answer |= {"device": executor.open().device}
+            opened = executor.open()
+            answer |= {"device": opened.device}
+            _require_device(opened.device, run.device_name)
         except ToolchainError as error:
             cause = error.__cause__
             not_loaded = isinstance(cause, LibraryUnusable) and not cause.loaded
@@ -89,6 +97,34 @@ def call_library(
         except (CkprofError, WorkerFailure, InsufficientMemoryError) as failure:
             answer["error"] = str(failure)
     return answer
+
+
+def device_variables(registry: Registry, device: str) -> Mapping[str, str]:
+    """Return the environment variables that a device which a target brings along reads; none for others.
+
+    :raises UsageError: no target has it, or a setting is wrong.
+    """
+    if not device:
+        return {}
+    name = device.partition(":")[0]
+    known: list[str] = []
+    for target in registry.targets:
+        if isinstance(target, NamedDeviceTarget):
+            if name in target.named_devices():
+                return target.device_variables(device)
+            known += target.named_devices()
+    raise UsageError(f"--device: {unknown_name('device', name, known)}; or give an index")
+
+
+def _require_device(opened: str, device: str) -> None:
+    """Refuse a library that is not linked with the device that is meant.
+
+    :param opened: what the library says of its device.
+    :raises UsageError: it has another one.
+    """
+    name = device.partition(":")[0]
+    if not opened.startswith(name):
+        raise UsageError(f"--device {name}: the library runs on {opened}; build it with --device {name}")
 
 
 def _check_numbers(options: CallOptions) -> None:
@@ -115,6 +151,8 @@ def _run_options(options: CallOptions) -> RunOptions:
         criterion_parameters=(("count", options.repeat),),
         timeout_s=options.timeout_s,
         device=options.device,
+        checks=options.checks,
+        launcher=options.launcher,
     )
 
 

@@ -27,7 +27,7 @@ from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -104,6 +104,7 @@ class Executor:
     :param arch: architecture to select; empty for the one that the library was built for.
     :param options: how to run, verify and time.
     :param work_dir: below which workers have their working directories; must exist.
+    :param variables: environment variables of the workers, beside those of this process.
     :param on_event: called with what happens.
     """
 
@@ -114,10 +115,12 @@ class Executor:
         arch: str,
         options: RunOptions,
         work_dir: Path,
+        variables: Mapping[str, str] | None = None,
         on_event: Callable[[Event], None] = ignore,
     ) -> None:
-        device = messages.DeviceChoice(arch=arch, index=options.device, cpu_threads=options.cpu_threads)
-        self._turns = WorkerTurns(lambda: ReplacedWorker(library, device, work_dir, on_event))
+        device = messages.DeviceChoice(arch=arch, index=options.device_index, cpu_threads=options.cpu_threads)
+        more, launcher = variables or {}, options.launcher
+        self._turns = WorkerTurns(lambda: ReplacedWorker(library, device, work_dir, on_event, more, launcher))
         self._options = options
         self._on_event = on_event
         self._timing = timing_settings(options)

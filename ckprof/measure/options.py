@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.measure.processes import USUAL_PROCESSES
 from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
-from ckprof.option import option, positive
+from ckprof.option import command, device_choice, option, positive
 from ckprof.settings import Settings
+
+if TYPE_CHECKING:
+    from ckprof.kernels.requests import BuildOptions
 
 #: not split at all: what is run unless the user or a problem line says otherwise
 DEFAULT_SPLITS: Final = (1,)
@@ -131,10 +134,55 @@ class RunOptions:
     )
     #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
     splits: tuple[int, ...] = DEFAULT_SPLITS
-    device: int = field(default=0, metadata=option("index of the device", metavar="N"))
+    #: a text is the name of a device that the target has beside those of the machine
+    device: int | str = field(
+        default=0,
+        metadata=option(
+            "index of the device, or the name of one that the target brings along",
+            metavar="N|NAME",
+            parse=device_choice,
+        ),
+    )
+    checks: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "what a device that the target brings along looks for while kernels run, beside wrong results",
+            flag="--check",
+            metavar="NAME,...|all",
+            parse=lambda text: tuple(text.split(",")),
+            several="store",
+        ),
+    )
+    launcher: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "start the processes that run kernels by this command, with theirs as its last arguments: a "
+            "debugger, a profiler, another emulator; nothing of it is stored",
+            metavar="'COMMAND ...'",
+            parse=command,
+            several="store",
+        ),
+    )
     keep_samples: bool = field(
         default=False, metadata=option("keep all raw samples in the JSON report", flag="--samples")
     )
+
+    @property
+    def device_index(self) -> int:
+        """Index of the device in what its library sees: one with a name is the only one there."""
+        return self.device if isinstance(self.device, int) else 0
+
+    @property
+    def device_name(self) -> str:
+        """What the target is to build for beside the machine's own devices; empty for these."""
+        if not isinstance(self.device, str):
+            return ""
+        checks = f"check={'+'.join(self.checks)}" if self.checks else ""
+        return self.device + (("," if ":" in self.device else ":") + checks if checks else "")
+
+    def built_for(self, build: BuildOptions) -> BuildOptions:
+        """Return how kernels are built that shall run so."""
+        return replace(build, device=build.device or self.device_name)
 
     def as_plain(self) -> dict[str, object]:
         """Return the options as values that JSON has, for records of what a run was asked for."""
@@ -157,6 +205,11 @@ class RunOptions:
                 f"sessions is {self.sessions}, expected 1 to the {self.rounds} of rounds: a worker process "
                 "measures at least one of them"
             )
+        if self.checks and not isinstance(self.device, str):
+            raise UsageError(
+                f"--check {','.join(self.checks)}: device {self.device} is one of this machine, which checks "
+                "nothing; give --device the name of one that the target brings along"
+            )
         if not self.splits or len(set(self.splits)) < len(self.splits):
             raise UsageError(f"splits are {list(self.splits)}, expected at least one, and each once")
         make_criterion(self.criterion, dict(self.criterion_parameters))
@@ -169,7 +222,7 @@ _LEAST: Final = (
     ("min_samples", 1),
     ("rounds", 1),
     ("cpu_threads", 0),
-    ("device", 0),
+    ("device_index", 0),
 )
 
 

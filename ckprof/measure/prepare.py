@@ -218,7 +218,9 @@ def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> C
     :raises UsageError: the device was asked for and cannot do it.
     """
     where, operation = options.reference, work.operation
-    if where is ReferencePlace.HOST or not options.verify:
+    # a device that the target brings along computes on this machine, too, and with more work
+    on_host = where is ReferencePlace.HOST or (where is ReferencePlace.AUTO and bool(options.device_name))
+    if on_host or not options.verify:
         return None
     reason = ""
     if not can_check:

@@ -112,7 +112,7 @@ class CallOptions:
             "architecture, on the CPU the modelled one (default: that of the library)", metavar="NAME"
         ),
     )
-    device: int = field(default=0, metadata=option("index of the device", metavar="N"))
+    device: int | str = field(default=0, metadata=same_option(RunOptions, "device"))
     split_k: int | None = field(
         default=None,
         metadata=option("splits of the reduction (default: the line's, or 1)", metavar="N"),
@@ -132,6 +132,8 @@ class CallOptions:
     )
     seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
     verify: bool = field(default=True, metadata=same_option(RunOptions, "verify"))
+    checks: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "checks"))
+    launcher: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "launcher"))
     timeout_s: float = field(
         default=60.0,
         metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),

@@ -80,7 +80,7 @@ def plan_run(
     return RunRequest(
         selection=selection,
         problems=tuple(problems),
-        build=build,
+        build=run.built_for(build),
         options=run,
         why=options.why,
         stages=stages,

@@ -16,7 +16,7 @@ from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.python_child import start_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ckprof.events import Event
     from ckprof.measure.worker import messages
@@ -32,6 +32,8 @@ class ReplacedWorker:
 
     :param library: the kernel library, or the baseline that is measured instead of kernels.
     :param work_dir: below which workers have their working directories.
+    :param variables: environment variables of the worker, beside those of this process.
+    :param launcher: command that starts the worker.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class ReplacedWorker:
         device: messages.DeviceChoice,
         work_dir: Path,
         on_event: Callable[[Event], None],
+        variables: Mapping[str, str],
+        launcher: tuple[str, ...],
     ) -> None:
         self._library = library
         #: what messages call it
@@ -47,6 +51,7 @@ class ReplacedWorker:
         self.device = device
         self._work_dir = work_dir
         self._on_event = on_event
+        self._variables, self._launcher = variables, launcher
         self.process: WorkerProcess | None = None
         #: tells the worker that was started last from all others there ever were
         self.identity = ""
@@ -70,7 +75,7 @@ class ReplacedWorker:
             folder = Path(tempfile.mkdtemp(prefix="worker-", dir=self._work_dir))
         except OSError as exc:
             raise WorkerNotStarted(f"{self._work_dir}: {start_failure(exc)}") from exc
-        self.process = WorkerProcess(folder)
+        self.process = WorkerProcess(folder, self._variables, self._launcher)
         self.identity = uuid.uuid4().hex
         self.loaded = self.used = False
         try:

@@ -82,6 +82,8 @@ class BuildRequest:
     ck_root: Path | None = None
     #: ``--api-level``, for targets that model several; ``None`` for the latest, or that of the headers
     api_level: str | None = None
+    #: name of a device that the target brings along, with its settings; empty for those of a machine
+    device: str = ""
     #: ``--compiler``, or ``None`` for the first usable one
     compiler: str | None = None
     #: added after the target's own flags
@@ -139,6 +141,8 @@ class BuildRecipe:
     precompiling: Precompiling | None = None
     #: why the kernels cannot be run on this machine; empty if they can
     cannot_run: str = ""
+    #: environment variables that a device which the target brings along reads in workers
+    worker_variables: tuple[tuple[str, str], ...] = ()
     #: what a flush of the device's caches must exceed; 0 for those of the host
     last_level_cache_bytes: int = 0
     #: floating-point operations per second that no kernel can exceed, by type of its tensors; types of which

@@ -139,6 +139,7 @@ class Registry:
             protocols.FieldIgnoringTarget,
             protocols.InspectableTarget,
             protocols.ModellingTarget,
+            protocols.NamedDeviceTarget,
             protocols.RoofTarget,
             protocols.SubstitutingTarget,
             timing.TimedTarget,

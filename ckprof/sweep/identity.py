@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import UsageError
 from ckprof.kernels.build.code_flags import code_flags
 from ckprof.kernels.build.digests import FolderDigests, digest_file, digest_parts
 from ckprof.kernels.build.jobs import available_cpus
@@ -53,6 +54,15 @@ def shared_key(
     return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
 
 
+def require_own_times(options: RunOptions) -> None:
+    """Refuse to store what has no key.
+
+    :raises UsageError: kernels run under another tool.
+    """
+    if options.launcher:
+        raise UsageError("--launcher: what runs under another tool is not stored, its times are not its own")
+
+
 def shared_key_of(
     direction: str, recipe: BuildRecipe, options: RunOptions, device: DeviceKey, how: tuple[str, str]
 ) -> SharedKey:
@@ -60,6 +70,7 @@ def shared_key_of(
 
     :param how: major version of the device's driver, and the clock that times kernels.
     """
+    require_own_times(options)
     driver, clock = how
     return SharedKey(
         operation=OperationKey(direction=direction, api_level=recipe.api_level),
@@ -110,8 +121,8 @@ def identify_device(
     :param cpus: that a worker may run on, by default those of this process.
     """
     seen = opened.identity or DeviceIdentity(model=opened.text)
-    if isinstance(target, DeviceIdentifier):
-        identity = target.device_identity(arch, options.device)
+    if isinstance(target, DeviceIdentifier) and not options.device_name:
+        identity = target.device_identity(arch, options.device_index)
         if identity is not None:
             # the runtime knows what the driver's tools do not say
             missing = {

@@ -18,7 +18,7 @@ from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepMessage
-from ckprof.sweep.identity import new_session, shared_key
+from ckprof.sweep.identity import new_session, require_own_times, shared_key
 from ckprof.sweep.layers import layer_evidence
 from ckprof.sweep.roofs import device_roofs, evidence
 
@@ -259,6 +259,7 @@ def run_into_store(session: ProfilerSession, request: RunRequest, options: Store
 
     :raises CkprofError: the store cannot be written, or as a run: nothing was run.
     """
+    require_own_times(request.options)
     with ExitStack() as stack:
         # The store first: who cannot write it need not build for hours.
         sink = open_sink(session, options.store, wait=options.wait)

@@ -41,14 +41,18 @@ def measured_roofs(
 def device_roofs(
     target: Target,
     arch: str,
-    device: int,
+    device: int | str,
     measure: Callable[[DataType | None], float],
     dtypes: Iterable[DataType],
 ) -> tuple[Roof, ...]:
     """Return what a device reaches: by its record, and measured now.
 
+    :param device: its index, or the name of one that the target brings along: that reaches nothing which is
+        worth measuring.
     :param measure: see :func:`measured_roofs`.
     """
+    if isinstance(device, str):
+        return ()
     recorded = target.theoretical_roofs(arch, device) if isinstance(target, RoofTarget) else ()
     return (*recorded, *measured_roofs(measure, tuple(dict.fromkeys(dtypes))))
 

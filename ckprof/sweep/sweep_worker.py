@@ -118,7 +118,8 @@ def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
     manager = PluginManager()
     manager.load_all(configured=job.plugins)
     session = ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
-    options = replace(job.options, device=slot.device)
+    named = job.options.device_name
+    options = replace(job.options, device=named or slot.device)
     built = BenchLibrary(
         path=library,
         operation=session.registry.operation(job.direction),

@@ -1,5 +1,7 @@
 """The child process that loads a library and serves it: ``ckprof.measure.worker.child FD FD``.
 
+Where a tool has started it, it gets paths of descriptors instead, and of the pipes to and from the parent.
+
 Whatever a kernel does - crash, hang, print, exit - happens here and costs one outcome. Requests come as lines
 on standard input, replies leave as lines on what was standard output; tensors leave through the memory that
 the first descriptor stands for; the second one tells when the parent is gone. Kernels are meant to see none
@@ -65,10 +67,16 @@ class Channel:
 
 def main() -> int:
     """Serve until the parent is done."""
-    watch(int(sys.argv[2]))
-    shared = SharedMemory(int(sys.argv[1]))
-    os.close(int(sys.argv[1]))
-    channel = Channel(*take_standard_streams())
+    memory, watched, *pipes = sys.argv[1:]
+    watch(_descriptor(watched, os.O_RDONLY))
+    descriptor = _descriptor(memory, os.O_RDWR)
+    shared = SharedMemory(descriptor)
+    os.close(descriptor)
+    if pipes:
+        asked, answered = _descriptor(pipes[0], os.O_RDONLY), _descriptor(pipes[1], os.O_WRONLY)
+        channel = Channel(os.fdopen(asked, "rb"), os.fdopen(answered, "wb"))
+    else:
+        channel = Channel(*take_standard_streams())
     _forbid_core_dumps()
     nonce, request = channel.receive()
     session, opened = _open(request, shared)
@@ -80,6 +88,11 @@ def main() -> int:
         if isinstance(request, messages.Quit):
             return 0
         channel.send(nonce, session.reply(request))
+
+
+def _descriptor(text: str, access: int) -> int:
+    """Return an inherited descriptor, or that of a path, which this process alone is to have."""
+    return int(text) if text.isdecimal() else os.open(text, access | os.O_CLOEXEC)
 
 
 def _open(request: messages.Request, shared: SharedMemory) -> tuple[KernelSession | None, messages.Reply]:

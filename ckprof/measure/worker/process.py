@@ -14,16 +14,19 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.shared_memory import SharedMemory
+from ckprof.measure.worker.start import Start
 from ckprof.orphans import MARK, kill_marked
-from ckprof.python_child import python_command, start_failure
+from ckprof.python_child import start_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import IO
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.worker.message import Message
 
+_NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 #: bytes of the worker's error output that are kept
 _TAIL_BYTES = 16384
 #: lines of it that are shown
@@ -78,10 +82,18 @@ class WorkerProcess:
     """A running worker.
 
     :param folder: working directory, so that whatever a kernel drops stays there.
+    :param variables: environment variables beside those of this process.
+    :param launcher: command that starts the worker, whose own command is its last arguments. Both write to
+        the error output of this process.
     :raises WorkerNotStarted: the system has no process, descriptor or memory for it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        variables: Mapping[str, str] = _NO_VARIABLES,
+        launcher: tuple[str, ...] = (),
+    ) -> None:
         try:
             descriptor = SharedMemory.create()
         except OSError as exc:
@@ -94,35 +106,30 @@ class WorkerProcess:
             os.close(descriptor)
             raise WorkerNotStarted(start_failure(exc)) from exc
         self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
+        start = Start(folder, os.environ | variables | {MARK: self._mark}, descriptor, watched)
+        #: what the worker opens that a launcher starts, until it has
+        self._offered: list[int] = []
         try:
             self._shared = SharedMemory(descriptor)
-            self._process = subprocess.Popen(
-                python_command("ckprof.measure.worker.child", str(descriptor), str(watched)),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=folder,
-                env=os.environ | {MARK: self._mark},
-                bufsize=0,
-                pass_fds=(descriptor, watched),
-                # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
-                start_new_session=True,
-            )
+            if launcher:
+                self._process, self._stdin, self._stdout, self._offered = start.launched(launcher)
+            else:
+                self._process = start.direct()
+                self._stdin = cast("IO[bytes]", self._process.stdin)
+                self._stdout = cast("IO[bytes]", self._process.stdout)
         except BaseException as exc:
             os.close(self._alive)
             if isinstance(exc, OSError):
-                raise WorkerNotStarted(start_failure(exc)) from exc
+                raise WorkerNotStarted(start_failure(exc, launcher)) from exc
             raise
         finally:
-            os.close(descriptor)
-            os.close(watched)
-        self._stdin = cast("IO[bytes]", self._process.stdin)
-        self._stdout = cast("IO[bytes]", self._process.stdout)
-        self._stderr = cast("IO[bytes]", self._process.stderr)
+            if not self._offered:
+                os.close(descriptor)
+                os.close(watched)
         self._replies = bytearray()
         self._errors = b""
         self._selector = selectors.DefaultSelector()
-        for stream in (self._stdout, self._stderr):
+        for stream in filter(None, (self._stdout, self._process.stderr)):
             os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ)
 
@@ -150,7 +157,9 @@ class WorkerProcess:
         self._errors = b""
         nonce = secrets.token_hex(16)
         self._send(messages.encode_line(nonce, request))
-        return self._receive(nonce, limit_s)
+        reply = self._receive(nonce, limit_s)
+        self._withdraw()
+        return reply
 
     def check_silence(self) -> None:
         """Make sure that nothing has arrived since the last reply.
@@ -177,12 +186,19 @@ class WorkerProcess:
         self._process.wait()
         kill_marked(self._mark)
         self._selector.close()
-        for stream in (self._stdin, self._stdout, self._stderr):
+        for stream in filter(None, (self._stdin, self._stdout, self._process.stderr)):
             with suppress(OSError):
                 stream.close()
+        self._withdraw()
         if self._alive >= 0:
             os.close(self._alive)
             self._alive = -1
+
+    def _withdraw(self) -> None:
+        """Close what a worker has opened that a launcher started."""
+        for descriptor in self._offered:
+            os.close(descriptor)
+        self._offered.clear()
 
     def _send(self, line: bytes) -> None:
         rest = memoryview(line)
@@ -250,10 +266,13 @@ class WorkerProcess:
         return f"{ended}; last output: {' | '.join(lines[-_TAIL_LINES:])}"
 
     def _drain_errors(self) -> None:
+        stream = self._process.stderr
+        if stream is None:
+            return
         # Ends with an empty read, or with an error where nothing more is there yet.
         with suppress(OSError):
             for _ in range(_MOST_PIECES):
-                data = os.read(self._stderr.fileno(), _READ_BYTES)
+                data = os.read(stream.fileno(), _READ_BYTES)
                 if not data:
                     return
                 self._errors = (self._errors + data)[-_TAIL_BYTES:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity, DeviceKernel
@@ -62,6 +62,25 @@ class InspectableTarget(Protocol):
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return bounds for a kernel on a problem; ``None`` where too little is known."""
+
+
+@runtime_checkable
+class NamedDeviceTarget(Protocol):
+    """A target that brings devices along, which any machine has: ``--device`` takes their names.
+
+    Its recipes are asked with :attr:`ckprof.model.recipe.BuildRequest.device` then. What libraries say of
+    such a device begins with its name, and so stores tell its times from others.
+    """
+
+    def named_devices(self) -> Sequence[str]:
+        """Return the names."""
+
+    def device_variables(self, device: str) -> Mapping[str, str]:
+        """Return the environment variables that such a device reads.
+
+        :param device: its name, with settings as the target spells them.
+        :raises UsageError: there is no such device, or a setting is wrong.
+        """
 
 
 @runtime_checkable

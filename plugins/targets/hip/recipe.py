@@ -15,6 +15,7 @@ from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip.devices import devices
+from ckprof_plugins.targets.hip.emulator import device as emulated
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.rocm import (
     find_device_libraries,
@@ -63,6 +64,8 @@ PRECOMPILING: Final = Precompiling(
 )
 
 
+#: what is flushed of an emulated device, which has no cache
+_EMULATED_CACHE: Final = 2**16
 _HERE: Final = Path(__file__).parent
 SHIM_DIR: Final = _HERE / "include"
 _SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
@@ -111,7 +114,8 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     :raises UsageError: there is no such architecture.
     """
     base = find_architecture(request.arch).name
-    device = next((device for device in devices() if device.arch == base), None)
+    variables = emulated.variables_of(request.device) if request.device else {}
+    there = bool(request.device) or any(device.arch == base for device in devices())
     headers = find_headers(request.ck_root)
     if request.api_level not in (None, headers.api_level):
         raise UsageError(
@@ -134,8 +138,12 @@ def recipe(request: BuildRequest) -> BuildRecipe:
         location_flags=(f"--rocm-device-lib-path={folder}", *_object_version(libraries)),
         digested=(libraries,),
     )
-    if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and device is not None):
-        return _recipe(request, tools, _library(request, hip, runnable=device is not None))
+    if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and there):
+        made = _recipe(request, tools, _library(request, hip, runnable=there))
+        if request.device:
+            # its caches are those of the host, which no flush of a GPU's is worth
+            made = replace(made, last_level_cache_bytes=_EMULATED_CACHE)
+        return replace(made, worker_variables=tuple(variables.items()))
     return _recipe(request, tools, _code_objects())
 
 
@@ -211,13 +219,15 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
             f"{' '.join(hip.compiler.command)} finds no clang-offload-bundler to join host and device code; "
             f"{install_advice(request.arch.partition(':')[0])}"
         )
+    arch = request.arch.partition(":")[0]
+    runtime = emulated.link_flags(arch) if request.device else runtime_link_flags()
     return _ProductParts(
         flags=LIBRARY_FLAGS,
         support_sources=_RUNTIME,
-        link_flags=("-pthread", "-Wl,-z,defs", *runtime_link_flags()),
+        link_flags=("-pthread", "-Wl,-z,defs", *runtime),
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
-        cannot_run="" if runnable else _why_not(request.arch.partition(":")[0]),
+        cannot_run="" if runnable else _why_not(arch),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity, DeviceKernel
@@ -51,6 +51,21 @@ class HipTarget:
         from ckprof_plugins.targets.hip.recipe import recipe
 
         return recipe(request)
+
+    def named_devices(self) -> Sequence[str]:
+        """Return the name of the emulated device."""
+        from ckprof_plugins.targets.hip.emulator.device import NAME
+
+        return (NAME,)
+
+    def device_variables(self, device: str) -> Mapping[str, str]:
+        """Return the environment variables that an emulated device reads.
+
+        :raises UsageError: there is no such device, or a setting is wrong.
+        """
+        from ckprof_plugins.targets.hip.emulator.device import variables_of
+
+        return variables_of(device)
 
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""

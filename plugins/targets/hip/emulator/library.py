@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Final
 
 from ckprof.errors import ToolchainError
-from ckprof.files import write_atomically
+from ckprof.files import write_atomically, write_if_changed
 from ckprof.kernels.build.digests import digest_parts
 from ckprof.kernels.build.ninja_file import ninja_command, run_steps
 from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.model.architecture import find_architecture
 from ckprof.paths import cache_dir
 from ckprof.private_folders import lock_file
+from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY, find_hip_root
 
 SOURCE_DIR: Final = Path(__file__).parent / "src"
-#: what linkers and loaders know the runtime by
-LIBRARY: Final = "libamdhip64.so"
+#: what can be emulated; the first is what the device is before it knows its kernels
+ARCHITECTURES: Final = ("gfx942", "gfx90a", "gfx950")
+#: bytes of the device unless set otherwise: more than the host has helps nobody
+_MEMORY_BYTES: Final = 16 * 2**30
 _FLAGS: Final = (
     *("-std=c++20", "-O3", "-march=native", "-fPIC", "-pthread", "-fvisibility=hidden"),
     *("-Wall", "-Wextra", "-Wno-psabi"),
@@ -33,15 +37,30 @@ def emulator_library(extra_flags: tuple[str, ...] = ()) -> Path:
     :raises ToolchainError: no compiler, or it fails.
     """
     compiler = find_compiler()
-    flags = (*_FLAGS, *extra_flags)
+    # structures of the runtime's functions are those that kernels are compiled with
+    flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
     folder = cache_dir() / "emulator" / digest_parts(str(SOURCE_DIR), compiler.identity, *flags)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise ToolchainError(f"{folder}: cannot be made: {exc.strerror}") from exc
     with lock_file(folder / "lock"):
-        _build(folder, compiler.command, flags)
-    return folder / LIBRARY
+        write_if_changed(folder / "emulated_devices.inc", _devices())
+        _build(folder, compiler.command, (*flags, f"-I{folder}"))
+    return folder / RUNTIME_LIBRARY
+
+
+def _devices() -> str:
+    """Return what devices are said to be, as initialisers of C++."""
+    rows = []
+    for arch in ARCHITECTURES:
+        known = find_architecture(arch)
+        clock = known.machine.clock_mhz if known.machine else 0
+        rows.append(
+            f'{{"{arch}", {known.compute_units}, {clock}, {known.lds_bytes}, {known.lanes_per_wave}, '
+            f"{_MEMORY_BYTES}}},\n"
+        )
+    return "".join(rows)
 
 
 def _build(folder: Path, command: tuple[str, ...], flags: tuple[str, ...]) -> None:
@@ -55,9 +74,9 @@ def _build(folder: Path, command: tuple[str, ...], flags: tuple[str, ...]) -> No
         "  depfile = $out.d",
         "  deps = gcc",
         "rule library",
-        f"  command = {link_command} -shared -Wl,-soname,{LIBRARY} $in -o $out",
+        f"  command = {link_command} -shared -Wl,-soname,{RUNTIME_LIBRARY} $in -o $out",
         *(f"build {name}: object {path}" for path, name in objects.items()),
-        f"build {LIBRARY}: library {' '.join(objects.values())}",
+        f"build {RUNTIME_LIBRARY}: library {' '.join(objects.values())}",
     ]
     write_atomically(folder / "build.ninja", "\n".join(lines) + "\n")
     status, tail = run_steps(

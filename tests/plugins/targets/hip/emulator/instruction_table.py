@@ -1,8 +1,8 @@
 """Writes the table of instructions that the emulated device decodes, from what LLVM's disassembler says.
 
-Every opcode of every encoding is disassembled with operands of known numbers, so that the text shows which field
-holds which operand and how wide it is. ``python -m tests.plugins.targets.hip.emulator.instruction_table LLVM_MC``
-(an ``llvm-mc`` of LLVM 22 or later) prints the table.
+Every opcode of every encoding is disassembled with operands of known numbers, so that the text shows which
+field holds which operand and how wide it is. With an ``llvm-mc`` of LLVM 22 or later as its argument,
+``python -m tests.plugins.targets.hip.emulator.instruction_table`` prints the table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,8 @@ def _scalar_candidates() -> Iterator[tuple[str, int, list[Words]]]:
         yield "sopp", op, [(_bits((0x17F, 23), (op, 16), (immediate, 0)),) for immediate in (1, 0)]
     for op in range(256):
         word = _bits((0x30, 26), (op, 18))
-        yield "smem", op, [(word | _bits((1, 17), (16, 6), (24, 0)), 0x10), (word, 0), (word | 16 << 6, 0)]
+        fields = word | _bits((1, 17), (16, 6), (24, 0))
+        yield "smem", op, [(fields, 0x10), (word | 16 << 6, 0), (word, 0)]
 
 
 def _vector_candidates() -> Iterator[tuple[str, int, list[Words]]]:
@@ -92,7 +93,8 @@ def _memory_candidates() -> Iterator[tuple[str, int, list[Words]]]:
             "ds",
             op,
             [
-                (word | wave << 16, _bits((96, 0), (data, 8), (second, 16), (result, 24)))
+                (word | wave << 16, _bits((address, 0), (data, 8), (second, 16), (result, 24)))
+                for address in (96, 0)
                 for wave in (0, 1)
                 for second, data, result in fields
             ],
@@ -112,7 +114,8 @@ def _memory_candidates() -> Iterator[tuple[str, int, list[Words]]]:
             )
     for op in range(128):
         word = _bits((0x38, 26), (op, 18), (1, 12))
-        fields = [(word | flag, _bits((96, 0), (32, 8), (12, 16), (80, 24))) for flag in (0, 1 << 14, 1 << 16)]
+        operands = _bits((96, 0), (32, 8), (12, 16), (80, 24))
+        fields = [(word | flag, operands) for flag in (0, 1 << 14, 1 << 16)]
         yield "mubuf", op, [*fields, (_bits((0x38, 26), (op, 18)), 0)]
     for op in range(16):
         word = _bits((0x3A, 26), (op, 15), (1, 12), (4, 19), (7, 23))
@@ -123,8 +126,15 @@ def _brackets(words: Words) -> str:
     return "[" + " ".join(f"0x{byte:02x}" for word in words for byte in word.to_bytes(4, "little")) + "]"
 
 
-def disassembled(llvm_mc: str, arch: str) -> dict[tuple[str, int], str]:
-    """Return the text of the first operands of each opcode that the architecture accepts."""
+class Disassembled(NamedTuple):
+    """An instruction and what LLVM calls it."""
+
+    words: Words
+    text: str
+
+
+def disassembled(llvm_mc: str, arch: str) -> dict[tuple[str, int], Disassembled]:
+    """Return the first operands of each opcode that the architecture accepts, by encoding and opcode."""
     tried = [
         (encoding, op, words)
         for source in (_scalar_candidates, _vector_candidates, _memory_candidates)
@@ -148,12 +158,13 @@ def disassembled(llvm_mc: str, arch: str) -> dict[tuple[str, int], str]:
             mark = int(marked[1], 16)
         elif "encoding:" in line:
             texts.setdefault(mark, []).append(line)
-    found: dict[tuple[str, int], str] = {}
+    found: dict[tuple[str, int], Disassembled] = {}
     for number, (encoding, op, words) in enumerate(tried):
         text = texts.get(number, [])
         # an opcode that is none can still be read as two others
         if len(text) == 1 and text[0].count("0x", text[0].index("encoding:")) == 4 * len(words):
-            found.setdefault((encoding, op), re.split(r"[;/]+ encoding:", text[0])[0].strip())
+            said = re.split(r"[;/]+ encoding:", text[0])[0].strip()
+            found.setdefault((encoding, op), Disassembled(words, said))
     return found
 
 
@@ -185,7 +196,7 @@ def rows(llvm_mc: str) -> list[tuple[str, int, str, tuple[str, ...], tuple[int, 
     """Return encoding, opcode, name in the newest spelling, architectures and widths of operands."""
     merged: dict[tuple[str, int, tuple[int, int, int, int], str], tuple[str, list[str]]] = {}
     for arch in ARCHITECTURES:
-        for (encoding, op), text in disassembled(llvm_mc, arch).items():
+        for (encoding, op), (_, text) in disassembled(llvm_mc, arch).items():
             name, widths = _name(text), _widths(encoding, text)
             # v_mfma_f32_32x32x8f16, v_mfma_f32_32x32x8_f16 and ..._2b_f16 are spellings of one instruction
             alike = re.sub(r"_(\d+b_)?", "", name.removesuffix("_1k"))
@@ -207,8 +218,8 @@ def table(llvm_mc: str) -> str:
     masks = {arch: 1 << bit for bit, arch in enumerate(ARCHITECTURES)}
     lines = [
         "// SPDX-License-Identifier: MIT",
-        "// Instructions of gfx90a (1), gfx942 (2) and gfx950 (4) as LLVM's disassembler knows them; generated by",
-        "// tests/plugins/targets/hip/emulator/instruction_table.py.",
+        "// Instructions of gfx90a (1), gfx942 (2) and gfx950 (4) as LLVM's disassembler knows them;",
+        "// generated by tests/plugins/targets/hip/emulator/instruction_table.py.",
         "// INSTRUCTION(encoding, opcode, name, architectures, 32-bit registers of destination and sources)",
     ]
     for encoding, op, name, arches, widths in rows(llvm_mc):

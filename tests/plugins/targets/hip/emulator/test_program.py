@@ -80,7 +80,9 @@ def test_branches(name, scc, vcc, lanes, taken):
 
 
 def test_loops_go_backwards():
-    after = execute("s_movk_i32 s0, 5\ns_addk_i32 s1, 3\ns_sub_u32 s0, s0, 1\ns_cmp_lg_u32 s0, 0\ns_cbranch_scc1 65532")
+    after = execute(
+        "s_movk_i32 s0, 5\ns_addk_i32 s1, 3\ns_sub_u32 s0, s0, 1\ns_cmp_lg_u32 s0, 0\ns_cbranch_scc1 65532"
+    )
     assert (after.scalar[0], after.scalar[1]) == (0, 15)
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+ARCHITECTURES: Final = ("gfx90a", "gfx942", "gfx950")
 LANES: Final = 64
 ALL_LANES: Final = (1 << LANES) - 1
 #: fp32 denormals are kept and so are those of fp64 and fp16; what CK Tile's kernels ask for
@@ -101,27 +102,30 @@ class DeviceFault(Exception):
         self.kind = kind
 
 
-def assembler() -> str:
-    name = os.environ.get("CKPROF_LLVM_MC") or next(filter(None, map(shutil.which, _ASSEMBLERS)), None)
-    if name is None:
-        pytest.skip("no llvm-mc assembles the instructions")
-    return name
+@cache
+def assembler(arch: str) -> str:
+    """Return an ``llvm-mc`` that knows an architecture; the test is skipped if there is none."""
+    names = (os.environ.get("CKPROF_LLVM_MC"), *_ASSEMBLERS)
+    for path in filter(None, (shutil.which(name) for name in names if name)):
+        knows = subprocess.run(
+            [path, "-triple=amdgcn", f"-mcpu={arch}"], input="", capture_output=True, text=True, check=False
+        )
+        if knows.returncode == 0 and "not a recognized processor" not in knows.stderr:
+            return path
+    pytest.skip(f"no llvm-mc that knows {arch}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def assembled(arch: str, text: str) -> tuple[int, ...]:
     """Return the words of instructions, one per line."""
     ran = subprocess.run(
-        [assembler(), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
+        [assembler(arch), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
         input=text + "\n",
         capture_output=True,
         text=True,
         check=False,
     )
-    if ran.returncode and "is not a recognized processor" in ran.stderr:
-        pytest.skip(f"this llvm-mc does not know {arch}")
     assert ran.returncode == 0, ran.stderr
-    assert "not a recognized processor" not in ran.stderr
     data = bytes(
         int(byte, 16)
         for line in re.findall(r"encoding: \[([^\]]*)\]", ran.stdout)
@@ -130,7 +134,25 @@ def assembled(arch: str, text: str) -> tuple[int, ...]:
     return tuple(np.frombuffer(data, np.uint32).tolist())
 
 
-@lru_cache(maxsize=None)
+def disassembled(arch: str, words: Sequence[int]) -> list[tuple[int, str]]:
+    """Return bytes and text of each instruction as the emulated device decodes it."""
+    code = np.array(words, np.uint32)
+    call = _library().ckprof_emulator_disassemble
+    call.restype = ctypes.c_size_t
+    call.argtypes = [
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    ]
+    text = ctypes.create_string_buffer(call(arch.encode(), code.ctypes.data, len(code), None, 0))
+    call(arch.encode(), code.ctypes.data, len(code), text, len(text))
+    lines = (line.split(" ", 1) for line in text.value.decode().splitlines())
+    return [(int(size), line) for size, line in lines]
+
+
+@cache
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(emulator_library()))
     library.ckprof_emulator_execute.argtypes = [
@@ -138,8 +160,10 @@ def _library() -> ctypes.CDLL:
         ctypes.c_void_p,
         ctypes.c_size_t,
         ctypes.POINTER(_CState),
+        ctypes.c_size_t,
         ctypes.POINTER(_CRange),
         ctypes.c_size_t,
+        ctypes.c_char_p,
         ctypes.c_char_p,
         ctypes.c_size_t,
     ]
@@ -156,27 +180,56 @@ def execute(
     :raises DeviceFault: the wave does not come to its end.
     """
     state = state or State()
+    execute_group(text, [state], arch=arch, memory=memory)
+    return state
+
+
+def execute_group(
+    text: str | Sequence[int],
+    states: Sequence[State],
+    *,
+    arch: str = "gfx942",
+    memory: Sequence[Any] = (),
+    checks: str | None = None,
+) -> list[str]:
+    """Execute the waves of a workgroup, whose LDS is that of the first state, and change their states.
+
+    :param checks: names of checks, separated by commas.
+    :returns: what the checks found.
+    :raises DeviceFault: a wave does not come to its end.
+    """
     words = list(assembled(arch, text) if isinstance(text, str) else text)
     code = np.array([*words, 0xBF810000], np.uint32)
-    raw = _CState()
-    ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
-    ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
-    raw.scc, raw.mode = int(state.scc), state.mode
-    lds = np.ascontiguousarray(state.lds)
-    raw.lds, raw.lds_bytes = lds.ctypes.data, lds.nbytes
-    raw.scratch_lane_bytes = state.scratch_lane_bytes
+    raws = (_CState * len(states))()
+    lds = np.ascontiguousarray(states[0].lds)
+    for raw, state in zip(raws, states, strict=True):
+        ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
+        ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
+        raw.scc, raw.mode = int(state.scc), state.mode
+        raw.scratch_lane_bytes = state.scratch_lane_bytes
+    raws[0].lds, raws[0].lds_bytes = lds.ctypes.data, lds.nbytes
     ranges = (_CRange * (len(memory) + 1))(
         *(_CRange(array.ctypes.data, array.nbytes) for array in memory),
         _CRange(code.ctypes.data, code.nbytes),
     )
-    message = ctypes.create_string_buffer(4096)
+    message = ctypes.create_string_buffer(1 << 16)
     status = _library().ckprof_emulator_execute(
-        arch.encode(), code.ctypes.data, len(code), raw, ranges, len(ranges), message, len(message)
+        arch.encode(),
+        code.ctypes.data,
+        len(code),
+        raws,
+        len(raws),
+        ranges,
+        len(ranges),
+        None if checks is None else checks.encode(),
+        message,
+        len(message),
     )
     if status:
         raise DeviceFault(status, message.value.decode())
-    state.scalar = np.frombuffer(raw.scalar, np.uint32).copy()
-    state.vector = np.frombuffer(raw.vector, np.uint32).reshape(512, LANES).copy()
-    state.lds = lds
-    state.scc, state.mode = bool(raw.scc), raw.mode
-    return state
+    states[0].lds = lds
+    for raw, state in zip(raws, states, strict=True):
+        state.scalar = np.frombuffer(raw.scalar, np.uint32).copy()
+        state.vector = np.frombuffer(raw.vector, np.uint32).reshape(512, LANES).copy()
+        state.scc, state.mode = bool(raw.scc), raw.mode
+    return message.value.decode().splitlines()

@@ -48,7 +48,7 @@ public:
     virtual void workgroup_ends(Workgroup&) {}
     virtual void before(Wave&, const Instruction&) {}
     virtual void after(Wave&, const Instruction&) {}
-    // Before the bytes are read or written; `stored` are the values of stores, null for loads.
+    // Before the bytes are read or written.
     virtual void accesses(Wave&, const Instruction&, const MemoryAccess&) {}
     // A wait (or the end of a full queue) covers the operation; its registers are written next.
     virtual void delivers(Wave&, const PendingOperation&) {}

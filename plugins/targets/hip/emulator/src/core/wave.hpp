@@ -34,6 +34,7 @@ struct Mode
             round_64     = 0; // of fp32; of fp64 and fp16. 0 nearest even, 1 up, 2 down, 3 to zero
     bool flush_32_inputs = false, flush_32_outputs = false;
     bool flush_64_inputs = false, flush_64_outputs = false; // of fp64 and fp16
+    bool clamp_overflow    = false;                         // FP16_OVFL, also of fp8
     bool clamp_nan_to_zero = false;                         // DX10_CLAMP
     bool ieee              = false;
     // nearest even and no denormals flushed: what arithmetic of the host does
@@ -45,6 +46,10 @@ struct Mode
 
 struct Wave
 {
+    // What registers begin with that neither the dispatcher nor the ABI sets: nothing may be right
+    // by luck, and checkers know it again.
+    static constexpr uint32_t undefined_value = 0xfba5e11d;
+
     // by the number that instructions use; 106 vcc, 124 m0, 126 exec
     std::array<uint32_t, 128> scalar{};
     bool scc              = false;
@@ -65,9 +70,9 @@ struct Wave
     PendingQueue scalar_memory; // lgkmcnt: scalar loads, in any order
     uint32_t issued = 0;        // memory operations so far
 
-    std::vector<std::byte> scratch; // per lane one block of scratch_lane_bytes
+    std::vector<std::byte> scratch; // of all lanes, as core/scratch.hpp lays it out
     uint32_t scratch_lane_bytes = 0;
-    Allocation recent; // of the last global access
+    std::array<Allocation, 4> recent; // of the last global accesses
 
     // Room for sources that are no vector registers, and for results before they are merged.
     VectorRegister temporary[8];
@@ -136,8 +141,11 @@ struct Wave
     }
     void check_global(const Instruction& instruction, uint64_t address, unsigned bytes, bool write_)
     {
-        if(!recent.contains(address, bytes)) find_global(instruction, address, bytes, write_);
+        if(!holds_global(address, bytes)) global_fault(instruction, address, bytes, write_);
     }
+    // Whether one allocation holds all bytes.
+    bool holds_global(uint64_t address, uint64_t bytes)
+    { return recent[0].contains(address, bytes) || find_other_global(address, bytes); }
 
     // A memory operation whose results are these registers, to be written by the caller. Counters
     // end at 63 and 15: further operations wait for the oldest, as on the device.
@@ -155,7 +163,9 @@ struct Wave
 
 private:
     uint64_t read_special(const Operand& operand) const;
-    void find_global(const Instruction& instruction, uint64_t address, unsigned bytes, bool write_);
+    bool find_other_global(uint64_t address, uint64_t bytes);
+    [[noreturn]] void
+    global_fault(const Instruction& instruction, uint64_t address, unsigned bytes, bool write_);
 };
 
 } // namespace ckprof::emulator

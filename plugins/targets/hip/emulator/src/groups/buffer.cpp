@@ -1,8 +1,119 @@
 // SPDX-License-Identifier: MIT
+// Loads and stores through buffers. What lies outside of a buffer is read as 0 and not written.
+#include "groups/buffer_resource.hpp"
 #include "isa/handlers.hpp"
 
 namespace ckprof::emulator {
+namespace {
 
-HandlerTable buffer_handlers() { return {}; }
+// A single register of a longer element: buffers check these one by one.
+template <Element e>
+constexpr Element part{e.bytes < 4 ? e.bytes : 4, e.sign, e.half};
+
+template <Element e>
+void load(Wave& wave, const Instruction& i)
+{
+    BufferAccess access(wave, i);
+    const bool whole        = access.whole(e.bytes);
+    const LaneMask read     = whole ? access.exec() : 0;
+    const LoadResult result = i.to_lds
+                                  ? issue_load_to_lds<e>(wave, wave.vector_memory, i, access.exec())
+                                  : issue_load<e>(wave, wave.vector_memory, i, access.exec(), read);
+    if(whole)
+    {
+        const LaneAddresses& addresses = access.addresses();
+        access.check(i, read, e.bytes, false);
+        if(wave.observer != nullptr)
+            wave.observe(
+                i,
+                access_of(access.space(), Access::read, addresses, read, e.bytes, i.destination));
+        read_lanes<e>(addresses, read, result.to);
+        return;
+    }
+    for(unsigned d = 0; d < e.registers(); ++d)
+    {
+        const LaneMask lanes = access.lanes(part<e>.bytes, 4 * d);
+        if(lanes == 0) continue;
+        const LaneAddresses& addresses = access.addresses(4 * d);
+        access.check(i, lanes, part<e>.bytes, false);
+        wave.observe(
+            i,
+            access_of(
+                access.space(), Access::read, addresses, lanes, part<e>.bytes, i.destination, d));
+        read_lanes<part<e>>(addresses, lanes, result.to + d);
+    }
+}
+
+template <Element e>
+void store(Wave& wave, const Instruction& i)
+{
+    BufferAccess access(wave, i);
+    wave.issue(wave.vector_memory, i, 0);
+    const VectorRegister* data = &wave.vector[i.destination.number];
+    const bool whole           = access.whole(e.bytes);
+    if(whole)
+    {
+        const LaneAddresses& addresses = access.addresses();
+        access.check(i, access.exec(), e.bytes, true);
+        wave.observe(
+            i,
+            access_of(
+                access.space(), Access::write, addresses, access.exec(), e.bytes, i.destination));
+        write_lanes<e>(addresses, access.exec(), data);
+        return;
+    }
+    for(unsigned d = 0; d < e.registers(); ++d)
+    {
+        const LaneMask lanes = access.lanes(part<e>.bytes, 4 * d);
+        if(lanes == 0) continue;
+        const LaneAddresses& addresses = access.addresses(4 * d);
+        access.check(i, lanes, part<e>.bytes, true);
+        wave.observe(
+            i,
+            access_of(
+                access.space(), Access::write, addresses, lanes, part<e>.bytes, i.destination, d));
+        write_lanes<part<e>>(addresses, lanes, data + d);
+    }
+}
+
+// Nothing is cached here; no counter counts these.
+void cache_control(Wave&, const Instruction&) {}
+
+constexpr bool extend  = true;
+constexpr unsigned low = 1, high = 2;
+
+constexpr NamedHandler handlers[] = {
+    {"buffer_load_ubyte", &load<Element{1}>},
+    {"buffer_load_sbyte", &load<Element{1, extend}>},
+    {"buffer_load_ushort", &load<Element{2}>},
+    {"buffer_load_sshort", &load<Element{2, extend}>},
+    {"buffer_load_dword", &load<Element{4}>},
+    {"buffer_load_dwordx2", &load<Element{8}>},
+    {"buffer_load_dwordx3", &load<Element{12}>},
+    {"buffer_load_dwordx4", &load<Element{16}>},
+    {"buffer_load_ubyte_d16", &load<Element{1, false, low}>},
+    {"buffer_load_ubyte_d16_hi", &load<Element{1, false, high}>},
+    {"buffer_load_sbyte_d16", &load<Element{1, extend, low}>},
+    {"buffer_load_sbyte_d16_hi", &load<Element{1, extend, high}>},
+    {"buffer_load_short_d16", &load<Element{2, false, low}>},
+    {"buffer_load_short_d16_hi", &load<Element{2, false, high}>},
+    {"buffer_store_byte", &store<Element{1}>},
+    {"buffer_store_byte_d16_hi", &store<Element{1, false, high}>},
+    {"buffer_store_short", &store<Element{2}>},
+    {"buffer_store_short_d16_hi", &store<Element{2, false, high}>},
+    {"buffer_store_dword", &store<Element{4}>},
+    {"buffer_store_dwordx2", &store<Element{8}>},
+    {"buffer_store_dwordx3", &store<Element{12}>},
+    {"buffer_store_dwordx4", &store<Element{16}>},
+    {"buffer_wbl2", &cache_control},
+    {"buffer_invl2", &cache_control},
+    {"buffer_inv", &cache_control},
+    {"buffer_wbinvl1", &cache_control},
+    {"buffer_wbinvl1_vol", &cache_control},
+};
+
+} // namespace
+
+HandlerTable buffer_handlers() { return handlers; }
 
 } // namespace ckprof::emulator

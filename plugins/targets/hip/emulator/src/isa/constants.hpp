@@ -21,6 +21,8 @@ enum class ConstantFormat : uint8_t
 inline ConstantFormat constant_format(const InstructionInfo& info, unsigned slot)
 {
     const std::string_view name = info.name;
+    if(name.starts_with("v_mfma_f64")) return ConstantFormat::bits64;
+    if(name.starts_with("v_cvt_scalef32")) return ConstantFormat::bits32; // the scale
     if(info.widths[slot] == 2 && !name.starts_with("v_pk_") && !name.starts_with("v_mfma"))
         return ConstantFormat::bits64;
     // operands of mixed precision are fp32 where they are constants, as are the sums of products

@@ -25,6 +25,9 @@ constexpr InstructionInfo table[] = {
 constexpr uint32_t field(uint32_t word, unsigned first, unsigned count)
 { return word >> first & ((1U << count) - 1); }
 
+// The source that is the word after the instruction.
+constexpr unsigned literal_code = 255;
+
 struct Form
 {
     Encoding encoding;
@@ -109,10 +112,10 @@ struct Reader
             return operand;
         default: break;
         }
-        operand.kind = Operand::Kind::constant;
-        uses_literal = uses_literal || code == 255;
-        operand.value =
-            code == 255 ? literal_value(*info, slot, literal) : inline_constant(*info, slot, code);
+        operand.kind  = Operand::Kind::constant;
+        uses_literal  = uses_literal || code == literal_code;
+        operand.value = code == literal_code ? literal_value(*info, slot, literal)
+                                             : inline_constant(*info, slot, code);
         return operand;
     }
 
@@ -137,34 +140,26 @@ struct Reader
 
 void decode_scalar(Reader& in, Instruction& out)
 {
-    const uint32_t w = in.low;
-    switch(in.info->encoding)
-    {
-    case Encoding::sop2: out.source[1] = in.source(field(w, 8, 8), 2); [[fallthrough]];
-    case Encoding::sop1: out.source[0] = in.source(field(w, 0, 8), 1); break;
-    case Encoding::sopc:
-        out.source[0] = in.source(field(w, 0, 8), 1);
-        if(in.info->widths[2] != 0)
-            out.source[1] = in.source(field(w, 8, 8), 2);
-        else
-            out.immediate = static_cast<int32_t>(field(w, 8, 8));
-        return;
-    default: out.immediate = static_cast<int16_t>(field(w, 0, 16)); break;
-    }
-    if(in.info->encoding != Encoding::sopp)
-        out.destination = in.scalar_register(field(w, 16, 7), in.info->widths[0]);
-    if(std::string_view(in.info->name) == "s_setreg_imm32_b32") in.uses_literal = true;
-    if(in.uses_literal && in.info->encoding == Encoding::sopk)
-    {
-        out.source[0].kind  = Operand::Kind::constant;
-        out.source[0].value = in.literal;
-    }
+    const uint32_t w   = in.low;
+    const auto& widths = in.info->widths;
+    const bool immediates =
+        in.info->encoding == Encoding::sopk || in.info->encoding == Encoding::sopp;
+    if(immediates) out.immediate = static_cast<int16_t>(field(w, 0, 16));
+    if(!immediates && widths[1] != 0) out.source[0] = in.source(field(w, 0, 8), 1);
+    if(!immediates && widths[2] != 0) out.source[1] = in.source(field(w, 8, 8), 2);
+    if(in.info->encoding == Encoding::sopc && widths[2] == 0)
+        out.immediate = static_cast<int32_t>(field(w, 8, 8)); // of s_set_gpr_idx_on
+    if(widths[0] != 0) out.destination = in.scalar_register(field(w, 16, 7), widths[0]);
+    if(std::string_view(in.info->name) == "s_setreg_imm32_b32")
+        out.source[0] = in.source(literal_code, 1);
 }
 
 void decode_scalar_memory(Reader& in, Instruction& out)
 {
-    const uint32_t w         = in.low;
-    out.destination          = in.scalar_register(field(w, 6, 7), in.info->widths[0]);
+    const uint32_t w = in.low;
+    if(in.info->widths[0] != 0)
+        out.destination = in.scalar_register(field(w, 6, 7), in.info->widths[0]);
+    if(in.info->widths[1] == 0) return; // clocks and caches
     out.source[0]            = in.scalar_register(field(w, 0, 6) * 2, in.info->widths[1]);
     out.sc0                  = field(w, 16, 1) != 0;
     const bool has_immediate = field(w, 17, 1) != 0, has_register = field(w, 14, 1) != 0;
@@ -247,13 +242,15 @@ void decode_short_vector(Reader& in, Instruction& out)
         out.destination = in.scalar_register(field(w, 17, 8), 1);
     else
     {
-        out.destination = in.vector_register(field(w, 17, 8), 0);
+        const bool accumulation = name == "v_accvgpr_mov_b32";
+        out.destination         = in.vector_register(field(w, 17, 8), 0, accumulation);
+        if(accumulation) out.source[0] = in.source(first, 1, true);
         if(name.ends_with("madmk_f32") || name.ends_with("madak_f32") ||
            name.ends_with("madmk_f16") || name.ends_with("madak_f16") ||
            name.ends_with("fmamk_f32") || name.ends_with("fmaak_f32"))
         {
             in.uses_literal  = true;
-            Operand constant = in.source(255, 2);
+            Operand constant = in.source(literal_code, 2);
             // ..mk multiplies by the literal, ..ak adds it
             if(name.find("mk_") != std::string_view::npos)
             {
@@ -264,10 +261,6 @@ void decode_short_vector(Reader& in, Instruction& out)
                 out.source[2] = constant;
         }
         if(name == "v_pk_fmac_f16") out.op_sel_high = 7;
-        if(name == "v_accvgpr_mov_b32")
-            for(Operand* operand : {&out.destination, &out.source[0]})
-                if(operand->kind == Operand::Kind::vector)
-                    operand->number = static_cast<uint16_t>(operand->number % 256 + 256);
         // carries of the short forms are in vcc
         if(name.find("_co_u32") != std::string_view::npos)
             out.scalar_destination = in.scalar_register(scalar::vcc, 2);
@@ -341,15 +334,26 @@ void decode_packed(Reader& in, Instruction& out)
         out.source[2] =
             in.source(field(in.high, 18, 9), 3, acc_cd && !name.starts_with("v_smfmac"));
     out.destination = in.vector_register(field(w, 0, 8), 0, acc_cd);
-    if(name.starts_with("v_accvgpr_read"))
+    // these two know which side is the one for accumulation, whatever the bits say
+    if(name.starts_with("v_accvgpr_read") && out.source[0].kind == Operand::Kind::vector)
         out.source[0].number = static_cast<uint16_t>(out.source[0].number % 256 + 256);
     if(name.starts_with("v_accvgpr_write"))
+    {
         out.destination.number = static_cast<uint16_t>(out.destination.number % 256 + 256);
+        if(out.source[0].kind == Operand::Kind::vector) out.source[0].number %= 256;
+    }
     if(matrix)
     {
         out.cbsz = static_cast<uint8_t>(field(w, 8, 3));
         out.abid = static_cast<uint8_t>(field(w, 11, 4));
         out.blgp = static_cast<uint8_t>(field(in.high, 29, 3));
+        if(name.ends_with("_f8f6f4"))
+        {
+            // CBSZ and BLGP are the formats of 32 elements: 8, 8, 6, 6 and 4 bits
+            constexpr std::array<uint8_t, 8> dwords = {8, 8, 6, 6, 4, 4, 4, 4};
+            out.source[0].dwords                    = dwords[out.cbsz];
+            out.source[1].dwords                    = dwords[out.blgp];
+        }
         return;
     }
     out.clamp       = field(w, 15, 1) != 0;
@@ -432,6 +436,7 @@ void decode_buffer(Reader& in, Instruction& out)
     if(out.source[0].dwords == 0) out.source[0].kind = Operand::Kind::none;
     if(in.info->widths[0] != 0 && !out.to_lds)
         out.destination = in.vector_register(field(in.high, 8, 8), 0, acc);
+    if(in.info->widths[1] == 0) return; // caches
     out.resource             = in.scalar_register(field(in.high, 16, 5) * 4, 4);
     out.scalar_offset        = in.source(field(in.high, 24, 8), 0);
     out.scalar_offset.dwords = 1;
@@ -444,9 +449,51 @@ bool is_modified(const Instruction& i)
     return any;
 }
 
+Instruction decode(Architecture architecture, std::span<const uint32_t> words, uint32_t address);
+
+// v_mfma_scale_*: the scales of A and B, then 8 bytes of the instruction without scales.
+constexpr InstructionInfo scaled_products[] = {
+    {Encoding::vop3p, 45, "v_mfma_scale_f32_16x16x128_f8f6f4", 4, {4, 8, 8, 4}},
+    {Encoding::vop3p, 46, "v_mfma_scale_f32_32x32x64_f8f6f4", 4, {16, 8, 8, 16}},
+};
+
+const InstructionInfo*
+find_scaled_product(Architecture architecture, const Form& form, std::span<const uint32_t> words)
+{
+    constexpr unsigned load_scale = 44;
+    if(architecture != Architecture::gfx950 || form.encoding != Encoding::vop3p ||
+       form.opcode != load_scale || words.size() < 4)
+        return nullptr;
+    const Form product = form_of(words[2]);
+    for(const InstructionInfo& info : scaled_products)
+        if(product.encoding == info.encoding && product.opcode == info.opcode) return &info;
+    return nullptr;
+}
+
+Instruction decode_scaled_product(const InstructionInfo& info,
+                                  std::span<const uint32_t> words,
+                                  uint32_t address)
+{
+    Instruction out = decode(Architecture::gfx950, words.subspan(2), address);
+    Reader in{Architecture::gfx950, words[0], words[1], 0, false, &info};
+    out.info                 = &info;
+    out.bytes                = 16;
+    out.resource             = in.source(field(words[1], 0, 9), 1);
+    out.scalar_offset        = in.source(field(words[1], 9, 9), 2);
+    out.resource.dwords      = 1;
+    out.scalar_offset.dwords = 1;
+    out.op_sel               = static_cast<uint8_t>(field(words[0], 11, 2));
+    out.op_sel_high          = static_cast<uint8_t>(field(words[1], 27, 2));
+    const Handler handler    = find_handler(info.name);
+    out.execute              = handler != nullptr ? handler : &unknown_instruction;
+    return out;
+}
+
 Instruction decode(Architecture architecture, std::span<const uint32_t> words, uint32_t address)
 {
     const Form form = form_of(words[0]);
+    if(const InstructionInfo* scaled = find_scaled_product(architecture, form, words))
+        return decode_scaled_product(*scaled, words, address);
     Instruction out;
     out.address = address;
     out.info    = find_instruction(architecture, form.encoding, form.opcode);
@@ -487,7 +534,9 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
     if(in.uses_literal || out.sub_dword || out.cross_lane) out.bytes = 8;
     out.modified          = is_modified(out);
     const Handler handler = find_handler(out.info->name);
-    out.execute           = handler != nullptr ? handler : &unknown_instruction;
+    // global data share is another memory, which newer architectures do not have
+    const bool global_share = form.encoding == Encoding::ds && field(words[0], 16, 1) != 0;
+    out.execute             = handler != nullptr && !global_share ? handler : &unknown_instruction;
     return out;
 }
 
@@ -519,28 +568,11 @@ Handler find_handler(std::string_view name)
 {
     static const auto index = [] {
         std::map<std::string_view, Handler> all;
-        for(const HandlerTable handlers : {program_handlers(),
-                                           scalar_handlers(),
-                                           scalar_immediate_handlers(),
-                                           register_index_handlers(),
-                                           scalar_memory_handlers(),
-                                           vector_integer_handlers(),
-                                           vector_integer_mad_handlers(),
-                                           vector_carry_handlers(),
-                                           vector_float_handlers(),
-                                           vector_double_handlers(),
-                                           vector_half_handlers(),
-                                           vector_elementary_handlers(),
-                                           vector_division_handlers(),
-                                           vector_compare_handlers(),
-                                           vector_convert_handlers(),
-                                           vector_lane_handlers(),
-                                           vector_packed_handlers(),
-                                           vector_dot_handlers(),
-                                           matrix_handlers(),
-                                           lds_handlers(),
-                                           buffer_handlers(),
-                                           flat_handlers()})
+        for(const HandlerTable handlers : {
+#define GROUP(name) name##_handlers(),
+#include "isa/groups.def"
+#undef GROUP
+            })
             for(const NamedHandler& handler : handlers) all.emplace(handler.name, handler.execute);
         return all;
     }();
@@ -570,6 +602,12 @@ Program::Program(Architecture architecture, std::span<const uint32_t> words, uin
             std::string_view(instruction.info->name) == "s_call_b64"))
             instruction.target = at(base_ + instruction.address + 4 +
                                     static_cast<uint64_t>(int64_t{instruction.immediate} * 4));
+}
+
+void Program::omit(const Instruction& instruction)
+{
+    instructions_[static_cast<size_t>(&instruction - instructions_.data())].execute =
+        [](Wave&, const Instruction&) {};
 }
 
 std::string text_of(const Instruction& instruction)

@@ -29,6 +29,9 @@ public:
     std::span<const Instruction> instructions() const
     { return {instructions_.data(), instructions_.size() - 1}; }
 
+    // From now on the instruction does nothing: a fault that is planted to see whether it is found.
+    void omit(const Instruction& instruction);
+
     // Null where no instruction begins. The end of the code has one that reports it.
     const Instruction* at(uint64_t address) const
     {

@@ -106,8 +106,8 @@ struct Instruction
     Operand scalar_destination; // carry of vop3, mask of vopc
     // memory: source[0] is the address (smem: base), source[1] and [2] are data of ds and flat;
     // mubuf and smem have their data in destination, whatever the direction
-    Operand resource;      // four scalar registers of a buffer
-    Operand scalar_offset; // soffset of mubuf and smem, saddr of flat
+    Operand resource;      // four scalar registers of a buffer; scales of A of v_mfma_scale
+    Operand scalar_offset; // soffset of mubuf and smem, saddr of flat; scales of B
 
     int32_t immediate = 0;  // simm16, sign-extended; offset of memory instructions
     uint8_t offset[2] = {}; // of ds, each

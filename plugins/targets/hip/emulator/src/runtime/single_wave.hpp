@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One wave that executes given instructions: how tests hold single instructions against references.
+// A workgroup that executes given instructions: how tests hold single instructions against
+// references.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +24,27 @@ struct ckprof_emulator_state
 struct ckprof_emulator_range
 { uint64_t begin, bytes; };
 
-// Executes from the first word on until s_endpgm. 0 if that was reached, else the fault (from 1 on,
-// in the order of Fault) and a message.
+// Executes the waves of one workgroup from the first word on until s_endpgm. LDS is that of the
+// first state. 0 if that was reached, else the fault (from 1 on, in the order of Fault) and a
+// message. With checks (names separated by commas) and no fault, the message has one finding per
+// line.
 CKPROF_EXPORT int ckprof_emulator_execute(const char* architecture,
                                           const uint32_t* words,
                                           size_t word_count,
-                                          ckprof_emulator_state* state,
+                                          ckprof_emulator_state* states,
+                                          size_t state_count,
                                           const ckprof_emulator_range* allocations,
                                           size_t allocation_count,
+                                          const char* checks,
                                           char* message,
                                           size_t message_bytes);
+
+// One line per instruction: its bytes, name and operands. Returns the bytes that the text needs.
+CKPROF_EXPORT size_t ckprof_emulator_disassemble(const char* architecture,
+                                                 const uint32_t* words,
+                                                 size_t word_count,
+                                                 char* text,
+                                                 size_t text_bytes);
 
 // Names of the instructions in instructions.def that no group executes, separated by spaces, for an
 // architecture; returns the bytes that the text needs with its end.

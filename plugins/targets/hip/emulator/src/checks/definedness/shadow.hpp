@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Which bits of a workgroup's registers and memories nothing has written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/lanes.hpp"
+
+namespace ckprof::emulator {
+
+// Set bits are undefined, in all of them.
+struct WaveShadow
+{
+    std::vector<VectorRegister> vector = std::vector<VectorRegister>(512);
+    std::array<uint32_t, 128> scalar{};
+    bool scc = false;
+    std::unordered_map<uint64_t, uint8_t> scratch; // written bytes: their undefined bits
+};
+
+} // namespace ckprof::emulator

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/device.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+
+#include "checks/session.hpp"
+#include "isa/architectures.hpp"
+#include "runtime/offload_bundle.hpp"
+
+namespace ckprof::emulator {
+namespace {
+
+constexpr uint64_t page_bytes  = 4096;
+constexpr DeviceModel models[] = {
+#include "emulated_devices.inc"
+};
+
+// Mangled names of templates have thousands of characters.
+std::string shortened(const std::string& name)
+{
+    constexpr size_t most = 200;
+    return name.size() <= most
+               ? name
+               : name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
+}
+
+// Throws if there are any.
+void report(const std::vector<Finding>& findings)
+{
+    constexpr size_t shown = 5;
+    if(findings.empty()) return;
+    std::string text = std::to_string(findings.size()) +
+                       (findings.size() == 1 ? " finding" : " findings") + " of checks";
+    for(size_t n = 0; n < std::min(findings.size(), shown); ++n)
+        text += "\n" + findings[n].check + ": " + findings[n].message + " (" +
+                std::to_string(findings[n].count) + " times)";
+    if(findings.size() > shown)
+        text += "\nand " + std::to_string(findings.size() - shown) + " more";
+    throw CheckFailure(text);
+}
+
+void fill_undefined(std::byte* memory, size_t bytes, uint32_t value)
+{
+    for(size_t at = 0; at < bytes; at += sizeof(value))
+        std::memcpy(memory + at, &value, sizeof(value));
+}
+
+} // namespace
+
+const DeviceModel& find_model(const std::string& arch)
+{
+    const std::string base = arch.substr(0, arch.find(':'));
+    for(const DeviceModel& model : models)
+        if(base == model.arch) return model;
+    throw std::runtime_error("the emulated device cannot be a " + base);
+}
+
+Device::Device() : options_(Options::from_environment()) {}
+
+Module* Device::add_module(const void* bundle)
+{
+    auto module = std::make_unique<Module>();
+    try
+    {
+        for(const BundleEntry& entry : read_bundle(bundle))
+            if(module->elf.empty() && find_architecture(entry.arch))
+            {
+                module->arch = entry.arch;
+                module->elf  = entry.code_object;
+            }
+        if(module->elf.empty())
+            module->unreadable = "the library has no code for an architecture that is emulated";
+    }
+    catch(const std::exception& error)
+    {
+        module->unreadable = error.what();
+    }
+    const std::lock_guard lock(mutex_);
+    modules_.push_back(std::move(module));
+    return modules_.back().get();
+}
+
+void Device::remove_module(Module* module)
+{
+    const std::lock_guard lock(mutex_);
+    std::erase_if(kernels_, [&](const auto& entry) { return entry.second.module == module; });
+    std::erase_if(variables_, [&](const auto& entry) { return entry.second.module == module; });
+    std::erase_if(modules_, [&](const auto& known) { return known.get() == module; });
+}
+
+void Device::add_kernel(Module* module, const void* host_function, std::string name)
+{
+    const std::lock_guard lock(mutex_);
+    kernels_[host_function] = {module, std::move(name)};
+}
+
+void Device::add_variable(Module* module, const void* host_variable, std::string name)
+{
+    const std::lock_guard lock(mutex_);
+    variables_[host_variable] = {module, std::move(name)};
+}
+
+CodeObject& Device::loaded(Module& module)
+{
+    if(!module.unreadable.empty()) throw std::runtime_error(module.unreadable);
+    if(module.code == nullptr)
+        module.code =
+            std::make_unique<CodeObject>(*find_architecture(module.arch), module.elf, memory_);
+    return *module.code;
+}
+
+std::optional<Variable> Device::find_variable(const void* host_variable)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = variables_.find(host_variable);
+    if(found == variables_.end()) return std::nullopt;
+    return loaded(*found->second.module).variable(found->second.name);
+}
+
+void Device::launch(const void* host_function, const LaunchShape& shape, void** arguments)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = kernels_.find(host_function);
+    if(found == kernels_.end()) throw std::runtime_error("no library has such a kernel");
+    Module& module       = *found->second.module;
+    CodeObject& code     = loaded(module);
+    const Kernel* kernel = code.find(found->second.name);
+    if(kernel == nullptr)
+        throw std::runtime_error("the code object has no kernel " + shortened(found->second.name));
+    const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+    const uint64_t groups  = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+    if(threads == 0 || groups == 0 || threads > kernel->threads_most)
+        throw std::invalid_argument(
+            "a launch of " + std::to_string(groups) + " workgroups of " + std::to_string(threads) +
+            " work-items; the kernel takes up to " + std::to_string(kernel->threads_most));
+    const uint64_t lds = uint64_t{kernel->lds_bytes} + shape.dynamic_lds_bytes;
+    if(lds > find_model(module.arch).lds_bytes)
+        throw std::invalid_argument("a launch with " + std::to_string(lds) + " bytes of LDS; " +
+                                    module.arch + " has " +
+                                    std::to_string(find_model(module.arch).lds_bytes));
+    if(!options_.omitted.empty()) omit(code, *kernel);
+    Launch launch;
+    launch.kernel             = shortened(kernel->name);
+    launch.program            = &code.program();
+    launch.memory             = &memory_;
+    launch.code_object        = module.elf;
+    launch.code_address       = code.code_address();
+    launch.grid               = shape.grid;
+    launch.block              = shape.block;
+    launch.instruction_budget = options_.instruction_budget;
+    launch.seed               = options_.seed;
+    if(executor_ == nullptr) executor_ = std::make_unique<Executor>(options_.threads);
+    const Dispatch dispatch(
+        *kernel, shape, arguments, code.program().architecture(), memory_, options_.undefined());
+    if(options_.checks.empty()) return executor_->run(dispatch, launch, {});
+    CheckSession checks(options_.checks, code.program());
+    std::vector<std::unique_ptr<Observer>> observers;
+    for(unsigned thread = 0; thread < executor_->threads(); ++thread)
+        observers.push_back(checks.observer());
+    executor_->run(dispatch, launch, observers);
+    report(checks.findings(launch));
+}
+
+void Device::omit(CodeObject& code, const Kernel& kernel)
+{
+    const std::string& text = options_.omitted;
+    const size_t number = text.find(':'), part = text.find(':', number + 1);
+    if(number == std::string::npos || part == std::string::npos)
+        throw std::invalid_argument("CKPROF_EMULATED_OMIT is no NAME:N:PART: " + text);
+    if(kernel.name.find(text.substr(part + 1)) == std::string::npos ||
+       !omitted_.insert(&kernel).second)
+        return;
+    const auto n = static_cast<unsigned>(std::strtoul(text.c_str() + number + 1, nullptr, 10));
+    if(code.omit(kernel, std::string_view(text).substr(0, number), n))
+        std::fprintf(stderr, "left out: %s\n", text.c_str());
+}
+
+// That of the first library; without one, the first there is.
+std::string Device::arch() const
+{
+    const auto readable =
+        std::ranges::find_if(modules_, [](const auto& module) { return !module->arch.empty(); });
+    return readable == modules_.end() ? models[0].arch : (*readable)->arch;
+}
+
+const DeviceModel& Device::model() const { return find_model(arch()); }
+
+uint64_t Device::memory_bytes() const
+{ return options_.memory_bytes != 0 ? options_.memory_bytes : model().memory_bytes; }
+
+void* Device::allocate(size_t bytes)
+{
+    const std::lock_guard lock(mutex_);
+    const uint64_t total = memory_bytes();
+    if(bytes > total - std::min(used_, total)) return nullptr;
+    const size_t padded = (std::max<size_t>(bytes, 1) + page_bytes - 1) / page_bytes * page_bytes;
+    auto* memory        = static_cast<std::byte*>(std::aligned_alloc(page_bytes, padded));
+    if(memory == nullptr) return nullptr;
+    fill_undefined(memory, padded, options_.undefined());
+    blocks_[memory] = bytes;
+    used_ += bytes;
+    memory_.add(reinterpret_cast<uint64_t>(memory), bytes);
+    return memory;
+}
+
+bool Device::free(void* memory)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(static_cast<const std::byte*>(memory));
+    if(found == blocks_.end()) return false;
+    used_ -= found->second;
+    memory_.remove(reinterpret_cast<uint64_t>(memory));
+    blocks_.erase(found);
+    std::free(memory);
+    return true;
+}
+
+bool Device::holds(const void* memory, size_t bytes) const
+{
+    const auto address = reinterpret_cast<uint64_t>(memory);
+    const auto exact   = memory_.exact(address);
+    return exact && exact->contains(address, bytes);
+}
+
+Device& device()
+{
+    // never destroyed: libraries take their kernels back when the process ends
+    static Device* only = new Device;
+    return *only;
+}
+
+} // namespace ckprof::emulator

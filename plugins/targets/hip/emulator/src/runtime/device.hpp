@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// The emulated device of this process: its memory, its kernels, what has gone wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "runtime/code_object.hpp"
+#include "runtime/executor.hpp"
+#include "runtime/options.hpp"
+
+namespace ckprof::emulator {
+
+// What a device of an architecture is said to be; the table is made of ckprof's own.
+struct DeviceModel
+{
+    const char* arch;
+    unsigned compute_units, clock_mhz, lds_bytes, lanes_per_wave;
+    uint64_t memory_bytes;
+};
+
+const DeviceModel& find_model(const std::string& arch);
+
+// Device code that a library has brought along. It is decoded when the first of its kernels runs.
+struct Module
+{
+    std::string arch; // with features
+    std::span<const std::byte> elf;
+    std::string unreadable; // why there is no code
+    std::unique_ptr<CodeObject> code;
+};
+
+// Checkers have found something in a kernel that has come to its end.
+class CheckFailure : public std::runtime_error
+{ using std::runtime_error::runtime_error; };
+
+class Device
+{
+public:
+    // Throws std::invalid_argument for wrong options.
+    Device();
+
+    Module* add_module(const void* bundle);
+    void remove_module(Module* module);
+    void add_kernel(Module* module, const void* host_function, std::string name);
+    void add_variable(Module* module, const void* host_variable, std::string name);
+
+    std::optional<Variable> find_variable(const void* host_variable);
+
+    // Executes the kernel. Throws DeviceError for what ends a kernel on a device as well, and
+    // CheckFailure.
+    void launch(const void* host_function, const LaunchShape& shape, void** arguments);
+
+    const Options& options() const { return options_; }
+    const DeviceModel& model() const;
+    std::string arch() const; // with features
+    uint64_t memory_bytes() const;
+    uint64_t memory_used() const { return used_; }
+
+    // Null where memory does not suffice.
+    void* allocate(size_t bytes);
+    bool free(void* memory);
+    // Whether all bytes are in one allocation of the program or in one variable.
+    bool holds(const void* memory, size_t bytes) const;
+
+private:
+    struct Symbol
+    {
+        Module* module;
+        std::string name;
+    };
+
+    CodeObject& loaded(Module& module);
+    void omit(CodeObject& code, const Kernel& kernel);
+
+    Options options_;
+    std::mutex mutex_; // of what libraries announce, and of launches
+    DeviceMemory memory_;
+    std::vector<std::unique_ptr<Module>> modules_;
+    std::map<const void*, Symbol> kernels_, variables_;
+    std::map<const std::byte*, size_t> blocks_;
+    uint64_t used_ = 0;
+    std::set<const Kernel*> omitted_; // kernels that a planted fault has been put into
+    std::unique_ptr<Executor> executor_;
+};
+
+Device& device();
+
+} // namespace ckprof::emulator
