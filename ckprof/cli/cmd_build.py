@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields
 from ckprof.cli.kernel_text import report_rejections
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
+from ckprof.kernels.requests import BuildOptions
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
     from ckprof.kernels.choose import Selection
-    from ckprof.kernels.requests import BuildOptions
 
 _EPILOG = """\
 example:
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_instance_options(parser)
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
+    add_fields(group, BuildOptions, "device")
     group.add_argument(
         "--link",
         action="store_true",
@@ -46,7 +48,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, an option or the toolchain is wrong.
     """
     selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
-    build = shared_options.chosen_build_options(arguments)
+    build = shared_options.chosen_build_options(arguments, "device")
     if not arguments.link:
         return build_and_report(session, selection, build)
     library, rejected = session.profiler.link(selection, build)

@@ -33,7 +33,7 @@ name a kernel get the first one of the list that supports their problem.
 
 
 #: of the build options, what only source trees have
-_FIELDS = ("chunk_size", "time_model", "force_model")
+_FIELDS = ("device", "chunk_size", "time_model", "force_model")
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:

@@ -16,6 +16,7 @@ from ckprof.model.types import DataType
 from ckprof.paths import cache_dir, object_cache_dir
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.emulator import device as emulated
+from ckprof_plugins.targets.hip.emulator.library import ARCHITECTURES
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.rocm import (
     find_device_libraries,
@@ -250,6 +251,7 @@ def _why_not(arch: str) -> str:
     if not present:
         return (
             f"no AMD GPU was found, so kernels for {arch} can be compiled but not run, verified or timed here"
+            + (f"; --device {emulated.NAME} runs them on the CPU" if arch in ARCHITECTURES else "")
         )
     there = ", ".join(f"{device.index}: {device.arch}" for device in present)
     return f"no {arch} was found (devices here: {there}), so its kernels can be compiled but not run here"

@@ -15,6 +15,7 @@ from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.architecture import find_architecture
 from ckprof.paths import cache_dir
 from ckprof.private_folders import lock_file
+from ckprof_plugins.targets.cpu.machine import machine_identity
 from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY, find_hip_root
 
 SOURCE_DIR: Final = Path(__file__).parent / "src"
@@ -36,18 +37,33 @@ def emulator_library(extra_flags: tuple[str, ...] = ()) -> Path:
     :param extra_flags: for the compiler and the linker, e.g. those of a sanitizer.
     :raises ToolchainError: no compiler, or it fails.
     """
-    compiler = find_compiler()
-    # structures of the runtime's functions are those that kernels are compiled with
-    flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
-    folder = cache_dir() / "emulator" / digest_parts(str(SOURCE_DIR), compiler.identity, *flags)
+    command, flags, folder = _plan(extra_flags)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise ToolchainError(f"{folder}: cannot be made: {exc.strerror}") from exc
     with lock_file(folder / "lock"):
         write_if_changed(folder / "emulated_devices.inc", _devices())
-        _build(folder, compiler.command, (*flags, f"-I{folder}"))
+        _build(folder, command, (*flags, f"-I{folder}"))
     return folder / RUNTIME_LIBRARY
+
+
+def built_library() -> Path | None:
+    """Return the library if it has been compiled here; it may be out of date.
+
+    :raises ToolchainError: no compiler or no HIP headers.
+    """
+    library = _plan(())[2] / RUNTIME_LIBRARY
+    return library if library.is_file() else None
+
+
+def _plan(extra_flags: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], Path]:
+    """Return the compiler, its flags, and the folder of what it makes with them."""
+    compiler = find_compiler()
+    # structures of the runtime's functions are those that kernels are compiled with
+    flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
+    identity = digest_parts(str(SOURCE_DIR), compiler.identity, machine_identity(compiler), *flags)
+    return compiler.command, flags, cache_dir() / "emulator" / identity
 
 
 def _devices() -> str:
@@ -74,7 +90,9 @@ def _build(folder: Path, command: tuple[str, ...], flags: tuple[str, ...]) -> No
         "  depfile = $out.d",
         "  deps = gcc",
         "rule library",
-        f"  command = {link_command} -shared -Wl,-soname,{RUNTIME_LIBRARY} $in -o $out",
+        f"  command = {link_command} -shared -Wl,-soname,{RUNTIME_LIBRARY} $in "
+        # processes that have loaded the one of before keep it
+        "-o $out.partial && mv $out.partial $out",
         *(f"build {name}: object {path}" for path, name in objects.items()),
         f"build {RUNTIME_LIBRARY}: library {' '.join(objects.values())}",
     ]

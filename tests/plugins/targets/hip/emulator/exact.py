@@ -231,8 +231,9 @@ def floats(f: Binary, seed: int) -> NDArray[np.uint64]:
     while len(both) + len(drawn) < 64:
         bits = int.from_bytes(random.bytes(8), "little") & (2 * f.sign - 1)
         if len(drawn) % 4:
-            near_one = f.bias + int(random.integers(-4, 5))
-            exponent = near_one if len(drawn) % 4 < 3 else int(random.integers(0, 4))
+            exponent = (
+                f.bias + int(random.integers(-4, 5)) if len(drawn) % 4 < 3 else int(random.integers(0, 4))
+            )
             bits = bits & ~f.infinity | exponent << f.fraction_bits
         drawn.append(bits)
     values = random.permutation(np.array([*both, *drawn], np.uint64))

@@ -262,3 +262,15 @@ def test_sources_have_modifiers_and_lanes_a_mask():
     after = execute("v_cvt_pk_fp8_f32 v3, -v1, |v2|", state)
     wanted = np.array([-1.5, 2.5], ml_dtypes.float8_e4m3fnuz).view(np.uint16)[0]
     assert (after.vector[3, 0], after.vector[3, 1]) == (wanted, 7)
+
+
+def test_values_come_from_other_lanes():
+    state = State()
+    state.vector[1] = np.arange(LANES) + 0x30
+    state.vector[5] = 9
+    text = "v_cvt_f32_fp8_dpp v4, v1 quad_perm:[3,2,1,0] row_mask:0xf bank_mask:0xf"
+    after = execute(text + "\nv_cvt_f32_fp8_dpp v5, v1 row_shl:1 row_mask:0xf bank_mask:0xf", state)
+    codes = (np.arange(LANES) + 0x30).astype(np.uint8).view(ml_dtypes.float8_e4m3fnuz).astype(np.float32)
+    assert np.array_equal(after.float32(4), codes.reshape(-1, 4)[:, ::-1].ravel())
+    shifted = np.roll(codes, -1).view(np.uint32)
+    assert np.array_equal(after.vector[5], np.where(np.arange(LANES) % 16 == 15, 9, shifted))

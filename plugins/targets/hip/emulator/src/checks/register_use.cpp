@@ -27,6 +27,9 @@ bool accumulates(std::string_view name)
                                        "s_mulk_",
                                        "s_bitset",
                                        "s_cmpk_",
+                                       "v_cvt_pk_fp8_",
+                                       "v_cvt_pk_bf8_",
+                                       "v_cvt_sr_",
                                        "_swap_b32"})
         if(contains(name, part)) return true;
     return false;

@@ -75,7 +75,7 @@ void PendingQueue::grow()
 {
     std::vector<PendingRegister> longer(registers_.empty() ? 16 : registers_.size() * 2);
     for(size_t r = begin_registers_; r < end_registers_; ++r)
-        longer[r % longer.size()] = registers_[r % registers_.size()];
+        longer[r & (longer.size() - 1)] = registers_[r & (registers_.size() - 1)];
     registers_ = std::move(longer);
 }
 

@@ -48,7 +48,7 @@ public:
     // Values of the new registers must be written before the next call.
     PendingOperation& issue(const Instruction& instruction, size_t registers, uint32_t sequence);
     PendingRegister& at(const PendingOperation& operation, size_t index)
-    { return registers_[(operation.first_register + index) % registers_.size()]; }
+    { return registers_[(operation.first_register + index) & (registers_.size() - 1)]; }
 
     size_t size() const { return operations_.size() - next_; }
     const PendingOperation& oldest() const { return operations_[next_]; }

@@ -75,15 +75,14 @@ inline void check_alignment(const Wave& wave,
 
 // The result of an instruction with sc0, to be delivered with the other ones of its queue.
 template <typename T>
-AtomicResult
-issue_atomic(Wave& wave, PendingQueue& queue, const Instruction& i, bool returns, LaneMask read)
+AtomicResult issue_atomic(Wave& wave, PendingQueue& queue, const Instruction& i, bool returns)
 {
     if(!returns)
     {
         wave.issue(queue, i, 0);
         return {};
     }
-    const LoadResult result = issue_load<Element{sizeof(T)}>(wave, queue, i, wave.exec(), read);
+    const LoadResult result = issue_load<Element{sizeof(T)}>(wave, queue, i, wave.exec(), true);
     return {{result.to[0], result.to[1]}};
 }
 

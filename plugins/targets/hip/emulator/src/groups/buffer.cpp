@@ -10,38 +10,42 @@ namespace {
 template <Element e>
 constexpr Element part{e.bytes < 4 ? e.bytes : 4, e.sign, e.half};
 
+// Calls access(begin, lanes, element) for lanes that are wholly within the buffer and, if some are
+// with a part of their registers, for these registers one by one.
+template <Element e, typename Whole, typename Part>
+void visit(const BufferAccess& access, Whole&& whole, Part&& one)
+{
+    const LaneMask complete = access.lanes(e.bytes);
+    const bool split =
+        e.registers() > 1 && (!access.contiguous() || access.lanes(part<e>.bytes) != complete);
+    if(!split)
+    {
+        whole(complete);
+        return;
+    }
+    for(unsigned d = 0; d < e.registers(); ++d) one(access.lanes(part<e>.bytes, 4 * d), d);
+}
+
 template <Element e>
 void load(Wave& wave, const Instruction& i)
 {
     BufferAccess access(wave, i);
-    const bool whole        = access.whole(e.bytes);
-    const LaneMask read     = whole ? access.exec() : 0;
     const LoadResult result = i.to_lds
-                                  ? issue_load_to_lds<e>(wave, wave.vector_memory, i, access.exec())
-                                  : issue_load<e>(wave, wave.vector_memory, i, access.exec(), read);
-    if(whole)
-    {
-        const LaneAddresses& addresses = access.addresses();
-        access.check(i, read, e.bytes, false);
-        if(wave.observer != nullptr)
+                                  ? issue_load_to_lds<e>(wave, wave.vector_memory, i, wave.exec())
+                                  : issue_load<e>(wave, wave.vector_memory, i, wave.exec(), false);
+    const auto read         = [&]<Element piece>(LaneMask lanes, unsigned d) {
+        const LaneAddresses& addresses = access.addresses(i, lanes, piece.bytes, false, 4 * d);
+        if(lanes != 0)
             wave.observe(
                 i,
-                access_of(access.space(), Access::read, addresses, read, e.bytes, i.destination));
-        read_lanes<e>(addresses, read, result.to);
-        return;
-    }
-    for(unsigned d = 0; d < e.registers(); ++d)
-    {
-        const LaneMask lanes = access.lanes(part<e>.bytes, 4 * d);
-        if(lanes == 0) continue;
-        const LaneAddresses& addresses = access.addresses(4 * d);
-        access.check(i, lanes, part<e>.bytes, false);
-        wave.observe(
-            i,
-            access_of(
-                access.space(), Access::read, addresses, lanes, part<e>.bytes, i.destination, d));
-        read_lanes<part<e>>(addresses, lanes, result.to + d);
-    }
+                access_of(
+                    access.space(), Access::read, addresses, lanes, piece.bytes, i.destination, d));
+        read_lanes_or_zero<piece>(addresses, lanes, result.to + d);
+    };
+    visit<e>(
+        access,
+        [&](LaneMask lanes) { read.template operator()<e>(lanes, 0); },
+        [&](LaneMask lanes, unsigned d) { read.template operator()<part<e>>(lanes, d); });
 }
 
 template <Element e>
@@ -49,31 +53,19 @@ void store(Wave& wave, const Instruction& i)
 {
     BufferAccess access(wave, i);
     wave.issue(wave.vector_memory, i, 0);
-    const VectorRegister* data = &wave.vector[i.destination.number];
-    const bool whole           = access.whole(e.bytes);
-    if(whole)
-    {
-        const LaneAddresses& addresses = access.addresses();
-        access.check(i, access.exec(), e.bytes, true);
+    const auto write = [&]<Element piece>(LaneMask lanes, unsigned d) {
+        if(lanes == 0) return;
+        const LaneAddresses& addresses = access.addresses(i, lanes, piece.bytes, true, 4 * d);
         wave.observe(
             i,
             access_of(
-                access.space(), Access::write, addresses, access.exec(), e.bytes, i.destination));
-        write_lanes<e>(addresses, access.exec(), data);
-        return;
-    }
-    for(unsigned d = 0; d < e.registers(); ++d)
-    {
-        const LaneMask lanes = access.lanes(part<e>.bytes, 4 * d);
-        if(lanes == 0) continue;
-        const LaneAddresses& addresses = access.addresses(4 * d);
-        access.check(i, lanes, part<e>.bytes, true);
-        wave.observe(
-            i,
-            access_of(
-                access.space(), Access::write, addresses, lanes, part<e>.bytes, i.destination, d));
-        write_lanes<part<e>>(addresses, lanes, data + d);
-    }
+                access.space(), Access::write, addresses, lanes, piece.bytes, i.destination, d));
+        write_lanes<piece>(addresses, lanes, &wave.vector[i.destination.number + d]);
+    };
+    visit<e>(
+        access,
+        [&](LaneMask lanes) { write.template operator()<e>(lanes, 0); },
+        [&](LaneMask lanes, unsigned d) { write.template operator()<part<e>>(lanes, d); });
 }
 
 // Nothing is cached here; no counter counts these.

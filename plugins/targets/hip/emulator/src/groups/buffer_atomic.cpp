@@ -12,10 +12,9 @@ void change(Wave& wave, const Instruction& i)
 {
     BufferAccess access(wave, i);
     const LaneMask lanes      = access.lanes(sizeof(T));
-    const AtomicResult result = issue_atomic<T>(wave, wave.vector_memory, i, i.sc0, lanes);
+    const AtomicResult result = issue_atomic<T>(wave, wave.vector_memory, i, i.sc0);
     if(lanes == 0) return;
-    const LaneAddresses& address = access.addresses();
-    access.check(i, lanes, sizeof(T), true);
+    const LaneAddresses& address = access.addresses(i, lanes, sizeof(T), true);
     check_alignment(wave, i, address, lanes, sizeof(T));
     wave.observe(
         i, access_of(access.space(), Access::atomic, address, lanes, sizeof(T), i.destination));

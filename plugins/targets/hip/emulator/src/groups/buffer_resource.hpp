@@ -36,35 +36,30 @@ class BufferAccess
 public:
     BufferAccess(Wave& wave, const Instruction& instruction);
 
-    // All active lanes are within the buffer with all `bytes`, which lie side by side.
-    bool whole(unsigned bytes) const { return !interleaved_ && in_range(bytes, 0) == exec_; }
+    // Active lanes for which `bytes` from the n-th byte of the element on are within the buffer.
+    LaneMask lanes(unsigned bytes, unsigned from = 0) const;
+    // Their addresses, after a look at whether the device may touch them: MemoryFault if the
+    // descriptor says so, but no allocation holds them.
+    const LaneAddresses& addresses(const Instruction& instruction,
+                                   LaneMask lanes,
+                                   unsigned bytes,
+                                   bool write,
+                                   unsigned from = 0);
 
-    // Active lanes within the buffer with `bytes` from the n-th byte on, that is, the lanes that
-    // an element is read or written for; sets their addresses.
-    LaneMask lanes(unsigned bytes, unsigned from = 0) const { return in_range(bytes, from); }
-    const LaneAddresses& addresses(unsigned from = 0);
-
-    LaneMask exec() const { return exec_; }
+    // Whether the registers of an element lie side by side.
+    bool contiguous() const { return !interleaved_; }
     Space space() const { return scratch_ ? Space::scratch : Space::global; }
-    // MemoryFault where the descriptor lets lanes touch what the device must not.
-    void check(const Instruction& instruction, LaneMask lanes, unsigned bytes, bool write);
 
 private:
-    LaneMask in_range(unsigned bytes, unsigned from) const;
+    void place(unsigned from);
 
     Wave& wave_;
     BufferResource buffer_;
-    LaneMask exec_;
-    uint32_t scalar_offset_;
+    const uint32_t* index_  = nullptr; // of each lane, or none
+    const uint32_t* offset_ = nullptr;
+    uint64_t immediate_, scalar_offset_;
+    uint32_t most_ = 0; // of offset_
     bool interleaved_, scratch_ = false;
-    enum class Range : uint8_t
-    {
-        everything, // the index is the thread's
-        index,
-        bytes,
-    } range_;
-    uint32_t index_[lane_count];
-    uint64_t offset_[lane_count]; // without the scalar one
     LaneAddresses address_;
 };
 

@@ -16,7 +16,10 @@ void read_global(Wave& wave,
 {
     check_lanes(wave, i, address, lanes, e.bytes, false);
     wave.observe(i, access_of(Space::global, Access::read, address, lanes, e.bytes, i.destination));
-    read_lanes<e>(address, lanes, result.to);
+    if(lanes == all_lanes)
+        read_lanes_or_zero<e>(address, lanes, result.to);
+    else
+        read_lanes<e>(address, lanes, result.to);
 }
 
 template <Element e>
@@ -80,10 +83,10 @@ void write_scratch(Wave& wave, const Instruction& i, const LaneAddresses& offset
 }
 
 template <Element e>
-LoadResult issue(Wave& wave, const Instruction& i, LaneMask read)
+LoadResult issue(Wave& wave, const Instruction& i)
 {
     return i.to_lds ? issue_load_to_lds<e>(wave, wave.vector_memory, i, wave.exec())
-                    : issue_load<e>(wave, wave.vector_memory, i, wave.exec(), read);
+                    : issue_load<e>(wave, wave.vector_memory, i, wave.exec(), true);
 }
 
 template <Element e>
@@ -91,7 +94,7 @@ void global_load(Wave& wave, const Instruction& i)
 {
     LaneAddresses address;
     flat_addresses(wave, i, address);
-    read_global<e>(wave, i, address, wave.exec(), issue<e>(wave, i, wave.exec()));
+    read_global<e>(wave, i, address, wave.exec(), issue<e>(wave, i));
 }
 
 template <Element e>
@@ -108,7 +111,7 @@ void scratch_load(Wave& wave, const Instruction& i)
 {
     LaneAddresses offset;
     scratch_offsets(wave, i, offset);
-    read_scratch<e>(wave, i, offset, wave.exec(), issue<e>(wave, i, wave.exec()));
+    read_scratch<e>(wave, i, offset, wave.exec(), issue<e>(wave, i));
 }
 
 template <Element e>
@@ -127,7 +130,7 @@ void flat_load(Wave& wave, const Instruction& i)
     LaneAddresses address;
     flat_addresses(wave, i, address);
     const FlatLanes lanes(wave, address);
-    const LoadResult result = issue<e>(wave, i, lanes.global | lanes.scratch);
+    const LoadResult result = issue<e>(wave, i);
     wave.issue(wave.local_memory, i, 0);
     if(lanes.global != 0) read_global<e>(wave, i, address, lanes.global, result);
     if(lanes.scratch != 0) read_scratch<e>(wave, i, address, lanes.scratch, result);

@@ -32,7 +32,7 @@ void global(Wave& wave, const Instruction& i)
 {
     LaneAddresses address;
     flat_addresses(wave, i, address);
-    const AtomicResult result = issue_atomic<T>(wave, wave.vector_memory, i, i.sc0, wave.exec());
+    const AtomicResult result = issue_atomic<T>(wave, wave.vector_memory, i, i.sc0);
     change_global<operation, T>(wave, i, address, wave.exec(), result);
 }
 
@@ -44,7 +44,7 @@ void flat(Wave& wave, const Instruction& i)
     const FlatLanes lanes(wave, address);
     if(lanes.scratch != 0)
         throw DeviceError(Fault::memory, "an atomic access to scratch memory", wave, i);
-    const AtomicResult result = issue_atomic<T>(wave, wave.vector_memory, i, i.sc0, lanes.global);
+    const AtomicResult result = issue_atomic<T>(wave, wave.vector_memory, i, i.sc0);
     wave.issue(wave.local_memory, i, 0);
     if(lanes.global != 0) change_global<operation, T>(wave, i, address, lanes.global, result);
     if(lanes.lds == 0) return;

@@ -14,8 +14,8 @@ void read(Wave& wave, const Instruction& i)
     wave.observe(
         i,
         access_of(Space::lds, Access::read, access.address, access.lanes, e.bytes, i.destination));
-    const LoadResult result = issue_load<e>(wave, wave.local_memory, i, wave.exec(), access.lanes);
-    read_lanes<e>(access.address, access.lanes, result.to);
+    const LoadResult result = issue_load<e>(wave, wave.local_memory, i, wave.exec(), false);
+    read_lanes_or_zero<e>(access.address, access.lanes, result.to);
 }
 
 template <Element e>
@@ -35,7 +35,7 @@ template <Element e, unsigned unit>
 void read_two(Wave& wave, const Instruction& i)
 {
     constexpr Element both{2 * e.bytes};
-    const LoadResult result = issue_load<both>(wave, wave.local_memory, i, wave.exec(), 0);
+    const LoadResult result = issue_load<both>(wave, wave.local_memory, i, wave.exec(), false);
     for(unsigned k = 0; k < 2; ++k)
     {
         const LdsAccess access(
@@ -48,7 +48,7 @@ void read_two(Wave& wave, const Instruction& i)
                                e.bytes,
                                i.destination,
                                k * e.registers()));
-        read_lanes<e>(access.address, access.lanes, result.to + k * e.registers());
+        read_lanes_or_zero<e>(access.address, access.lanes, result.to + k * e.registers());
     }
 }
 

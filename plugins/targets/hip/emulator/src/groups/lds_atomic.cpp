@@ -38,7 +38,7 @@ void change(Wave& wave, const Instruction& i)
     const LdsAccess access(
         wave, wave.vector[i.source[0].number], static_cast<uint32_t>(i.immediate), sizeof(T));
     const bool returns        = i.destination.kind == Operand::Kind::vector;
-    const AtomicResult result = issue_atomic<T>(wave, wave.local_memory, i, returns, access.lanes);
+    const AtomicResult result = issue_atomic<T>(wave, wave.local_memory, i, returns);
     change_at<operation, T>(wave,
                             i,
                             access,
@@ -52,7 +52,7 @@ template <typename T, unsigned unit>
 void exchange_two(Wave& wave, const Instruction& i)
 {
     const LoadResult result =
-        issue_load<Element{2 * sizeof(T)}>(wave, wave.local_memory, i, wave.exec(), 0);
+        issue_load<Element{2 * sizeof(T)}>(wave, wave.local_memory, i, wave.exec(), true);
     constexpr unsigned registers = sizeof(T) / 4;
     for(unsigned k = 0; k < 2; ++k)
     {
@@ -80,7 +80,7 @@ void count(Wave& wave, const Instruction& i)
     fill(base, wave.scalar[scalar::m0] & lds_base_bits(wave));
     const LdsAccess access(wave, base, static_cast<uint32_t>(i.immediate), 4);
     const LaneMask one        = access.lanes & (0 - access.lanes);
-    const AtomicResult result = issue_atomic<uint32_t>(wave, wave.local_memory, i, true, 0);
+    const AtomicResult result = issue_atomic<uint32_t>(wave, wave.local_memory, i, true);
     wave.observe(i, access_of(Space::lds, Access::atomic, access.address, one, 4, i.destination));
     VectorRegister number, old;
     fill(number, static_cast<uint32_t>(std::popcount(lanes)));

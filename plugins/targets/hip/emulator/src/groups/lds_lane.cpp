@@ -8,7 +8,7 @@ namespace ckprof::emulator {
 namespace {
 
 VectorRegister& issue_result(Wave& wave, const Instruction& i)
-{ return *issue_load<Element{4}>(wave, wave.local_memory, i, wave.exec(), 0).to[0]; }
+{ return *issue_load<Element{4}>(wave, wave.local_memory, i, wave.exec(), true).to[0]; }
 
 bool is_on(LaneMask lanes, unsigned lane) { return (lanes >> lane & 1) != 0; }
 
@@ -112,14 +112,10 @@ void read_transposed(Wave& wave, const Instruction& i)
         i, access_of(Space::lds, Access::read, access.address, access.lanes, bytes, i.destination));
     VectorRegister read[bytes / 4];
     VectorRegister* from[bytes / 4];
-    for(unsigned d = 0; d < bytes / 4; ++d)
-    {
-        fill(read[d], 0);
-        from[d] = &read[d];
-    }
-    read_lanes<Element{bytes}>(access.address, access.lanes, from);
+    for(unsigned d = 0; d < bytes / 4; ++d) from[d] = &read[d];
+    read_lanes_or_zero<Element{bytes}>(access.address, access.lanes, from);
     const LoadResult result =
-        issue_load<Element{bytes}>(wave, wave.local_memory, i, wave.exec(), 0);
+        issue_load<Element{bytes}>(wave, wave.local_memory, i, wave.exec(), true);
     // elements of 6 bits cross registers: two of them are looked at
     const auto element = [&](unsigned lane, unsigned index) {
         const unsigned bit = index * element_bits, d = bit / 32;

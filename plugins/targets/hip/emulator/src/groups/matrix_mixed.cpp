@@ -56,21 +56,22 @@ void apply_scales(
     Wave& wave, const Operand& operand, unsigned byte, Format format, Plane<float>* planes)
 {
     const VectorRegister& scales = wave.lanes(operand, wave.temporary[0]);
-    float factor[lane_count];
+    // an inline constant is a power of two as fp32: its exponent is the scale
+    const unsigned first = operand.kind == Operand::Kind::constant ? 23 : 8 * byte;
+    float factors[lane_count];
     for(unsigned lane = 0; lane < lane_count; ++lane)
     {
-        // an inline constant is a power of two as fp32: its exponent is the scale
-        const uint32_t code = operand.kind == Operand::Kind::constant
-                                  ? scales.lane[lane] >> 23 & 0xff
-                                  : scales.lane[lane] >> (8 * byte) & 0xff;
-        factor[lane]        = code == 0xff ? std::bit_cast<float>(0x7fc00000)
-                                           : std::ldexp(1.0F, static_cast<int>(code) - 127);
+        const uint32_t code = scales.lane[lane] >> first & 0xff;
+        const uint32_t bits = code == 0 ? 0x400000 : code << 23; // 2^-127 is a denormal
+        factors[lane]       = std::bit_cast<float>(code == 0xff ? 0x7fc00000 : bits);
     }
     for(unsigned e = 0; e < per_lane; ++e)
-        for(unsigned lane = 0; lane < lane_count; ++lane)
+        for(unsigned group = 0; group < S::groups; ++group)
         {
-            const unsigned k = number_along_k(format, S::groups, lane / S::size, e);
-            planes[e][lane] *= factor[S::size * (k / per_lane) + lane % S::size];
+            const unsigned block = number_along_k(format, S::groups, group, e) / per_lane;
+            const float* factor  = factors + S::size * block;
+            float* row           = planes[e] + S::size * group;
+            for(unsigned n = 0; n < S::size; ++n) row[n] *= factor[n];
         }
 }
 
@@ -90,16 +91,20 @@ void mfma_mixed(Wave& wave, const Instruction& i)
         apply_scales<S>(wave, i.resource, byte(0), a_format, a);
         apply_scales<S>(wave, i.scalar_offset, byte(1), b_format, b);
     }
+    unsigned rows[S::groups][per_lane]; // where each row of B begins in its planes
+    for(unsigned group = 0; group < S::groups; ++group)
+        for(unsigned e = 0; e < per_lane; ++e)
+        {
+            const unsigned k  = number_along_k(a_format, S::groups, group, e);
+            const Location at = location(b_format, S::groups, k);
+            rows[group][e]    = at.e * lane_count + at.group * S::size;
+        }
     multiply<S, float>(
         wave,
         i,
         i.source[2],
         a,
-        [&b, a_format, b_format](unsigned group, unsigned e, unsigned) {
-            const Location at =
-                location(b_format, S::groups, number_along_k(a_format, S::groups, group, e));
-            return b[at.e] + at.group * S::size;
-        },
+        [&b, &rows](unsigned group, unsigned e, unsigned) { return b[0] + rows[group][e]; },
         false);
 }
 

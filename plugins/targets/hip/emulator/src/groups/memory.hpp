@@ -62,6 +62,7 @@ inline LaneMask mask_of(const uint8_t (&is)[lane_count])
 namespace memory_detail {
 
 using Quad = uint32_t __attribute__((vector_size(16)));
+using Pair = uint64_t __attribute__((vector_size(16)));
 
 // Turns four lanes of four registers into four registers of four lanes, and back.
 inline void transpose(Quad (&q)[4])
@@ -74,6 +75,62 @@ inline void transpose(Quad (&q)[4])
     q[1]         = __builtin_shufflevector(a, b, 2, 3, 6, 7);
     q[2]         = __builtin_shufflevector(c, d, 0, 1, 4, 5);
     q[3]         = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+template <typename T>
+T at(const std::byte* from)
+{
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    return value;
+}
+
+// Four lanes of 64 or 128 bits into registers.
+template <unsigned bytes>
+void read_four(const LaneAddresses& address, int lane, VectorRegister* const* to)
+{
+    if constexpr(bytes == 16)
+    {
+        Quad q[4] = {at<Quad>(address.at(lane)),
+                     at<Quad>(address.at(lane + 1)),
+                     at<Quad>(address.at(lane + 2)),
+                     at<Quad>(address.at(lane + 3))};
+        transpose(q);
+        for(int d = 0; d < 4; ++d) std::memcpy(to[d]->lane + lane, &q[d], 16);
+    }
+    else
+    {
+        const Pair first  = {at<uint64_t>(address.at(lane)), at<uint64_t>(address.at(lane + 1))};
+        const Pair second = {at<uint64_t>(address.at(lane + 2)),
+                             at<uint64_t>(address.at(lane + 3))};
+        const Quad a = (Quad)first, b = (Quad)second;
+        const Quad low  = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+        const Quad high = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        std::memcpy(to[0]->lane + lane, &low, 16);
+        std::memcpy(to[1]->lane + lane, &high, 16);
+    }
+}
+
+template <unsigned bytes>
+void write_four(const LaneAddresses& address, int lane, const VectorRegister* from)
+{
+    const auto part = [&](unsigned d) {
+        return at<Quad>(reinterpret_cast<const std::byte*>(from[d].lane + lane));
+    };
+    if constexpr(bytes == 16)
+    {
+        Quad q[4] = {part(0), part(1), part(2), part(3)};
+        transpose(q);
+        for(int k = 0; k < 4; ++k) std::memcpy(address.at(lane + k), &q[k], 16);
+    }
+    else
+    {
+        const Quad low = part(0), high = part(1);
+        const Pair first         = (Pair)__builtin_shufflevector(low, high, 0, 4, 1, 5);
+        const Pair last          = (Pair)__builtin_shufflevector(low, high, 2, 6, 3, 7);
+        const uint64_t values[4] = {first[0], first[1], last[0], last[1]};
+        for(int k = 0; k < 4; ++k) std::memcpy(address.at(lane + k), &values[k], 8);
+    }
 }
 
 } // namespace memory_detail
@@ -99,31 +156,38 @@ uint32_t loaded(const std::byte* from)
     return e.half == 2 ? value << 16 : value;
 }
 
-// Bytes of the lanes into registers.
+template <Element e>
+void read_lane(const LaneAddresses& address, int lane, VectorRegister* const* to)
+{
+    const std::byte* from = address.at(lane);
+    for(unsigned d = 0; d < e.registers(); ++d) to[d]->lane[lane] = loaded<e>(from + 4 * d);
+}
+
+// Bytes of the lanes into registers; other lanes stay as they are.
 template <Element e>
 void read_lanes(const LaneAddresses& address, LaneMask lanes, VectorRegister* const* to)
 {
+    for_each_lane(lanes, [&](int lane) { read_lane<e>(address, lane, to); });
+}
+
+// The same, with 0 in other lanes: as if these read from where nothing but 0 is.
+template <Element e>
+void read_lanes_or_zero(const LaneAddresses& given, LaneMask lanes, VectorRegister* const* to)
+{
+    alignas(16) static constexpr std::byte zeros[16] = {};
+    LaneAddresses replaced;
+    if(lanes != all_lanes)
+    {
+        const uint64_t nowhere = reinterpret_cast<uint64_t>(zeros);
+        for(int lane = 0; lane < lane_count; ++lane)
+            replaced.of[lane] = (lanes >> lane & 1) != 0 ? given.base + given.of[lane] : nowhere;
+    }
+    const LaneAddresses& address = lanes == all_lanes ? given : replaced;
     if constexpr(e.bytes == 16 || e.bytes == 8)
-        if(lanes == all_lanes)
-        {
-            for(int lane = 0; lane < lane_count; lane += 4)
-            {
-                memory_detail::Quad q[4]{};
-                for(int k = 0; k < 4; ++k) std::memcpy(&q[k], address.at(lane + k), e.bytes);
-                memory_detail::transpose(q);
-                for(unsigned d = 0; d < e.registers(); ++d)
-                    std::memcpy(to[d]->lane + lane, &q[d], 16);
-            }
-            return;
-        }
-    const auto read = [&](int lane) {
-        const std::byte* from = address.at(lane);
-        for(unsigned d = 0; d < e.registers(); ++d) to[d]->lane[lane] = loaded<e>(from + 4 * d);
-    };
-    if(lanes == all_lanes)
-        for(int lane = 0; lane < lane_count; ++lane) read(lane);
+        for(int lane = 0; lane < lane_count; lane += 4)
+            memory_detail::read_four<e.bytes>(address, lane, to);
     else
-        for_each_lane(lanes, read);
+        for(int lane = 0; lane < lane_count; ++lane) read_lane<e>(address, lane, to);
 }
 
 template <Element e>
@@ -136,33 +200,26 @@ void stored(std::byte* to, uint32_t value)
 template <Element e>
 void write_lanes(const LaneAddresses& address, LaneMask lanes, const VectorRegister* from)
 {
-    if constexpr(e.bytes == 16 || e.bytes == 8)
-        if(lanes == all_lanes)
-        {
-            for(int lane = 0; lane < lane_count; lane += 4)
-            {
-                memory_detail::Quad q[4]{};
-                for(unsigned d = 0; d < e.registers(); ++d)
-                    std::memcpy(&q[d], from[d].lane + lane, 16);
-                memory_detail::transpose(q);
-                for(int k = 0; k < 4; ++k) std::memcpy(address.at(lane + k), &q[k], e.bytes);
-            }
-            return;
-        }
-    for_each_lane(lanes, [&](int lane) {
+    const auto write = [&](int lane) {
         std::byte* to = address.at(lane);
         for(unsigned d = 0; d < e.registers(); ++d) stored<e>(to + 4 * d, from[d].lane[lane]);
-    });
+    };
+    if(lanes != all_lanes)
+        for_each_lane(lanes, write);
+    else if constexpr(e.bytes == 16 || e.bytes == 8)
+        for(int lane = 0; lane < lane_count; lane += 4)
+            memory_detail::write_four<e.bytes>(address, lane, from);
+    else
+        for(int lane = 0; lane < lane_count; ++lane) write(lane);
 }
 
-// Registers that a load writes once a wait covers it: those of `lanes`, with 0 where nothing is
-// read.
+// Registers that a load writes once a wait covers it. `clear`: with 0 in all lanes for now.
 struct LoadResult
 { VectorRegister* to[4]; };
 
 template <Element e>
 LoadResult issue_load(
-    Wave& wave, PendingQueue& queue, const Instruction& instruction, LaneMask lanes, LaneMask read)
+    Wave& wave, PendingQueue& queue, const Instruction& instruction, LaneMask lanes, bool clear)
 {
     PendingOperation& operation = wave.issue(queue, instruction, e.registers());
     LoadResult result{};
@@ -173,7 +230,7 @@ LoadResult issue_load(
         to.number           = static_cast<uint16_t>(instruction.destination.number + d);
         to.lanes            = lanes;
         to.bits             = e.register_bits();
-        if(read != all_lanes) fill(to.value, 0);
+        if(clear) fill(to.value, 0);
         result.to[d] = &to.value;
     }
     return result;

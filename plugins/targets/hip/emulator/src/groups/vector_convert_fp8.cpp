@@ -3,9 +3,8 @@
 // with random rounding, and to bf16.
 #include <cmath>
 
-#include "core/errors.hpp"
 #include "groups/small_float.hpp"
-#include "groups/vector.hpp"
+#include "groups/vector_modifiers.hpp"
 #include "isa/decoder.hpp"
 #include "isa/handlers.hpp"
 
@@ -34,15 +33,10 @@ constexpr bool is_small = T::bits <= 8;
 template <typename T>
 constexpr bool crosses_words = 32 % T::bits != 0;
 
-// The first bit of the elements within a register: sub-dword addressing, or OP_SEL.
+// The first bit of the elements within a register: OP_SEL.
 template <typename From, unsigned count>
 unsigned first_source_bit(const Instruction& i)
 {
-    if(i.sub_dword)
-    {
-        const unsigned select = i.sdwa.select[1];
-        return select < 4 ? 8 * select : select < 6 ? 16 * (select - 4) : 0;
-    }
     if constexpr(is_small<From> && From::bits * count == 8) return 8 * (i.op_sel & 3);
     if constexpr(is_small<From> && From::bits * count == 16) return 16 * (i.op_sel & 1);
     return 0;
@@ -82,16 +76,22 @@ Scales scales_of(const Wave& wave, const Instruction& i)
 template <typename From, typename To, unsigned count, unsigned options = none>
 void convert(Wave& wave, const Instruction& i)
 {
-    if(i.cross_lane) throw IllegalInstruction(wave, i);
     constexpr bool interleaved   = (options & two_sources) != 0;
     constexpr unsigned words_in  = interleaved ? (count + 1) / 2 : (From::bits * count + 31) / 32;
     constexpr unsigned words_out = (To::bits * count + 31) / 32;
 
     VectorRegister room[2];
     const VectorRegister* in[interleaved ? 2 : 1][words_in];
-    for(unsigned word = 0; word < words_in; ++word)
-        for(unsigned source = 0; source < (interleaved ? 2 : 1); ++source)
-            in[source][word] = &wave.lanes(i.source[source], room[source], word);
+    for(unsigned source = 0; source < (interleaved ? 2 : 1); ++source)
+        if constexpr(words_in == 1)
+        {
+            // bytes, words and other lanes; signs are changed below
+            read_source(wave, i, source, Format::bits32, &room[source]);
+            in[source][0] = &room[source];
+        }
+        else
+            for(unsigned word = 0; word < words_in; ++word)
+                in[source][word] = &wave.lanes(i.source[source], room[source], word);
     VectorRegister random;
     if constexpr((options & random_bits) != 0) random = wave.lanes(i.source[1], random);
     Scales scales{};
@@ -139,8 +139,9 @@ void convert(Wave& wave, const Instruction& i)
                 random.lane[lane] = next_random(random.lane[lane]);
         }
     }
+    const LaneMask lanes = written_lanes(wave, i);
     for(unsigned word = 0; word < words_out; ++word)
-        write_lanes(wave, i.destination, out[word], word);
+        merge(wave.result(i.destination, word), out[word], lanes);
 }
 
 // gfx942 has no -0 and no infinities of fp8 and bf8.

@@ -18,7 +18,8 @@ constexpr uint64_t page_bytes          = 4096;
 constexpr uint16_t machine_amdgpu      = 224;
 constexpr uint32_t note_metadata       = 32;
 constexpr uint32_t relocation_absolute = 3, relocation_relative = 13; // of 64 bits
-constexpr size_t descriptor_bytes = 64;
+constexpr size_t descriptor_bytes         = 64;
+constexpr uint64_t preload_prologue_bytes = 256;
 
 template <typename T>
 T read(std::span<const std::byte> bytes, uint64_t offset)
@@ -195,7 +196,9 @@ void CodeObject::read_kernels(std::span<const std::byte> elf)
         kernel.rsrc2      = read<uint32_t>(descriptor, 52);
         kernel.properties = read<uint16_t>(descriptor, 56);
         kernel.preload    = read<uint16_t>(descriptor, 58);
-        kernel.entry      = program_->at(kernel.descriptor + read<uint64_t>(descriptor, 16));
+        // who preloads arguments skips the code that would load them, or stop those who do not
+        const uint64_t skipped = (kernel.preload & 0x7f) != 0 ? preload_prologue_bytes : 0;
+        kernel.entry = program_->at(kernel.descriptor + read<uint64_t>(descriptor, 16) + skipped);
         if(kernel.entry == nullptr)
             throw std::runtime_error("the kernel " + kernel.name + " begins outside of the code");
         if(const uint64_t most = entry[".max_flat_workgroup_size"].number; most != 0)

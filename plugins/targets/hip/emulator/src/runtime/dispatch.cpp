@@ -8,7 +8,6 @@
 #include <new>
 #include <string_view>
 
-
 #include "core/scratch.hpp"
 
 namespace ckprof::emulator {

@@ -1,0 +1,75 @@
+"""Faults planted in real kernels are found on the emulated device, at the right instruction.
+
+A barrier or a wait is taken out of the compiled kernel, as if the compiler or its source had left it out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.test_amd import write_catalog
+
+pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
+
+ARCH = "gfx942"
+#: two steps of the main loop at least, tails in all dimensions
+PROBLEM = "convfp16 -n 2 -c 40 -H 9 -W 7 -k 72 -y 3 -x 3 -p 1 -q 1 -F 1"
+ALL = "races,uninitialised,waits,bounds,barriers"
+#: of the kernel, not of what computes the reference
+KERNEL = "GroupedConvolutionForwardKernel"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toolchain():
+    if not os.environ.get("CK_ROOT"):
+        pytest.skip("CK_ROOT names no CK Tile headers")
+    try:
+        HipTarget().recipe(BuildRequest(arch=ARCH, purpose=Purpose.INSPECT))
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])
+
+
+@pytest.fixture
+def outcome(ckprof, tmp_path):
+    """Run the kernel of a pipeline with an instruction left out, and return its status and reason."""
+
+    def run(left_out: str = "", checks: str = ALL, **change: object) -> tuple[str, str]:
+        catalog = write_catalog(tmp_path / "one.json", "forward", [change or {"pipeline": "compv1"}])
+        called = ckprof(
+            *("run", "fwd", "--conf", catalog, "--target", "hip", "--arch", ARCH, "--device", "emulated"),
+            *(("--check", checks) if checks else ()),
+            *("--problem", PROBLEM, "--format", "json", "--max-time", "0"),
+            env={"CKPROF_EMULATED_OMIT": f"{left_out}:{KERNEL}"} if left_out else {},
+            timeout=1200,
+        )
+        assert called.code in (0, 1), called.err
+        (problem,) = json.loads(called.out)["problems"]
+        (instance,) = problem["instances"]
+        return instance["status"], instance.get("reason") or ""
+
+    return run
+
+
+def test_a_right_kernel_has_no_findings(outcome):
+    assert outcome() == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("left_out", "check", "instruction"),
+    [
+        ("s_barrier:1", "races", "ds_write_b"),
+        ("s_barrier:2", "races", "ds_read_b"),
+        ("s_waitcnt:4", "waits", "buffer_load"),
+    ],
+)
+def test_what_is_left_out_is_found(outcome, left_out, check, instruction):
+    status, reason = outcome(left_out)
+    assert status == "run_error"
+    assert f"{check}: " in reason
+    assert instruction in reason

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ckprof.cli.main import main
+from ckprof.errors import UsageError
+from ckprof.kernels.requests import BuildOptions
+from ckprof.measure.options import RunOptions
+from ckprof_plugins.targets.hip.emulator import device, library
+
+CPU_PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
+
+
+def test_settings_become_variables():
+    assert device.variables_of("emulated") == {}
+    assert device.variables_of("emulated:seed=7,threads=2,budget=0,memory=65536,check=races+waits") == {
+        "CKPROF_EMULATED_SEED": "7",
+        "CKPROF_EMULATED_THREADS": "2",
+        "CKPROF_EMULATED_BUDGET": "0",
+        "CKPROF_EMULATED_MEMORY": "65536",
+        "CKPROF_EMULATED_CHECKS": "races,waits",
+    }
+    assert device.variables_of("emulated:check=all")["CKPROF_EMULATED_CHECKS"] == ",".join(device.CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("emulator", "unknown device 'emulator'; did you mean 'emulated'?"),
+        ("emulated:sed=1", "unknown setting 'sed'"),
+        ("emulated:seed=-1", "seed is '-1', expected a number"),
+        ("emulated:threads=0", "threads is '0'"),
+        ("emulated:check=race", "unknown check 'race'"),
+    ],
+)
+def test_wrong_settings_are_named(text, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        device.variables_of(text)
+
+
+def test_the_emulator_reads_the_variables_and_has_the_checks():
+    options = (library.SOURCE_DIR / "runtime" / "options.cpp").read_text()
+    every = device.variables_of("emulated:seed=1,threads=1,budget=1,memory=1,check=all")
+    assert set(re.findall(r'"(CKPROF_EMULATED_\w+)"', options)) == {*every, "CKPROF_EMULATED_FAIL", "CKPROF_EMULATED_OMIT"}
+    session = (library.SOURCE_DIR / "checks" / "session.cpp").read_text()
+    assert tuple(re.findall(r'\{"(\w+)", &make_', session)) == device.CHECKS
+
+
+def test_other_architectures_are_not_emulated(monkeypatch, tmp_path):
+    monkeypatch.setattr(device, "emulator_library", lambda: tmp_path / "libamdhip64.so")
+    assert device.link_flags("gfx950") == (
+        f"-L{tmp_path}",
+        f"-Wl,-rpath,{tmp_path}",
+        "-l:libamdhip64.so",
+    )
+    with pytest.raises(UsageError, match="gfx1100 cannot be emulated; these can: gfx90a, gfx942, gfx950"):
+        device.link_flags("gfx1100")
+
+
+def test_a_run_is_built_for_its_device():
+    assert RunOptions(device=1).built_for(BuildOptions()) == BuildOptions()
+    run = RunOptions(device="emulated", checks=("races", "waits"))
+    assert run.built_for(BuildOptions()).device == "emulated:check=races+waits"
+    run = RunOptions(device="emulated:seed=3", checks=("all",))
+    assert run.built_for(BuildOptions()).device == "emulated:seed=3,check=all"
+    assert run.device_index == 0
+    with pytest.raises(UsageError, match="--check races: device 0 is one of this machine"):
+        RunOptions(checks=("races",))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "cpu", "--device", "emulated"), "target cpu has no device of its own: emulated"),
+        (("--target", "hip", "--device", "simulated"), "unknown device 'simulated'"),
+        (("--target", "hip", "--device", "emulated", "--check", "racing"), "unknown check 'racing'"),
+        (("--target", "hip", "--check", "races"), "device 0 is one of this machine"),
+        (("--target", "hip", "--device", "-1"), "device_index is -1"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_built(capsys, options, message):
+    command = ["run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "0", "--arch", "gfx942"]
+    assert main([*command, "--problem", CPU_PROBLEM, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_library_without_the_device_is_refused_by_name(capsys, tmp_path):
+    missing = tmp_path / "library.so"
+    missing.write_bytes(b"")
+    command = ["call", "fwd", str(missing), "--problem", CPU_PROBLEM, "--device", "simulated"]
+    assert main(command) == 2
+    assert "unknown device 'simulated'; did you mean 'emulated'?" in capsys.readouterr().err
