@@ -1,10 +1,10 @@
-"""Binary floating-point arithmetic on exact numbers: the reference of instructions, one rounding at a time."""
+"""Binary floating-point arithmetic on exact numbers: the reference of instructions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -140,6 +140,24 @@ class Near:
         if f.is_nan(self.bits):
             return f.is_nan(bits)
         return f.negative(bits) == f.negative(self.bits) and abs(bits - self.bits) <= self.units
+
+
+class Pair:
+    """Two results side by side, each of which may be any NaN."""
+
+    def __init__(self, low: Any, high: Any, bits: int = 16) -> None:
+        self.parts, self.bits = (low, high), bits
+
+    def matches(self, bits: int, lane: Lane) -> bool:
+        mask = (1 << self.bits) - 1
+        parts = [bits >> self.bits * n & mask for n in range(2)]
+        return all(
+            want.matches(got, lane) if hasattr(want, "matches") else got == want
+            for want, got in zip(self.parts, parts, strict=True)
+        )
+
+    def __str__(self) -> str:
+        return str([part if hasattr(part, "matches") else hex(part) for part in self.parts])
 
 
 def product(f: Binary, a: int, b: int, mode: int = NEAREST) -> int | AnyNan:

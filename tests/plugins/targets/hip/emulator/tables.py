@@ -1,7 +1,7 @@
-"""Tables of vector instructions with references: many are executed at once on lanes of edge and random values.
+"""Tables of vector instructions with references, executed on lanes of edge and random values.
 
-In texts, A, B and C are sources of 32 bits and D is the destination; doubled they have 64 bits. S is a mask to
-read (also in VCC), M one to write.
+In texts, A, B and C are sources of 32 bits and D is the destination; doubled they have 64 bits.
+S is a mask to read (also in VCC), M one to write.
 """
 
 from __future__ import annotations
@@ -136,20 +136,19 @@ def wrong_rows(
         for number in range(LANES):
             a, b, c = (int(s[number]) & masks[letter] for s, letter in zip(sources, "ABC", strict=True))
             on = bool(lanes >> number & 1)
+            place = f"{text}: lane {number} of {a:#x}, {b:#x}, {c:#x}"
             lane = Lane(a, b, c, BEFORE & masks["D"], bool(MASK >> number & 1), number)
             outcome = references[text](lane)
             value, bit = outcome if has_result and has_mask else (outcome, outcome)
             if has_mask and (mask >> number & 1) != (bool(bit) and on):
-                wrong.append(f"{text}: lane {number} of {a:#x}, {b:#x}, {c:#x}: bit {mask >> number & 1}")
+                wrong.append(f"{place}: bit {mask >> number & 1}")
             if not has_result:
                 continue
             if on and hasattr(value, "matches"):
                 if not value.matches(int(results[number]) & masks["D"], lane):
-                    wrong.append(f"{text}: lane {number} of {a:#x}, {b:#x}, {c:#x}: {int(results[number]):#x}, {value}")
+                    wrong.append(f"{place}: {int(results[number]):#x}, {value}")
                 continue
             expected = (int(value) & masks["D"]) | (BEFORE & ~masks["D"]) if on else BEFORE
             if int(results[number]) != expected:
-                wrong.append(
-                    f"{text}: lane {number} of {a:#x}, {b:#x}, {c:#x}: {int(results[number]):#x}, not {expected:#x}"
-                )
+                wrong.append(f"{place}: {int(results[number]):#x}, not {expected:#x}")
     return wrong

@@ -307,7 +307,8 @@ def test_registers_relative_to_m0():
     state.scalar[:20] = np.arange(20) + 100
     state.scalar[124] = 6
     after = execute(
-        "s_movrels_b32 s40, s2\ns_movrels_b64 s[42:43], s[4:5]\ns_movreld_b32 s50, s1\ns_movreld_b64 s[60:61], s[2:3]",
+        "s_movrels_b32 s40, s2\ns_movrels_b64 s[42:43], s[4:5]\n"
+        "s_movreld_b32 s50, s1\ns_movreld_b64 s[60:61], s[2:3]",
         state,
     )
     assert list(after.scalar[[40, 42, 43, 56, 66, 67]]) == [108, 110, 111, 101, 102, 103]

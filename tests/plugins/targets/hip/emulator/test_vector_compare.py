@@ -106,9 +106,7 @@ def test_relations_of_floating_point(name, f):
 def test_classes_of_numbers(name, f):
     a = "AA" if name == "f64" else "A"
     table: dict[str, Callable[[Lane], bool]] = {
-        f"v_cmp_class_{name}_e64 M, {a}, B": lambda x: (
-            bool(x.b >> class_bit(f, x.a & (2 * f.sign - 1)) & 1)
-        )
+        f"v_cmp_class_{name}_e64 M, {a}, B": lambda x: bool(x.b >> class_bit(f, x.a & (2 * f.sign - 1)) & 1)
     }
     first = floats(f, 1)
     for bit in range(10):

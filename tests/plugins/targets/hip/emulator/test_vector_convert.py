@@ -19,6 +19,7 @@ from tests.plugins.targets.hip.emulator.exact import (
     AnyNan,
     Binary,
     Near,
+    Pair,
     converted,
     floats,
 )
@@ -49,26 +50,6 @@ def number(f: Binary, value: int, mode: int = 0) -> int:
     return f.rounded(Fraction(value), mode)
 
 
-
-def halves(low: Any, high: Any) -> Any:
-    """Return a pair of 16 bits, either of which may be NaN."""
-    return _Pair(low, high)
-
-
-class _Pair:
-    def __init__(self, low: Any, high: Any) -> None:
-        self.parts = (low, high)
-
-    def matches(self, bits: int, lane: Lane) -> bool:
-        return all(
-            part.matches(bits >> 16 * n & M16, lane) if hasattr(part, "matches") else bits >> 16 * n & M16 == part
-            for n, part in enumerate(self.parts)
-        )
-
-    def __str__(self) -> str:
-        return str([part if hasattr(part, "matches") else hex(part) for part in self.parts])
-
-
 def round_half_up(value: Fraction) -> int:
     """floor(x + 0.5), with a sum that is rounded to fp32."""
     sum_bits = SINGLE.rounded(value + Fraction(1, 2))
@@ -82,10 +63,13 @@ def test_to_integers():
         "v_cvt_i32_f32_e32 D, A": lambda x: whole(SINGLE, x.a, *s32),
         "v_cvt_flr_i32_f32_e32 D, A": lambda x: whole(SINGLE, x.a, *s32, math.floor),
         "v_cvt_rpi_i32_f32_e32 D, A": lambda x: whole(SINGLE, x.a, *s32, round_half_up),
-        "v_cvt_pknorm_u16_f32 D, A, B": lambda x: normalized(SINGLE, x.a, M16, 0)
-        | normalized(SINGLE, x.b, M16, 0) << 16,
-        "v_cvt_pknorm_i16_f32 D, A, B": lambda x: normalized(SINGLE, x.a, 32767, -32767) & M16
-        | (normalized(SINGLE, x.b, 32767, -32767) & M16) << 16,
+        "v_cvt_pknorm_u16_f32 D, A, B": lambda x: (
+            normalized(SINGLE, x.a, M16, 0) | normalized(SINGLE, x.b, M16, 0) << 16
+        ),
+        "v_cvt_pknorm_i16_f32 D, A, B": lambda x: (
+            normalized(SINGLE, x.a, 32767, -32767) & M16
+            | (normalized(SINGLE, x.b, 32767, -32767) & M16) << 16
+        ),
         "v_cvt_pk_u8_f32 D, A, 2, C": lambda x: x.c & 0xFF00FFFF | whole(SINGLE, x.a, 0, 255) << 16,
         "v_cvt_pkaccum_u8_f32 D, A, 3": lambda x: x.d & 0x00FFFFFF | whole(SINGLE, x.a, 0, 255) << 24,
     }
@@ -106,16 +90,20 @@ def test_to_integers():
         "v_cvt_i16_f16_e32 D, A": lambda x: whole(HALF, x.a & M16, *s16) & M16,
         "v_cvt_norm_u16_f16_e32 D, A": lambda x: normalized(HALF, x.a & M16, M16, 0),
         "v_cvt_norm_i16_f16_e32 D, A": lambda x: normalized(HALF, x.a & M16, 32767, -32767) & M16,
-        "v_cvt_pknorm_u16_f16 D, A, B": lambda x: normalized(HALF, x.a & M16, M16, 0)
-        | normalized(HALF, x.b & M16, M16, 0) << 16,
-        "v_cvt_pknorm_i16_f16 D, A, B": lambda x: normalized(HALF, x.a & M16, 32767, -32767) & M16
-        | (normalized(HALF, x.b & M16, 32767, -32767) & M16) << 16,
+        "v_cvt_pknorm_u16_f16 D, A, B": lambda x: (
+            normalized(HALF, x.a & M16, M16, 0) | normalized(HALF, x.b & M16, M16, 0) << 16
+        ),
+        "v_cvt_pknorm_i16_f16 D, A, B": lambda x: (
+            normalized(HALF, x.a & M16, 32767, -32767) & M16
+            | (normalized(HALF, x.b & M16, 32767, -32767) & M16) << 16
+        ),
     }
     assert not wrong_rows(half, sources=tuple(floats(HALF, n) for n in range(3)))
     packed = {
         "v_cvt_pk_u16_u32 D, A, B": lambda x: min(x.a, M16) | min(x.b, M16) << 16,
-        "v_cvt_pk_i16_i32 D, A, B": lambda x: clamped(signed(x.a, 32), *s16) & M16
-        | (clamped(signed(x.b, 32), *s16) & M16) << 16,
+        "v_cvt_pk_i16_i32 D, A, B": lambda x: (
+            clamped(signed(x.a, 32), *s16) & M16 | (clamped(signed(x.b, 32), *s16) & M16) << 16
+        ),
     }
     assert not wrong_rows(packed, 1)
 
@@ -132,7 +120,8 @@ def test_from_integers_and_between_formats(rounding):
         "v_cvt_f16_u16_e32 D, A": lambda x: number(HALF, x.a & M16, r),
         "v_cvt_f16_i16_e32 D, A": lambda x: number(HALF, signed(x.a, 16), r),
         **{
-            f"v_cvt_f32_ubyte{n}_e32 D, A": lambda x, n=n: number(SINGLE, x.a >> 8 * n & 255) for n in range(4)
+            f"v_cvt_f32_ubyte{n}_e32 D, A": lambda x, n=n: number(SINGLE, x.a >> 8 * n & 255)
+            for n in range(4)
         },
         "v_cvt_off_f32_i4_e32 D, A": lambda x: SINGLE.rounded(Fraction(signed(x.a, 4), 16)),
     }
@@ -141,7 +130,7 @@ def test_from_integers_and_between_formats(rounding):
         "v_cvt_f16_f32_e32 D, A": lambda x: converted(SINGLE, x.a, HALF, r),
         "v_cvt_f64_f32_e32 DD, A": lambda x: converted(SINGLE, x.a, DOUBLE),
         # whatever the mode
-        "v_cvt_pkrtz_f16_f32 D, A, B": lambda x: halves(
+        "v_cvt_pkrtz_f16_f32 D, A, B": lambda x: Pair(
             converted(SINGLE, x.a, HALF, TO_ZERO), converted(SINGLE, x.b, HALF, TO_ZERO)
         ),
     }
@@ -166,7 +155,8 @@ def test_all_fp16_values_survive_a_round_trip():
     for first in range(0, 1 << 16, 4096):
         bits = np.arange(first, first + 64 * 64, 64, dtype=np.uint64)
         for offset in (0, 1, 31, 63):
-            table = {"v_cvt_f32_f16_e32 D, A\nv_cvt_f16_f32_e32 D, D": lambda x: AnyNan(HALF) if HALF.is_nan(x.a) else x.a}
+            text = "v_cvt_f32_f16_e32 D, A\nv_cvt_f16_f32_e32 D, D"
+            table = {text: lambda x: AnyNan(HALF) if HALF.is_nan(x.a) else x.a}
             assert not wrong_rows(table, sources=(bits + np.uint64(offset),) * 3)
 
 
@@ -175,8 +165,10 @@ def test_conversions_of_gfx950():
         return converted(SINGLE, bits, BFLOAT)
 
     table = {
-        "v_cvt_pk_bf16_f32 D, A, B": lambda x: halves(brain(x.a), brain(x.b)),
-        "v_cvt_pk_f16_f32 D, A, B": lambda x: halves(converted(SINGLE, x.a, HALF), converted(SINGLE, x.b, HALF)),
+        "v_cvt_pk_bf16_f32 D, A, B": lambda x: Pair(brain(x.a), brain(x.b)),
+        "v_cvt_pk_f16_f32 D, A, B": lambda x: Pair(
+            converted(SINGLE, x.a, HALF), converted(SINGLE, x.b, HALF)
+        ),
         "v_cvt_f32_bf16_e32 D, A": lambda x: x.a << 16,
     }
     for seed in (1, 2):

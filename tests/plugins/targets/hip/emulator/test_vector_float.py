@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.amd]
 
-Number = "int | AnyNan"
 NAMES: Final = {"f16": HALF, "f32": SINGLE, "f64": DOUBLE}
 IEEE: Final = 1 << 9
 
@@ -105,7 +104,9 @@ def rows(name: str, mode: int) -> dict[str, Callable[[Lane], Any]]:
         f"v_add_{name}{short} {d}, {a}, {b}": m(lambda a, b, c, d: total(f, a, b, r)),
         f"v_mul_{name}{short} {d}, {a}, {b}": m(lambda a, b, c, d: product(f, a, b, r)),
         f"v_fma_{name} {d}, {a}, {b}, {c}": m(lambda a, b, c, d: fused(f, a, b, c, r), half),
-        f"v_min_{name}{short} {d}, {a}, {b}": m(lambda a, b, c, d: extreme(f, a, b, largest=False, ieee=ieee)),
+        f"v_min_{name}{short} {d}, {a}, {b}": m(
+            lambda a, b, c, d: extreme(f, a, b, largest=False, ieee=ieee)
+        ),
         f"v_max_{name}{short} {d}, {a}, {b}": m(lambda a, b, c, d: extreme(f, a, b, largest=True, ieee=ieee)),
         f"v_trunc_{name}_e32 {d}, {a}": m(lambda a, b, c, d: integral(f, a, math.trunc)),
         f"v_ceil_{name}_e32 {d}, {a}": m(lambda a, b, c, d: integral(f, a, math.ceil)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -105,9 +106,13 @@ def dpp_source(control: str, lane: int) -> int | None:
     }
     if name in moved:
         return 16 * row + moved[name] if 0 <= moved[name] < 16 else None
-    source = {"wave_shl": lane + 1, "wave_shr": lane - 1, "wave_rol": (lane + 1) % 64, "wave_ror": (lane - 1) % 64}[
-        name
-    ]
+    whole = {
+        "wave_shl": lane + 1,
+        "wave_shr": lane - 1,
+        "wave_rol": (lane + 1) % 64,
+        "wave_ror": (lane - 1) % 64,
+    }
+    source = whole[name]
     return source if 0 <= source < 64 else None
 
 
@@ -166,7 +171,7 @@ def test_signs_clamping_and_output_modifiers_of_fp32():
         """Without denormals; zeros lose their sign."""
         if isinstance(value, AnyNan) or f.is_infinite(value):
             return value
-        result = f.rounded(f.value(f.flushed(value)) * 2**power if power >= 0 else f.value(f.flushed(value)) / 2)
+        result = f.rounded(f.value(f.flushed(value)) * Fraction(2) ** power)
         return f.flushed(result) if f.magnitude(f.flushed(result)) else 0
 
     signs = {

@@ -13,6 +13,7 @@ from tests.plugins.targets.hip.emulator.exact import (
     SINGLE,
     AnyNan,
     Binary,
+    Pair,
     converted,
     extreme,
     floats,
@@ -31,30 +32,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.amd]
 
 
-class Pair:
-    """Two results side by side, each of which may be NaN."""
-
-    def __init__(self, low: Any, high: Any, bits: int = 16) -> None:
-        self.parts, self.bits = (low, high), bits
-
-    def matches(self, bits: int, lane: Lane) -> bool:
-        mask = (1 << self.bits) - 1
-        parts = [bits >> self.bits * n & mask for n in range(2)]
-        return all(
-            want.matches(got, lane) if hasattr(want, "matches") else got == want
-            for want, got in zip(self.parts, parts, strict=True)
-        )
-
-    def __str__(self) -> str:
-        return str([part if hasattr(part, "matches") else hex(part) for part in self.parts])
-
-
-def on_parts(operation: Callable[..., Any], bits: int = 16, low: int = 0, high: int = 7) -> Callable[[Lane], Pair]:
-    """Return an operation on both halves; bits of ``low`` and ``high``: sources read from their upper half."""
+def on_parts(
+    operation: Callable[..., Any], bits: int = 16, low: int = 0, high: int = 7
+) -> Callable[[Lane], Pair]:
+    """Return an operation on both halves; ``low`` and ``high``: which sources are upper halves."""
     mask = (1 << bits) - 1
 
     def part(x: Lane, upper: int) -> Any:
-        return operation(*(source >> bits * (upper >> n & 1) & mask for n, source in enumerate((x.a, x.b, x.c))))
+        sources = enumerate((x.a, x.b, x.c))
+        return operation(*(source >> bits * (upper >> n & 1) & mask for n, source in sources))
 
     return lambda x: Pair(part(x, low), part(x, high), bits)
 
@@ -133,6 +119,8 @@ for _name, _bits, _sign in (
     )
 for _name, _bits in (("dot2c_i32_i16", 16), ("dot4c_i32_i8", 8), ("dot8c_i32_i4", 4)):
     DOTS[f"v_{_name}_e32 D, A, B"] = lambda x, b=_bits: dot(x, b, sign=True, total_of=x.d)
+
+
 def test_packed_integers():
     assert not wrong_rows(INTEGERS, 1)
     assert not wrong_rows(INTEGERS, 2, lanes=0x00FF_1234_8000_0001)
@@ -180,7 +168,9 @@ def test_packed_fp16_without_denormals_and_clamped():
     def flushed(value: Any) -> Any:
         return value if isinstance(value, AnyNan) else f.flushed(value)
 
-    table = {"v_pk_mul_f16 D, A, B": on_parts(lambda a, b, c: flushed(product(f, f.flushed(a), f.flushed(b))))}
+    table = {
+        "v_pk_mul_f16 D, A, B": on_parts(lambda a, b, c: flushed(product(f, f.flushed(a), f.flushed(b))))
+    }
     sources = tuple(pairs(f, n) for n in range(3))
     assert not wrong_rows(table, sources=sources, mode=0x330)
 
@@ -201,8 +191,12 @@ def test_pairs_of_fp32(rounding):
         "v_pk_add_f32 DD, AA, BB op_sel:[0,1] op_sel_hi:[1,0] neg_lo:[0,1] neg_hi:[1,0]": lambda x: Pair(
             total(f, x.a & M32, x.b >> 32 ^ sign, r), total(f, x.a >> 32 ^ sign, x.b & M32, r), 32
         ),
-        "v_pk_fma_f32 DD, AA, BB, CC op_sel_hi:[1,0,0]": on_parts(lambda a, b, c: fused(f, a, b, c, r), 32, high=1),
-        "v_pk_mul_f32 DD, AA, 2.0 op_sel_hi:[1,0]": on_parts(lambda a, b, c: product(f, a, 0x40000000, r), 32),
+        "v_pk_fma_f32 DD, AA, BB, CC op_sel_hi:[1,0,0]": on_parts(
+            lambda a, b, c: fused(f, a, b, c, r), 32, high=1
+        ),
+        "v_pk_mul_f32 DD, AA, 2.0 op_sel_hi:[1,0]": on_parts(
+            lambda a, b, c: product(f, a, 0x40000000, r), 32
+        ),
         "v_pk_mov_b32 DD, AA, BB op_sel:[0,1]": lambda x: (x.a & M32) | (x.b >> 32) << 32,
         "v_pk_mov_b32 DD, AA, BB op_sel:[1,0]": lambda x: x.a >> 32 | (x.b & M32) << 32,
     }
@@ -227,7 +221,7 @@ def test_products_of_pairs_of_floating_point():
             result = total(SINGLE, result, term)
         return result
 
-    f16 = tuple(pairs(HALF, n) for n in range(2)) + (floats(SINGLE, 3),)
+    f16 = (*(pairs(HALF, n) for n in range(2)), floats(SINGLE, 3))
     table: dict[str, Any] = {
         "v_dot2_f32_f16 D, A, B, C": lambda x: dot2(HALF, x.a, x.b, x.c, sum_first=True),
         "v_dot2c_f32_f16_e32 D, A, B": lambda x: dot2(HALF, x.a, x.b, x.d, sum_first=True),
@@ -240,7 +234,8 @@ def test_products_of_pairs_of_floating_point():
     # exponents of bf16 are those of fp32: products may have to be rounded where they are denormal
     random = np.random.default_rng(1)
     brain = tuple(
-        random.integers(0, 1 << 32, 64, np.uint64) & np.uint64(0xBFFFBFFF) | np.uint64(0x30003000) for _ in range(2)
+        random.integers(0, 1 << 32, 64, np.uint64) & np.uint64(0xBFFFBFFF) | np.uint64(0x30003000)
+        for _ in range(2)
     )
     table = {
         "v_dot2_f32_bf16 D, A, B, C": lambda x: dot2(BFLOAT, x.a, x.b, x.c, sum_first=False),

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "groups/cross_lane.hpp"
 
+#include <array>
+#include <cstddef>
+
 namespace ckprof::emulator {
 namespace {
 
-bool has_source(unsigned control, LaneMask exec, int lane)
-{
-    const int source = cross_lane_source(control, lane);
-    return source >= 0 && (exec >> source & 1) != 0;
-}
-
-} // namespace
-
-int cross_lane_source(unsigned control, int lane)
+// Lane that each lane reads, -1 where there is none.
+int source_lane(unsigned control, int lane)
 {
     constexpr int row_lanes = 16;
     const int row = lane / row_lanes * row_lanes, column = lane % row_lanes;
@@ -42,14 +38,33 @@ int cross_lane_source(unsigned control, int lane)
     }
 }
 
+using SourceLanes = std::array<int8_t, lane_count>;
+
+const SourceLanes& source_lanes(unsigned control)
+{
+    static const auto all = [] {
+        std::array<SourceLanes, 512> table;
+        for(unsigned c = 0; c < table.size(); ++c)
+            for(int lane = 0; lane < lane_count; ++lane)
+                table[c][static_cast<size_t>(lane)] = static_cast<int8_t>(source_lane(c, lane));
+        return table;
+    }();
+    return all[control & 511];
+}
+
+bool is_read(int source, LaneMask exec) { return source >= 0 && (exec >> source & 1) != 0; }
+
+} // namespace
+
 LaneMask cross_lane_written(const CrossLane& dpp, LaneMask exec)
 {
-    LaneMask written = 0;
+    const SourceLanes& sources = source_lanes(dpp.control);
+    LaneMask written           = 0;
     for(int lane = 0; lane < lane_count; ++lane)
     {
         const bool selected =
             (dpp.row_mask >> (lane / 16) & 1) != 0 && (dpp.bank_mask >> (lane / 4 % 4) & 1) != 0;
-        if(selected && (dpp.bound_control || has_source(dpp.control, exec, lane)))
+        if(selected && (dpp.bound_control || is_read(sources[static_cast<size_t>(lane)], exec)))
             written |= LaneMask{1} << lane;
     }
     return written;
@@ -57,11 +72,13 @@ LaneMask cross_lane_written(const CrossLane& dpp, LaneMask exec)
 
 VectorRegister cross_lane_values(const CrossLane& dpp, const VectorRegister& from, LaneMask exec)
 {
+    const SourceLanes& sources = source_lanes(dpp.control);
     VectorRegister values;
     for(int lane = 0; lane < lane_count; ++lane)
-        values.lane[lane] = has_source(dpp.control, exec, lane)
-                                ? from.lane[cross_lane_source(dpp.control, lane)]
-                                : 0;
+    {
+        const int source  = sources[static_cast<size_t>(lane)];
+        values.lane[lane] = is_read(source, exec) ? from.lane[source] : 0;
+    }
     return values;
 }
 

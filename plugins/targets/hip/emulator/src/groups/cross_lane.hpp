@@ -7,9 +7,6 @@
 
 namespace ckprof::emulator {
 
-// Lane that each lane reads, -1 where there is none.
-int cross_lane_source(unsigned control, int lane);
-
 // Lanes that the masks select and that have a source that is on, or read 0 instead.
 LaneMask cross_lane_written(const CrossLane& dpp, LaneMask exec);
 

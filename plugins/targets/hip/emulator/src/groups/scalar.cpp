@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Integers and bits of one value per wave: sop1, sop2 and sopc.
+// Integers and bits of one value per wave: sop1 and sop2.
 #include "groups/scalar.hpp"
 
 #include <algorithm>
@@ -124,24 +124,6 @@ u64 doubled_bits(u32 value)
 
 u32 packed(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
-template <auto operation>
-void save_exec(Wave& wave, const Instruction& i)
-{
-    const u64 exec = wave.exec(), result = operation(wave.read64(i.source[0]), exec);
-    wave.write(i.destination, exec);
-    wave.set_exec(result);
-    wave.scc = result != 0;
-}
-
-template <auto operation>
-void write_exec(Wave& wave, const Instruction& i)
-{
-    const u64 result = operation(wave.read64(i.source[0]), wave.exec());
-    wave.set_exec(result);
-    wave.write(i.destination, result);
-    wave.scc = result != 0;
-}
-
 void move_if(Wave& wave, const Instruction& i)
 {
     if(wave.scc) wave.write(i.destination, wave.read64(i.source[0]));
@@ -172,26 +154,6 @@ template <typename T>
 constexpr Handler move = &scalar_operation<kept, [](T a) { return a; }>;
 template <typename T, auto operation>
 constexpr Handler logical = &scalar_operation<nonzero, [](T a, T b) { return T(operation(a, b)); }>;
-template <typename T, auto relation>
-constexpr Handler compare = &scalar_condition<[](T a, T b) -> bool { return relation(a, b); }>;
-
-constexpr auto bits_and   = [](u64 a, u64 b) { return a & b; };
-constexpr auto bits_or    = [](u64 a, u64 b) { return a | b; };
-constexpr auto bits_xor   = [](u64 a, u64 b) { return a ^ b; };
-constexpr auto bits_andn1 = [](u64 a, u64 b) { return ~a & b; };
-constexpr auto bits_andn2 = [](u64 a, u64 b) { return a & ~b; };
-constexpr auto bits_orn1  = [](u64 a, u64 b) { return ~a | b; };
-constexpr auto bits_orn2  = [](u64 a, u64 b) { return a | ~b; };
-constexpr auto bits_nand  = [](u64 a, u64 b) { return ~(a & b); };
-constexpr auto bits_nor   = [](u64 a, u64 b) { return ~(a | b); };
-constexpr auto bits_xnor  = [](u64 a, u64 b) { return ~(a ^ b); };
-
-constexpr auto eq = [](auto a, auto b) { return a == b; };
-constexpr auto lg = [](auto a, auto b) { return a != b; };
-constexpr auto gt = [](auto a, auto b) { return a > b; };
-constexpr auto ge = [](auto a, auto b) { return a >= b; };
-constexpr auto lt = [](auto a, auto b) { return a < b; };
-constexpr auto le = [](auto a, auto b) { return a <= b; };
 
 constexpr NamedHandler handlers[] = {
     {"s_mov_b32", move<u32>},
@@ -242,22 +204,22 @@ constexpr NamedHandler handlers[] = {
                            return static_cast<i32>(difference) < 0 ? 0U - difference : difference;
                        }>},
 
-    {"s_and_b32", logical<u32, bits_and>},
-    {"s_and_b64", logical<u64, bits_and>},
-    {"s_or_b32", logical<u32, bits_or>},
-    {"s_or_b64", logical<u64, bits_or>},
-    {"s_xor_b32", logical<u32, bits_xor>},
-    {"s_xor_b64", logical<u64, bits_xor>},
-    {"s_andn2_b32", logical<u32, bits_andn2>},
-    {"s_andn2_b64", logical<u64, bits_andn2>},
-    {"s_orn2_b32", logical<u32, bits_orn2>},
-    {"s_orn2_b64", logical<u64, bits_orn2>},
-    {"s_nand_b32", logical<u32, bits_nand>},
-    {"s_nand_b64", logical<u64, bits_nand>},
-    {"s_nor_b32", logical<u32, bits_nor>},
-    {"s_nor_b64", logical<u64, bits_nor>},
-    {"s_xnor_b32", logical<u32, bits_xnor>},
-    {"s_xnor_b64", logical<u64, bits_xnor>},
+    {"s_and_b32", logical<u32, logic::bits_and>},
+    {"s_and_b64", logical<u64, logic::bits_and>},
+    {"s_or_b32", logical<u32, logic::bits_or>},
+    {"s_or_b64", logical<u64, logic::bits_or>},
+    {"s_xor_b32", logical<u32, logic::bits_xor>},
+    {"s_xor_b64", logical<u64, logic::bits_xor>},
+    {"s_andn2_b32", logical<u32, logic::bits_andn2>},
+    {"s_andn2_b64", logical<u64, logic::bits_andn2>},
+    {"s_orn2_b32", logical<u32, logic::bits_orn2>},
+    {"s_orn2_b64", logical<u64, logic::bits_orn2>},
+    {"s_nand_b32", logical<u32, logic::bits_nand>},
+    {"s_nand_b64", logical<u64, logic::bits_nand>},
+    {"s_nor_b32", logical<u32, logic::bits_nor>},
+    {"s_nor_b64", logical<u64, logic::bits_nor>},
+    {"s_xnor_b32", logical<u32, logic::bits_xnor>},
+    {"s_xnor_b64", logical<u64, logic::bits_xnor>},
     {"s_not_b32", &scalar_operation<nonzero, [](u32 a) { return ~a; }>},
     {"s_not_b64", &scalar_operation<nonzero, [](u64 a) { return ~a; }>},
 
@@ -303,38 +265,6 @@ constexpr NamedHandler handlers[] = {
      &scalar_operation<kept, [](u32 a, u32 b) { return (packed(a, b >> 16)); }>},
     {"s_pack_hh_b32_b16",
      &scalar_operation<kept, [](u32 a, u32 b) { return (packed(a >> 16, b >> 16)); }>},
-
-    {"s_and_saveexec_b64", &save_exec<bits_and>},
-    {"s_or_saveexec_b64", &save_exec<bits_or>},
-    {"s_xor_saveexec_b64", &save_exec<bits_xor>},
-    {"s_andn1_saveexec_b64", &save_exec<bits_andn1>},
-    {"s_andn2_saveexec_b64", &save_exec<bits_andn2>},
-    {"s_orn1_saveexec_b64", &save_exec<bits_orn1>},
-    {"s_orn2_saveexec_b64", &save_exec<bits_orn2>},
-    {"s_nand_saveexec_b64", &save_exec<bits_nand>},
-    {"s_nor_saveexec_b64", &save_exec<bits_nor>},
-    {"s_xnor_saveexec_b64", &save_exec<bits_xnor>},
-    {"s_andn1_wrexec_b64", &write_exec<bits_andn1>},
-    {"s_andn2_wrexec_b64", &write_exec<bits_andn2>},
-
-    {"s_cmp_eq_i32", compare<i32, eq>},
-    {"s_cmp_lg_i32", compare<i32, lg>},
-    {"s_cmp_gt_i32", compare<i32, gt>},
-    {"s_cmp_ge_i32", compare<i32, ge>},
-    {"s_cmp_lt_i32", compare<i32, lt>},
-    {"s_cmp_le_i32", compare<i32, le>},
-    {"s_cmp_eq_u32", compare<u32, eq>},
-    {"s_cmp_lg_u32", compare<u32, lg>},
-    {"s_cmp_gt_u32", compare<u32, gt>},
-    {"s_cmp_ge_u32", compare<u32, ge>},
-    {"s_cmp_lt_u32", compare<u32, lt>},
-    {"s_cmp_le_u32", compare<u32, le>},
-    {"s_cmp_eq_u64", compare<u64, eq>},
-    {"s_cmp_lg_u64", compare<u64, lg>},
-    {"s_bitcmp0_b32", &scalar_condition<[](u32 a, u32 b) { return ((a >> (b & 31) & 1) == 0); }>},
-    {"s_bitcmp1_b32", &scalar_condition<[](u32 a, u32 b) { return ((a >> (b & 31) & 1) != 0); }>},
-    {"s_bitcmp0_b64", &scalar_condition<[](u64 a, u32 b) { return ((a >> (b & 63) & 1) == 0); }>},
-    {"s_bitcmp1_b64", &scalar_condition<[](u64 a, u32 b) { return ((a >> (b & 63) & 1) != 0); }>},
 };
 
 } // namespace

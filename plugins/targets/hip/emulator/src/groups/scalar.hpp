@@ -19,6 +19,30 @@ enum class Condition : uint8_t
     nonzero, // whether the result is not 0
 };
 
+// Relations of two values.
+namespace relation {
+inline constexpr auto eq = [](auto a, auto b) { return a == b; };
+inline constexpr auto lg = [](auto a, auto b) { return a != b; };
+inline constexpr auto gt = [](auto a, auto b) { return a > b; };
+inline constexpr auto ge = [](auto a, auto b) { return a >= b; };
+inline constexpr auto lt = [](auto a, auto b) { return a < b; };
+inline constexpr auto le = [](auto a, auto b) { return a <= b; };
+} // namespace relation
+
+// Logic of bits.
+namespace logic {
+inline constexpr auto bits_and   = [](uint64_t a, uint64_t b) { return a & b; };
+inline constexpr auto bits_or    = [](uint64_t a, uint64_t b) { return a | b; };
+inline constexpr auto bits_xor   = [](uint64_t a, uint64_t b) { return a ^ b; };
+inline constexpr auto bits_andn1 = [](uint64_t a, uint64_t b) { return ~a & b; };
+inline constexpr auto bits_andn2 = [](uint64_t a, uint64_t b) { return a & ~b; };
+inline constexpr auto bits_orn1  = [](uint64_t a, uint64_t b) { return ~a | b; };
+inline constexpr auto bits_orn2  = [](uint64_t a, uint64_t b) { return a | ~b; };
+inline constexpr auto bits_nand  = [](uint64_t a, uint64_t b) { return ~(a & b); };
+inline constexpr auto bits_nor   = [](uint64_t a, uint64_t b) { return ~(a | b); };
+inline constexpr auto bits_xnor  = [](uint64_t a, uint64_t b) { return ~(a ^ b); };
+} // namespace logic
+
 namespace detail {
 
 template <typename T>

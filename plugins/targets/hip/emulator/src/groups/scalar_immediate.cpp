@@ -79,38 +79,31 @@ void add(Wave& wave, const Instruction& i)
 void multiply(Wave& wave, const Instruction& i)
 { wave.write(i.destination, wave.read32(i.destination) * static_cast<uint32_t>(i.immediate)); }
 
-template <auto relation>
+template <auto holds>
 void compare_signed(Wave& wave, const Instruction& i)
-{ wave.scc = relation(static_cast<int32_t>(wave.read32(i.destination)), i.immediate); }
+{ wave.scc = holds(static_cast<int32_t>(wave.read32(i.destination)), i.immediate); }
 
-template <auto relation>
+template <auto holds>
 void compare_unsigned(Wave& wave, const Instruction& i)
-{ wave.scc = relation(wave.read32(i.destination), uint32_t{static_cast<uint16_t>(i.immediate)}); }
-
-constexpr auto eq = [](auto a, auto b) { return a == b; };
-constexpr auto lg = [](auto a, auto b) { return a != b; };
-constexpr auto gt = [](auto a, auto b) { return a > b; };
-constexpr auto ge = [](auto a, auto b) { return a >= b; };
-constexpr auto lt = [](auto a, auto b) { return a < b; };
-constexpr auto le = [](auto a, auto b) { return a <= b; };
+{ wave.scc = holds(wave.read32(i.destination), uint32_t{static_cast<uint16_t>(i.immediate)}); }
 
 constexpr NamedHandler handlers[] = {
     {"s_movk_i32", &move},
     {"s_cmovk_i32", &move_if},
     {"s_addk_i32", &add},
     {"s_mulk_i32", &multiply},
-    {"s_cmpk_eq_i32", &compare_signed<eq>},
-    {"s_cmpk_lg_i32", &compare_signed<lg>},
-    {"s_cmpk_gt_i32", &compare_signed<gt>},
-    {"s_cmpk_ge_i32", &compare_signed<ge>},
-    {"s_cmpk_lt_i32", &compare_signed<lt>},
-    {"s_cmpk_le_i32", &compare_signed<le>},
-    {"s_cmpk_eq_u32", &compare_unsigned<eq>},
-    {"s_cmpk_lg_u32", &compare_unsigned<lg>},
-    {"s_cmpk_gt_u32", &compare_unsigned<gt>},
-    {"s_cmpk_ge_u32", &compare_unsigned<ge>},
-    {"s_cmpk_lt_u32", &compare_unsigned<lt>},
-    {"s_cmpk_le_u32", &compare_unsigned<le>},
+    {"s_cmpk_eq_i32", &compare_signed<relation::eq>},
+    {"s_cmpk_lg_i32", &compare_signed<relation::lg>},
+    {"s_cmpk_gt_i32", &compare_signed<relation::gt>},
+    {"s_cmpk_ge_i32", &compare_signed<relation::ge>},
+    {"s_cmpk_lt_i32", &compare_signed<relation::lt>},
+    {"s_cmpk_le_i32", &compare_signed<relation::le>},
+    {"s_cmpk_eq_u32", &compare_unsigned<relation::eq>},
+    {"s_cmpk_lg_u32", &compare_unsigned<relation::lg>},
+    {"s_cmpk_gt_u32", &compare_unsigned<relation::gt>},
+    {"s_cmpk_ge_u32", &compare_unsigned<relation::ge>},
+    {"s_cmpk_lt_u32", &compare_unsigned<relation::lt>},
+    {"s_cmpk_le_u32", &compare_unsigned<relation::le>},
     {"s_getreg_b32", &get_state},
     {"s_setreg_b32", &set_state_from_register},
     {"s_setreg_imm32_b32", &set_state_from_literal},

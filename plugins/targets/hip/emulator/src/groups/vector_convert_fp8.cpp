@@ -173,9 +173,6 @@ constexpr NamedHandler handlers[] = {
     {"v_cvt_pk_bf8_f32", from_f32<Bf8Fnuz, Bf8, 2, two_sources>},
     {"v_cvt_sr_fp8_f32", from_f32<Fp8Fnuz, Fp8, 1, random_bits>},
     {"v_cvt_sr_bf8_f32", from_f32<Bf8Fnuz, Bf8, 1, random_bits>},
-    {"v_cvt_sr_f16_f32", &convert<Float32, Half, 1, random_bits>},
-    {"v_cvt_sr_bf16_f32", &convert<Float32, BFloat16, 1, random_bits>},
-    {"v_cvt_pk_bf16_f32", &convert<Float32, BFloat16, 2, two_sources>},
 
     {"v_cvt_scalef32_f32_fp8", expand<Fp8, Float32, 1>},
     {"v_cvt_scalef32_f32_bf8", expand<Bf8, Float32, 1>},

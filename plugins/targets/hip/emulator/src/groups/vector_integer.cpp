@@ -122,9 +122,6 @@ u32 saturated_byte(i16 value) { return static_cast<u32>(std::clamp<int>(value, 0
 constexpr NamedHandler handlers[] = {
     {"v_mov_b32", &lanewise<[](Signed32 a) { return a; }>},
     {"v_mov_b64", &move_pair},
-    {"v_accvgpr_mov_b32", &lanewise<[](u32 a) { return a; }>},
-    {"v_accvgpr_read_b32", &lanewise<[](u32 a) { return a; }>},
-    {"v_accvgpr_write_b32", &lanewise<[](u32 a) { return a; }>},
     {"v_not_b32", &lanewise<[](u32 a) { return ~a; }>},
     {"v_bfrev_b32", &lanewise<&reversed_bits>},
     {"v_ffbh_u32", &lanewise<&leading_zeros>},

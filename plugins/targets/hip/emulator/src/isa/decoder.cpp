@@ -261,10 +261,6 @@ void decode_short_vector(Reader& in, Instruction& out)
                 out.source[2] = constant;
         }
         if(name == "v_pk_fmac_f16") out.op_sel_high = 7;
-        if(name == "v_accvgpr_mov_b32")
-            for(Operand* operand : {&out.destination, &out.source[0]})
-                if(operand->kind == Operand::Kind::vector)
-                    operand->number = static_cast<uint16_t>(operand->number % 256 + 256);
         // carries of the short forms are in vcc
         if(name.find("_co_u32") != std::string_view::npos)
             out.scalar_destination = in.scalar_register(scalar::vcc, 2);
