@@ -13,7 +13,7 @@ void read(Wave& wave, const Instruction& i)
         wave, wave.vector[i.source[0].number], static_cast<uint32_t>(i.immediate), e.bytes);
     wave.observe(
         i,
-        access_of(Space::lds, Access::read, access.address, access.lanes, e.bytes, i.destination));
+        access_of(Space::lds, Access::read, access.address, wave.exec(), e.bytes, i.destination));
     const LoadResult result = issue_load<e>(wave, wave.local_memory, i, wave.exec(), false);
     read_lanes_or_zero<e>(access.address, access.lanes, result.to);
 }
@@ -24,8 +24,7 @@ void write(Wave& wave, const Instruction& i)
     const LdsAccess access(
         wave, wave.vector[i.source[0].number], static_cast<uint32_t>(i.immediate), e.bytes);
     wave.observe(
-        i,
-        access_of(Space::lds, Access::write, access.address, access.lanes, e.bytes, i.source[1]));
+        i, access_of(Space::lds, Access::write, access.address, wave.exec(), e.bytes, i.source[1]));
     wave.issue(wave.local_memory, i, 0);
     write_lanes<e>(access.address, access.lanes, &wave.vector[i.source[1].number]);
 }
@@ -44,7 +43,7 @@ void read_two(Wave& wave, const Instruction& i)
                      access_of(Space::lds,
                                Access::read,
                                access.address,
-                               access.lanes,
+                               wave.exec(),
                                e.bytes,
                                i.destination,
                                k * e.registers()));
@@ -63,7 +62,7 @@ void write_two(Wave& wave, const Instruction& i)
         wave.observe(
             i,
             access_of(
-                Space::lds, Access::write, access.address, access.lanes, e.bytes, i.source[1 + k]));
+                Space::lds, Access::write, access.address, wave.exec(), e.bytes, i.source[1 + k]));
         write_lanes<e>(access.address, access.lanes, &wave.vector[i.source[1 + k].number]);
     }
 }
