@@ -12,7 +12,7 @@ from tests.plugins.targets.hip.emulator.lane_values import (
     random_state,
     span,
 )
-from tests.plugins.targets.hip.emulator.wave import ALL_LANES, LANES, M0, State, execute
+from tests.plugins.targets.hip.emulator.wave import ALL_LANES, LANES, M0, DeviceFault, State, execute
 
 pytestmark = [pytest.mark.amd]
 
@@ -171,3 +171,62 @@ def test_results_arrive_with_the_wait_and_in_order_with_stores():
     assert np.array_equal(after.vector[14], start[11])
     assert np.array_equal(after.vector[15], other)
     assert np.array_equal(data[:256].view(np.uint32), start[20])
+
+
+@pytest.mark.parametrize("swizzle", [False, True])
+@pytest.mark.parametrize("add_thread", [False, True])
+def test_index_strides_and_swizzles(swizzle, add_thread):
+    """Swizzled: the same 4 bytes of each of 16 elements lie side by side."""
+    data = random_bytes(8, 256 * 16 + 16)
+    last = 1 << 21 | int(add_thread) << 23 | (0 if add_thread else _DWORD)
+    state = buffer_state(8, data, 150, stride=16, swizzle=swizzle, last=last)
+    state.vector[0] = np.random.default_rng(8).permutation(160)[:LANES]
+    state.vector[1] = np.arange(LANES) % 4
+    start, before = state.vector.copy(), data.copy()
+    after = execute(
+        "buffer_load_dwordx2 v[10:11], v0, s[4:7], 16 idxen offset:4\n"
+        "buffer_store_byte v12, v[0:1], s[4:7], 16 idxen offen offset:12\n"
+        "s_waitcnt vmcnt(0)",
+        state,
+        memory=[data],
+    )
+
+    def place(lane: int, offset: int) -> int:
+        index = int(start[0, lane]) + (lane if add_thread else 0)
+        if not swizzle:
+            return 16 + 16 * index + offset
+        return 16 + (index // 16 * 16 + offset // 4 * 4) * 16 + index % 16 * 4 + offset % 4
+
+    expected = before.copy()
+    for lane in range(LANES):
+        inside = start[0, lane] < 150
+        for d in range(2):
+            at = place(lane, 4 + 4 * d)
+            loaded = int.from_bytes(before[at : at + 4].tobytes(), "little") if inside else 0
+            assert after.vector[10 + d, lane] == loaded
+        if inside:
+            expected[place(lane, 12 + int(start[1, lane]))] = start[12, lane] & 0xFF
+    assert np.array_equal(data, expected)
+
+
+def test_no_bounds_but_memory_faults_for_wrong_descriptors():
+    data = random_bytes(9, 256)
+    state = buffer_state(9, data, 1 << 20)
+    state.vector[0] = np.arange(LANES) * 8
+    with pytest.raises(
+        DeviceFault, match=f"write of 4 bytes at {data.ctypes.data + 256:#x}: buffer_store_dword"
+    ):
+        execute("buffer_store_dword v1, v0, s[4:7], 0 offen", state, memory=[data])
+
+
+def test_atomics_outside_change_nothing_and_return_0():
+    data = np.zeros(LANES, np.uint32)
+    state = buffer_state(10, data.view(np.uint8), 100)
+    state.vector[0], state.vector[1] = np.arange(LANES) * 4, 5
+    state.scalar[8] = 8
+    after = execute(
+        "buffer_atomic_add v1, v0, s[4:7], s8 offen sc0\ns_waitcnt vmcnt(0)", state, memory=[data]
+    )
+    inside = np.arange(LANES) * 4 + 12 <= 100
+    assert np.array_equal(data[2:], np.where(inside, 5, 0)[: LANES - 2])
+    assert np.all(after.vector[1] == 0)

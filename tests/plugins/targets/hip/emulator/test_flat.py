@@ -151,3 +151,28 @@ def test_one_lane_outside_of_all_allocations_is_a_fault():
         execute(text, state, memory=[data])
     state.exec = ALL_LANES & ~(1 << 7)
     execute(text, state, memory=[data])
+
+
+def test_scratch_of_gfx90a_is_a_swizzled_buffer():
+    """The stack pointer counts bytes of all 64 lanes, offsets of registers those of the lane."""
+    state = random_state(7, SOME_LANES, scratch_lane_bytes=256)
+    state.vector[0] = np.random.default_rng(7).integers(0, 20, LANES) * 4
+    state.scalar[32] = 64 * 16
+    start, on = state.vector.copy(), active(SOME_LANES)
+    after = execute(
+        "buffer_store_dword v10, off, s[96:99], s32 offset:8\n"  # 24
+        "buffer_store_dwordx2 v[12:13], v0, s[96:99], s32 offen offset:64\n"  # 80 + v0
+        "buffer_load_dword v20, off, s[96:99], 0 offset:24\n"
+        "buffer_load_dword v21, v0, s[96:99], 0 offen offset:84\n"
+        "buffer_load_ushort v22, off, s[96:99], 0 offset:26\n"
+        "buffer_load_dword v23, off, s[96:99], 0 offset:28\n"
+        "v_mov_b32 v31, 0x20000\nv_mov_b32 v30, 24\nflat_load_dword v24, v[30:31]\n"
+        "s_waitcnt vmcnt(0) lgkmcnt(0)",
+        state,
+        arch="gfx90a",
+    )
+    assert np.array_equal(after.vector[20], np.where(on, start[10], start[20]))
+    assert np.array_equal(after.vector[21], np.where(on, start[13], start[21]))
+    assert np.array_equal(after.vector[22], np.where(on, start[10] >> np.uint32(16), start[22]))
+    assert np.array_equal(after.vector[23], np.where(on, 0, start[23]))
+    assert np.array_equal(after.vector[24], np.where(on, start[10], start[24]))

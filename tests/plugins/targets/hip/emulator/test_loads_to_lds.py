@@ -58,7 +58,8 @@ def test_narrow_global_loads_are_extended_to_dwords():
 
 @pytest.mark.parametrize("count", [3, 4])
 @pytest.mark.parametrize(
-    "text", ["buffer_load_dwordx{} v0, s[4:7], 0 offen offset:4 lds", "global_load_lds_dwordx{} v0, s[2:3] offset:4"]
+    "text",
+    ["buffer_load_dwordx{} v0, s[4:7], 0 offen offset:4 lds", "global_load_lds_dwordx{} v0, s[2:3] offset:4"],
 )
 def test_wide_loads_of_gfx950(text, count):
     data = random_bytes(5, 2048)

@@ -40,6 +40,7 @@ class _CState(ctypes.Structure):
         ("lds", ctypes.c_void_p),
         ("lds_bytes", ctypes.c_uint32),
         ("scratch_lane_bytes", ctypes.c_uint32),
+        ("scratch_buffer", ctypes.c_uint32),
         ("vector", ctypes.c_uint32 * LANES * 512),
     )
 
@@ -67,6 +68,8 @@ class State:
     scc: bool = False
     mode: int = USUAL_MODE
     scratch_lane_bytes: int = 0
+    #: first of four scalar registers that get the buffer of scratch, if there is any
+    scratch_buffer: int = 96
 
     def __post_init__(self) -> None:
         self.exec = ALL_LANES
@@ -207,6 +210,7 @@ def execute_group(
         ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
         raw.scc, raw.mode = int(state.scc), state.mode
         raw.scratch_lane_bytes = state.scratch_lane_bytes
+        raw.scratch_buffer = state.scratch_buffer
     raws[0].lds, raws[0].lds_bytes = lds.ctypes.data, lds.nbytes
     ranges = (_CRange * (len(memory) + 1))(
         *(_CRange(array.ctypes.data, array.nbytes) for array in memory),

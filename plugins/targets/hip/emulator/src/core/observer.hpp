@@ -27,8 +27,9 @@ enum class Space : uint8_t
     scratch,
 };
 
-// `bytes` at an address of each lane of the mask; addresses of LDS are offsets within the
-// workgroup's, and may lie past its end.
+// `bytes` at an address of each lane of the mask. Lanes outside of a buffer are not among them:
+// that is how programs use buffers. Those past the end of LDS are, although they read 0 and write
+// nothing. Addresses of LDS are offsets within the workgroup's, those of scratch within the wave's.
 struct MemoryAccess
 {
     Space space;

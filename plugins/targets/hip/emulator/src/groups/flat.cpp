@@ -136,7 +136,8 @@ void flat_load(Wave& wave, const Instruction& i)
     if(lanes.scratch != 0) read_scratch<e>(wave, i, address, lanes.scratch, result);
     if(lanes.lds == 0) return;
     const LaneMask within = keep_within_lds(wave, address, lanes.lds, e.bytes);
-    wave.observe(i, access_of(Space::lds, Access::read, address, within, e.bytes, i.destination));
+    wave.observe(i,
+                 access_of(Space::lds, Access::read, address, lanes.lds, e.bytes, i.destination));
     read_lanes<e>(address, within, result.to);
 }
 
@@ -152,7 +153,7 @@ void flat_store(Wave& wave, const Instruction& i)
     if(lanes.scratch != 0) write_scratch<e>(wave, i, address, lanes.scratch);
     if(lanes.lds == 0) return;
     const LaneMask within = keep_within_lds(wave, address, lanes.lds, e.bytes);
-    wave.observe(i, access_of(Space::lds, Access::write, address, within, e.bytes, i.source[1]));
+    wave.observe(i, access_of(Space::lds, Access::write, address, lanes.lds, e.bytes, i.source[1]));
     write_lanes<e>(address, within, &wave.vector[i.source[1].number]);
 }
 

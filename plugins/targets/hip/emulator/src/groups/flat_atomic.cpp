@@ -49,7 +49,8 @@ void flat(Wave& wave, const Instruction& i)
     if(lanes.global != 0) change_global<operation, T>(wave, i, address, lanes.global, result);
     if(lanes.lds == 0) return;
     const LaneMask within = keep_within_lds(wave, address, lanes.lds, sizeof(T));
-    wave.observe(i, access_of(Space::lds, Access::atomic, address, within, sizeof(T), i.source[1]));
+    wave.observe(i,
+                 access_of(Space::lds, Access::atomic, address, lanes.lds, sizeof(T), i.source[1]));
     const VectorRegister* data = &wave.vector[i.source[1].number];
     change_memory<operation, T, false>(
         address, within, {{data, data + sizeof(T) / 4}}, result, flushes_in_lds<T>(wave));

@@ -80,7 +80,10 @@ void count(Wave& wave, const Instruction& i)
     const LdsAccess access(wave, base, static_cast<uint32_t>(i.immediate), 4);
     const LaneMask one        = access.lanes & (0 - access.lanes);
     const AtomicResult result = issue_atomic<uint32_t>(wave, wave.local_memory, i, true);
-    wave.observe(i, access_of(Space::lds, Access::atomic, access.address, one, 4, i.destination));
+    wave.observe(
+        i,
+        access_of(
+            Space::lds, Access::atomic, access.address, lanes & (0 - lanes), 4, i.destination));
     VectorRegister number, old;
     fill(number, static_cast<uint32_t>(std::popcount(lanes)));
     fill(old, 0);

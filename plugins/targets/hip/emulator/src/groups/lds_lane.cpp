@@ -85,7 +85,7 @@ void read_by_lane(Wave& wave, const Instruction& i)
 {
     const LdsAccess access(wave, addresses_by_lane(wave), static_cast<uint32_t>(i.immediate), 4);
     wave.observe(
-        i, access_of(Space::lds, Access::read, access.address, access.lanes, 4, i.destination));
+        i, access_of(Space::lds, Access::read, access.address, wave.exec(), 4, i.destination));
     VectorRegister* to[] = {&issue_result(wave, i)};
     read_lanes<Element{4}>(access.address, access.lanes, to);
 }
@@ -93,8 +93,8 @@ void read_by_lane(Wave& wave, const Instruction& i)
 void write_by_lane(Wave& wave, const Instruction& i)
 {
     const LdsAccess access(wave, addresses_by_lane(wave), static_cast<uint32_t>(i.immediate), 4);
-    wave.observe(
-        i, access_of(Space::lds, Access::write, access.address, access.lanes, 4, i.source[1]));
+    wave.observe(i,
+                 access_of(Space::lds, Access::write, access.address, wave.exec(), 4, i.source[1]));
     wave.issue(wave.local_memory, i, 0);
     write_lanes<Element{4}>(access.address, access.lanes, &wave.vector[i.source[1].number]);
 }
@@ -109,7 +109,7 @@ void read_transposed(Wave& wave, const Instruction& i)
     const LdsAccess access(
         wave, wave.vector[i.source[0].number], static_cast<uint32_t>(i.immediate), bytes);
     wave.observe(
-        i, access_of(Space::lds, Access::read, access.address, access.lanes, bytes, i.destination));
+        i, access_of(Space::lds, Access::read, access.address, wave.exec(), bytes, i.destination));
     VectorRegister read[bytes / 4];
     VectorRegister* from[bytes / 4];
     for(unsigned d = 0; d < bytes / 4; ++d) from[d] = &read[d];

@@ -33,6 +33,8 @@ void load(Wave& wave, const ckprof_emulator_state& state)
     wave.mode               = Mode::from_bits(state.mode);
     wave.scratch_lane_bytes = state.scratch_lane_bytes;
     wave.scratch.resize(scratch_bytes(state.scratch_lane_bytes));
+    if(state.scratch_lane_bytes != 0)
+        std::ranges::copy(scratch_descriptor(wave), wave.scalar.begin() + state.scratch_buffer);
 }
 
 void save(const Wave& wave, ckprof_emulator_state& state)

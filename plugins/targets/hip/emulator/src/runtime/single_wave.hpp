@@ -18,6 +18,7 @@ struct ckprof_emulator_state
     uint8_t* lds;
     uint32_t lds_bytes;
     uint32_t scratch_lane_bytes;
+    uint32_t scratch_buffer;  // first of four scalar registers that get it, if there is scratch
     uint32_t vector[512][64]; // accumulation registers from 256 on
 };
 
