@@ -74,8 +74,8 @@ KIND_OF = {kind.hook: kind for kind in KINDS}
 
 
 @cache
-def provided(hook):
-    """The object with the most abilities that ckprof's own plugins register with a hook."""
+def provided(hook, name=""):
+    """Of what ckprof's own plugins register with a hook and has a member: the object with most abilities."""
     manager = PluginManager()
     manager.load_all()
     objects = [item for _, items in manager.call(hook) for item in items]
@@ -84,7 +84,7 @@ def provided(hook):
     if KIND_OF[hook].protocol is ProblemSetFile:
         objects.append(ProblemSetFile(id="stub", path=Path("stub.json")))
     abilities = [m.name for ability in KIND_OF[hook].abilities for m in members_of(ability)]
-    return max(objects, key=lambda item: sum(hasattr(item, name) for name in abilities))
+    return max(objects, key=lambda item: (hasattr(item, name), sum(hasattr(item, one) for one in abilities)))
 
 
 class Changed:
@@ -105,7 +105,7 @@ MISSING = object()
 
 
 def changed(hook, name, value):
-    original = provided(hook)
+    original = provided(hook, name)
     if dataclasses.is_dataclass(original):
         copy = dataclasses.replace(original)
         object.__setattr__(copy, name, value)
@@ -152,7 +152,8 @@ def reported(error, hook, member):
     kind = KIND_OF[hook]
     assert error.exit_code is ExitCode.PLUGIN
     message = str(error)
-    assert message.startswith(f"plugin hostile: {kind.name} '{getattr(provided(hook), kind.identifier)}': ")
+    identifier = getattr(provided(hook, member), kind.identifier)
+    assert message.startswith(f"plugin hostile: {kind.name} '{identifier}': ")
     assert member in message
     return message
 

@@ -1,0 +1,72 @@
+"""Whole commands on the emulated device, with a kernel from real CK Tile headers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.test_amd import write_catalog
+
+pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
+
+ARCH = "gfx942"
+PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
+TARGET = ("--target", "hip", "--arch", ARCH)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toolchain():
+    if not os.environ.get("CK_ROOT"):
+        pytest.skip("CK_ROOT names no CK Tile headers")
+    try:
+        HipTarget().recipe(BuildRequest(arch=ARCH, purpose=Purpose.INSPECT))
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])
+
+
+def test_a_run_a_call_and_a_launcher(ckprof, catalog, tmp_path):
+    run = ("run", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, "--max-time", "0")
+    called = ckprof(*run, "--device", "emulated:seed=5", "--format", "json", timeout=1200)
+    assert called.code == 0, called.err
+    assert "times are those that this machine takes for emulated gfx942" in called.err
+    (outcome,) = json.loads(called.out)["problems"][0]["outcomes"]
+    assert outcome["status"] == "ok"
+    built = ckprof("build", "fwd", "--conf", catalog, *TARGET, "--device", "emulated", timeout=1200)
+    assert built.code == 0, built.err
+    library = built.out.strip()
+    tool = tmp_path / "tool.py"
+    tool.write_text("import subprocess, sys\nprint('a tool')\nsys.exit(subprocess.call(sys.argv[1:]))\n")
+    launcher = ("--launcher", f"{sys.executable} {tool}")
+    for more in ((), ("--device", "emulated", "--check", "bounds"), launcher):
+        called = ckprof("call", "fwd", library, "--problem", PROBLEM, *more, timeout=1200)
+        assert called.code == 0, called.err + called.out
+        answer = json.loads(called.out)
+        assert answer["verified"] and answer["device"].startswith("emulated gfx942 (gfx942")
+    refused = ckprof(*run, "--device", "emulated", *launcher, "--store", tmp_path / "s.db", timeout=1200)
+    assert refused.code == 2
+    assert "what runs under another tool is not stored" in refused.err
+
+
+def test_a_sweep_is_filed_under_the_emulated_model(ckprof, catalog, tmp_path):
+    store = tmp_path / "results.db"
+    called = ckprof(
+        *("sweep", "fwd", "--conf", catalog, *TARGET, "--device", "emulated", "--problem", PROBLEM),
+        *("--store", store, "--min-rounds", "1", "--max-rounds", "1"),
+        timeout=1200,
+    )
+    assert called.code == 0, called.err
+    with sqlite3.connect(store) as database:
+        dump = "\n".join(database.iterdump())
+    assert "emulated gfx942, gfx942" in dump
