@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from families import TWO_STAGE
 
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
@@ -185,6 +186,20 @@ def test_other_families_are_named(make_instance):
     violation = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
     assert "has no depthwise kernels" in violation.message
     assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
+
+
+def test_what_is_not_written_is_not_called_missing(make_instance):
+    instance = make_instance(**TWO_STAGE)
+
+    def messages(level):
+        found = TwoStagePipeline().unmet_requirements(instance, "gfx942", level)
+        return [one.message for one in found if one.rule == "api-level-feature"]
+
+    assert messages(API_LEVEL_2025_11) == [
+        "no two_stage kernels are written for API level 2025-11 (implicit_gemm are)"
+    ]
+    (message,) = messages(API_LEVEL_2025_07)
+    assert message == "API level 2025-07 has no two_stage kernels (it has implicit_gemm)"
 
 
 @pytest.mark.parametrize("pipeline", ["compv1", "mem", "compv3", "compv4"])
