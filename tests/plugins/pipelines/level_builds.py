@@ -7,8 +7,9 @@
 
 Compiles one kernel of every kind first - direction, pipeline, type, dimensions, MMA tile, specialisation -
 then the lists of ``tests``, then the others, those of one tile together. RECORD takes a line for each kernel
-as soon as its outcome is known, so that the next call goes on where one ended, whenever that was. A kernel
-that several lists have is compiled once.
+as soon as its outcome is known, so that the next call goes on where one ended, whenever that was. It tells
+compilers, architectures and headers apart, not templates of ckprof: begin a new one when these change. A
+kernel that several lists have is compiled once.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ckprof.kernels.validity import check_validity
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.hip.target import HipTarget
-from tests.plugins.pipelines.level_counts import shipped
+from tests.plugins.pipelines.level_counts import ARCH, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -176,7 +177,7 @@ def main() -> None:
     """Compile for as long as was asked for, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("record", type=Path)
-    parser.add_argument("--arch", default="gfx942")
+    parser.add_argument("--arch", default=ARCH)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--only", default="", help="a part of the names of lists or kernels")
     parser.add_argument("--table", action="store_true")
