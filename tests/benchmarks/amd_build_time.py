@@ -3,10 +3,12 @@
 .. code-block:: text
 
     python -m tests.benchmarks.amd_build_time phases   [LIST] [KERNELS]
+    python -m tests.benchmarks.amd_build_time unit     [LIST] [KERNELS]
     python -m tests.benchmarks.amd_build_time together [LIST] [KERNELS]
 
-``phases`` compiles each kernel by itself and splits its CPU time by the compiler's own account. ``together``
-compiles all kernels as a build does, and some of them alone: in a translation unit that reads the headers as
+``phases`` compiles each kernel by itself and splits its CPU time by the compiler's own account, ``unit`` the
+first of the two translation units that a build with two compilers makes of the kernels. ``together`` compiles
+all kernels as a build does, and some of them alone: in a translation unit that reads the headers as
 text, and in one with the precompiled header. CPU time is that of compiler, linker and all that they start,
 since the machine may do other things meanwhile. Kernels are the first ones of the list that are valid for
 gfx942; ``tiles`` instead of a list stands for 24 forward kernels: two pipelines with two vector sizes for
@@ -28,7 +30,11 @@ from typing import TYPE_CHECKING, Final
 from ckprof import InstanceQuery, Profiler
 from ckprof.kernels.build.builder import BuildLimits, build_tree
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.precompiled import include_flags
+from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.keys import Keys
+from ckprof.kernels.build.plan import kernel_unit
+from ckprof.kernels.build.precompiled import PrefixHeader, compile_command, include_flags
+from ckprof.kernels.build.units import common_part_of, partition, translation_unit
 from ckprof.kernels.source.source_tree import SourceTree, TreeRequest, generate_tree
 from ckprof.kernels.validity import check_validity
 from ckprof.model.recipe import BuildRecipe, BuildRequest, Purpose
@@ -100,14 +106,18 @@ class Phases:
         return self.parsing + self.instantiating + self.optimizing + self.generating + self.linking
 
 
-def phases(command: Sequence[str], cwd: Path, trace: Path) -> Phases:
-    """Compile, and split the CPU time as the compiler's own clock does."""
+def phases(command: Sequence[str], cwd: Path, trace: Path, linking: float | None = None) -> Phases:
+    """Compile, and split the CPU time as the compiler's own clock does.
+
+    :param linking: CPU seconds of driver and linker, where they are known.
+    """
     spent = _cpu_s([*command, "-Xclang", f"-ftime-trace={trace}"], cwd)
     events = json.loads(trace.read_text())["traceEvents"]
     totals = {event["name"]: event["dur"] for event in events if event["name"].startswith("Total ")}
     whole = totals["Total ExecuteCompiler"]
     # driver and linker are not in the compiler's account: a compiler that only links takes as long
-    linking = _linking(command, cwd) if "--offload-device-only" in command else 0.0
+    if linking is None:
+        linking = _linking(command, cwd) if "--offload-device-only" in command else 0.0
     share = max(0.0, spent - linking) / whole
     front_end, outermost = totals["Total Frontend"], _outermost(events)
     back_end = totals.get("Total Optimizer", 0), totals.get("Total CodeGenPasses", 0)
@@ -172,6 +182,31 @@ def print_phases(list_name: str, kernels: int) -> None:
             _print_line(Phases(*mean), f"{pass_name}  mean of {len(measured)}")
 
 
+def print_unit(list_name: str, kernels: int) -> None:
+    """Print how kernels that share a translation unit spend their time."""
+    recipe = HipTarget().recipe(BuildRequest(arch=ARCH, purpose=Purpose.INSPECT))
+    with TemporaryDirectory() as folder:
+        tree = tree_of(list_name, kernels, Path(folder, "tree"), recipe)
+        cache = ObjectCache(Path(folder, "cache"))
+        keys = Keys(recipe, FolderDigests(cache.folder_digests))
+        units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
+        ignored = recipe.fields_without_cost
+        groups = partition(
+            units, 2, {}, recipe.functions_per_unit, lambda unit: common_part_of(unit, ignored)
+        )
+        unit = translation_unit(groups[0], keys)
+        prefix = PrefixHeader(recipe, cache, keys.prefix())
+        prefix.write()
+        step = prefix.step(prefix.folder)
+        print(f"{_cpu_s(step.command, step.cwd):.1f} CPU s for the precompiled header")
+        output = Path(folder, "unit.o")
+        linking = _linking(compile_command(recipe, unit, output, None), unit.root)
+        command = compile_command(recipe, unit, output, prefix)
+        measured = phases(command, unit.root, Path(folder, "trace.json"), linking)
+    print("  parse instant. optimise generate  link    all  CPU s")
+    _print_line(measured, unit.name)
+
+
 _NAMES: Final = ("parsing", "instantiating", "optimizing", "generating", "linking")
 
 
@@ -219,7 +254,7 @@ def print_together(list_name: str, kernels: int) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Print one of the tables."""
     what, list_name, kernels = (*arguments, *("together", LIST, str(KERNELS))[len(arguments) :])
-    {"phases": print_phases, "together": print_together}[what](list_name, int(kernels))
+    {"phases": print_phases, "unit": print_unit, "together": print_together}[what](list_name, int(kernels))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ class LevelSurface:
 
     #: family ids
     families: frozenset[str]
+    #: those that its headers could express, but that have no template for it
+    unwritten: frozenset[str]
     #: kernel -> GEMM pipelines that work there
     gemm_pipelines: Mapping[ConvKernel, frozenset[GemmPipeline]]
     #: those with an interwave scheduler
@@ -54,6 +56,9 @@ class LevelSurface:
     #: kernel -> operands whose fastest axis is not K: they are turned in registers, for which the headers lay
     #: them out in the width that they derive from the tile, whatever the loads were laid out in
     turned_operands: Mapping[ConvKernel, str]
+    #: GEMM pipelines that do not turn them where local memory can be read transposed. The others turn them
+    #: there as well, but into memory that is laid out for such reads
+    reads_transposed: frozenset[GemmPipeline]
     #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
     imposes_widths: bool
     #: kernels that merge groups
@@ -71,6 +76,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
     API_LEVEL_2025_07: LevelSurface(
         # two-stage does not compile there: the kernel stores through a pointer of its operands' type
         families=frozenset({"implicit_gemm"}),
+        unwritten=frozenset(),
         gemm_pipelines={
             ConvKernel.FORWARD: _FORWARD_2025_07,
             ConvKernel.BACKWARD_WEIGHT: _FORWARD_2025_07 - {GemmPipeline.COMPV5},
@@ -88,6 +94,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         first_block_only={},
         wrong_dimensions={},
         turned_operands={},
+        reads_transposed=frozenset(),
         imposes_widths=False,
         merges_groups=frozenset(),
         splits_images=False,
@@ -95,6 +102,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
     ),
     API_LEVEL_2025_11: LevelSurface(
         families=frozenset({"implicit_gemm"}),
+        # the type of results is the epilogue's since, so that sums can be kept in another one
+        unwritten=frozenset({"two_stage"}),
         # compv5 and compv6 do not compile: the epilogue counts the waves along M and N alone, which leaves
         # one of compv5's two; kernels call compv6 with windows, it takes tuples of them
         gemm_pipelines={
@@ -118,6 +127,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         # the output is described as K rows there and read as K columns
         wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
+        reads_transposed=_PIPELINES_2025_11 - {GemmPipeline.COMPV1},
         imposes_widths=True,
         # the kernel of forward has descriptors for it, but neither sizes nor strides
         merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
@@ -127,10 +137,21 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
 }
 
 
+_TRANSPOSED_READS: Final = "transposed_lds_reads"
+
+
 def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
     surface = SURFACES.get(candidate.api_level)
     if surface is None:
         return None
+    family = candidate.instance.pipeline
+    if family in surface.unwritten:
+        written = ", ".join(sorted(surface.families))
+        return Violation(
+            f"no {family} kernels are written for API level {candidate.api_level} ({written} are)",
+            family,
+            written,
+        )
     missing = _missing(candidate, surface)
     if missing is None:
         return None
@@ -187,13 +208,19 @@ def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tu
     """Return the first operand that the level's headers cannot load in the width that the instance has."""
     instance = candidate.instance
     waves = math.prod(instance.wave_grid.sizes)
-    turned = surface.turned_operands.get(candidate.kernel, "") if candidate.kernel else ""
+    columns = surface.turned_operands.get(candidate.kernel, "") if candidate.kernel else ""
+    has_transposed_reads = _TRANSPOSED_READS in candidate.arch.capabilities
+    turned = "" if has_transposed_reads and instance.gemm_pipeline in surface.reads_transposed else columns
     lanes = candidate.arch.lanes_per_wave
     for name, extent, width in (
         ("a", instance.tile.m, instance.vector_size_a),
         ("b", instance.tile.n, instance.vector_size_b),
     ):
-        fast, other = (extent, instance.tile.k) if name in turned else (instance.tile.k, extent)
+        fast, other = (extent, instance.tile.k) if name in columns else (instance.tile.k, extent)
+        if has_transposed_reads and name in turned and fast != other:
+            what = f"{instance.gemm_pipeline.value} for {instance.direction} on {candidate.arch.name}"
+            tile = f"with {other} x {fast} elements of {name}"
+            return f"right {what} {tile}: it takes rows for columns in LDS", "square tiles"
         share = fast * other // (waves * lanes)
         native = native_width(fast, share, instance.dtype.properties.size_bytes)
         of_tile = f"for a tile of {other} x {fast} elements and {waves * lanes} lanes"

@@ -58,9 +58,13 @@ ANSWER_FLAGS: Final = (
 )
 #: of sources of a library that runs
 LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
-#: the driver puts a header of its own in front, which a precompiled header already holds
+#: the driver puts a header of its own in front, which a precompiled header already holds; what that header
+#: instantiates is instantiated once, not in each unit
 PRECOMPILING: Final = Precompiling(
-    make=("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
+    make=(
+        *("-fsyntax-only", "-Xclang", "-fpch-instantiate-templates"),
+        *("-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
+    ),
     use=("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
 )
 

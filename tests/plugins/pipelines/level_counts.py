@@ -8,10 +8,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ckprof.kernels.candidates import Candidate
 
 LISTS = Path(__file__).parents[3] / "conf"
 DIRECTIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight"}
@@ -32,19 +37,24 @@ class Count(NamedTuple):
 
 def counts(level: str) -> list[Count]:
     """Count the kernels of the shipped lists of convolutions."""
-    profiler = Profiler()
     found = []
+    for name, candidates in shipped():
+        first: Counter[str] = Counter()
+        for one in candidates:
+            unmet = one.pipeline.unmet_requirements(one.instance, ARCH, level)
+            if unmet:
+                first[unmet[0].rule] += 1
+        found.append(Count(name, len(candidates), len(candidates) - first.total(), first))
+    return found
+
+
+def shipped() -> Iterator[tuple[str, tuple[Candidate, ...]]]:
+    """Yield name and kernels of each shipped list of convolutions."""
+    profiler = Profiler()
     for folder, direction in DIRECTIONS.items():
         for path in sorted(one for name in SETS for one in (LISTS / folder / name).glob("*.conf")):
             name = str(path.relative_to(LISTS).with_suffix(""))
-            candidates = profiler.instances(InstanceQuery(conf=name, directions=direction)).candidates
-            first: Counter[str] = Counter()
-            for one in candidates:
-                unmet = one.pipeline.unmet_requirements(one.instance, ARCH, level)
-                if unmet:
-                    first[unmet[0].rule] += 1
-            found.append(Count(name, len(candidates), len(candidates) - first.total(), first))
-    return found
+            yield name, tuple(profiler.instances(InstanceQuery(conf=name, directions=direction)).candidates)
 
 
 def table(level: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from families import TWO_STAGE
 
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
@@ -22,8 +23,8 @@ PIPELINE = ImplicitGemmPipeline()
 NATIVE = {"vector_size_a": 8, "vector_size_b": 8}
 
 
-def rejected(instance, level=API_LEVEL_2025_07):
-    found = PIPELINE.unmet_requirements(instance, "gfx942", level)
+def rejected(instance, level=API_LEVEL_2025_07, arch="gfx942"):
+    found = PIPELINE.unmet_requirements(instance, arch, level)
     return [rejection.message for rejection in found if rejection.rule == "api-level-feature"]
 
 
@@ -119,6 +120,29 @@ def test_what_november_2025_has_is_not_rejected(changes, direction, make_instanc
     assert not rejected(make_instance(direction=direction, **changes), API_LEVEL_2025_11)
 
 
+def test_widths_of_operands_that_are_read_transposed_are_free(make_instance):
+    other = {"pipeline": "mem", "direction": "bwd_weight", "vector_size_a": 4, "vector_size_b": 4}
+    instance = make_instance(**other)
+    assert rejected(instance, API_LEVEL_2025_11)
+    assert not rejected(instance, API_LEVEL_2025_11, "gfx950")
+
+
+def test_tiles_that_are_stored_for_transposed_reads_and_read_as_usual_must_be_square(make_instance):
+    """compv1 describes such a tile as rows by columns, and reads and writes it as columns by rows."""
+    compv1 = {"direction": "bwd_data", "pipeline": "compv1"}
+    instance = make_instance(**compv1, **NATIVE)
+    assert not rejected(instance, API_LEVEL_2025_11)
+    (message,) = rejected(instance, API_LEVEL_2025_11, "gfx950")
+    assert message == (
+        "API level 2025-11 has no right compv1 for bwd_data on gfx950 with 32 x 128 elements of b: "
+        "it takes rows for columns in LDS (it has square tiles)"
+    )
+    square = make_instance(**compv1, tile_n=32, vector_size_b=4, vector_size_a=8)
+    assert not rejected(square, API_LEVEL_2025_11, "gfx950")
+    # nothing is turned in forward kernels
+    assert not rejected(make_instance(pipeline="compv1", **NATIVE), API_LEVEL_2025_11, "gfx950")
+
+
 def test_november_2025_merges_groups_of_weights_and_splits_images(make_instance):
     assert not rejected(
         make_instance(direction="bwd_weight", num_groups_to_merge=4, **NATIVE), API_LEVEL_2025_11
@@ -162,6 +186,20 @@ def test_other_families_are_named(make_instance):
     violation = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
     assert "has no depthwise kernels" in violation.message
     assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
+
+
+def test_what_is_not_written_is_not_called_missing(make_instance):
+    instance = make_instance(**TWO_STAGE)
+
+    def messages(level):
+        found = TwoStagePipeline().unmet_requirements(instance, "gfx942", level)
+        return [one.message for one in found if one.rule == "api-level-feature"]
+
+    assert messages(API_LEVEL_2025_11) == [
+        "no two_stage kernels are written for API level 2025-11 (implicit_gemm are)"
+    ]
+    (message,) = messages(API_LEVEL_2025_07)
+    assert message == "API level 2025-07 has no two_stage kernels (it has implicit_gemm)"
 
 
 @pytest.mark.parametrize("pipeline", ["compv1", "mem", "compv3", "compv4"])

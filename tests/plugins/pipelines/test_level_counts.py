@@ -15,7 +15,15 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "amd.md"
 
 
 def test_the_table_of_the_document_is_counted():
-    assert "\n".join(table(API_LEVEL_2025_11)) in DOCUMENT.read_text()
+    """What was compiled stands behind: that takes hours, so it is not counted again."""
+    lines = DOCUMENT.read_text().splitlines()
+    head, rule, *rows = table(API_LEVEL_2025_11)
+    start = next(place for place, line in enumerate(lines) if line.startswith(head))
+    found = lines[start + len((head, rule)) : start + len((head, rule, *rows))]
+    assert [line[: len(row)] for line, row in zip(found, rows, strict=True)] == rows
+    for line in found:
+        _, _, _, expressed, compiled, failed, _ = line.split("|")
+        assert int(compiled) + int(failed) <= int(expressed), line
 
 
 def test_lists_of_all_directions_have_kernels_of_november_2025():
