@@ -50,7 +50,7 @@ def outcome(ckprof, tmp_path):
         )
         assert called.code in (0, 1), called.err
         (problem,) = json.loads(called.out)["problems"]
-        (instance,) = problem["instances"]
+        (instance,) = problem["outcomes"]
         return instance["status"], instance.get("reason") or ""
 
     return run

@@ -15,7 +15,7 @@ from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
-from ckprof_plugins.pipelines._gemm.tile_rules import listed
+from ckprof_plugins.pipelines._gemm.tile_rules import listed, unfit_for_shuffle
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class LevelSurface:
     reads_transposed: frozenset[GemmPipeline]
     #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
     imposes_widths: bool
+    #: whether the CShuffle epilogue is right for any number of MMA tiles of a wave, or only for powers of two
+    shuffles_any_number: bool
     #: kernels that merge groups
     merges_groups: frozenset[ConvKernel]
     splits_images: bool
@@ -96,6 +98,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         turned_operands={},
         reads_transposed=frozenset(),
         imposes_widths=False,
+        shuffles_any_number=False,
         merges_groups=frozenset(),
         splits_images=False,
         explicit_gemm=False,
@@ -129,6 +132,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
         reads_transposed=_PIPELINES_2025_11 - {GemmPipeline.COMPV1},
         imposes_widths=True,
+        # executed instruction by instruction, kernels with 3 and 7 of them store wrong rows
+        shuffles_any_number=False,
         # the kernel of forward has descriptors for it, but neither sizes nor strides
         merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
         splits_images=True,
@@ -201,6 +206,10 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return "split images", "32-bit offsets only"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
+    unfit = None if surface.shuffles_any_number else unfit_for_shuffle(candidate)
+    if unfit is not None:
+        axis, count = unfit
+        return f"right CShuffle epilogue for {count} MMA tiles of a wave along {axis}", "it for powers of two"
     return _unloadable(candidate, surface) if surface.imposes_widths else None
 
 

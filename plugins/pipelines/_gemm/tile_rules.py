@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof_plugins.pipelines._base.rules import Candidate, Violation
-from ckprof_plugins.pipelines._gemm.vocabulary import Scheduler
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +29,22 @@ def wave_divides_tile(candidate: TiledCandidate) -> Violation | None:
                 size,
                 waves * extent,
             )
+    return None
+
+
+def unfit_for_shuffle(candidate: TiledCandidate) -> tuple[str, int] | None:
+    """Return the first axis along which the CShuffle epilogue is wrong, and a wave's MMA tiles there.
+
+    It moves several of them at once, by a number that must divide their count.
+    """
+    instance = candidate.instance
+    if instance.epilogue is not Epilogue.CSHUFFLE or wave_divides_tile(candidate) is not None:
+        return None
+    for axis in "mn":
+        step = getattr(instance.wave_grid, axis) * getattr(instance.mma_tile, axis)
+        repeats: int = getattr(instance.tile, axis) // step
+        if repeats & (repeats - 1):
+            return axis, repeats
     return None
 
 

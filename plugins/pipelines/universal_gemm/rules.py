@@ -20,6 +20,7 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     known_wave_grid,
     lds_budget,
     listed,
+    unfit_for_shuffle,
     wave_divides_tile,
 )
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
@@ -170,21 +171,16 @@ def _tile_grain(candidate: Candidate[UniversalGemmInstance]) -> Violation | None
 
 
 def _shuffle_repeat(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
-    """The epilogue moves several MMA tiles of a wave at once, by a number that must divide their count."""
-    instance = candidate.instance
-    if instance.epilogue is not Epilogue.CSHUFFLE or wave_divides_tile(candidate) is not None:
+    unfit = unfit_for_shuffle(candidate)
+    if unfit is None:
         return None
-    for axis in "mn":
-        step = getattr(instance.wave_grid, axis) * getattr(instance.mma_tile, axis)
-        repeats = getattr(instance.tile, axis) // step
-        if repeats & (repeats - 1):
-            return Violation(
-                f"a wave computes {repeats} MMA tiles along {axis}; the CShuffle epilogue is wrong unless "
-                "that is a power of two",
-                repeats,
-                "a power of two",
-            )
-    return None
+    axis, repeats = unfit
+    return Violation(
+        f"a wave computes {repeats} MMA tiles along {axis}; the CShuffle epilogue is wrong unless "
+        "that is a power of two",
+        repeats,
+        "a power of two",
+    )
 
 
 def _vector_size(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:

@@ -19,6 +19,10 @@ from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 
 PIPELINE = ImplicitGemmPipeline()
+WAVES = {
+    **{"warp_m": 2, "warp_n": 2, "warp_k": 1},
+    **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16},
+}
 #: what the headers derive from the tile of :func:`make_instance` themselves, in 16-bit types
 NATIVE = {"vector_size_a": 8, "vector_size_b": 8}
 
@@ -30,6 +34,15 @@ def rejected(instance, level=API_LEVEL_2025_07, arch="gfx942"):
 
 def flat(text):
     return " ".join(re.sub(r"//.*", "", text).split())
+
+
+@pytest.mark.parametrize("level", SURFACES)
+def test_the_epilogue_of_2025_shuffles_powers_of_two_alone(level, make_instance):
+    wide = {**NATIVE, **WAVES, "tile_n": 64, "tile_k": 64}
+    (message,) = rejected(make_instance(tile_m=96, **wide), level)
+    assert "has no right CShuffle epilogue for 3 MMA tiles of a wave along m" in message
+    assert not rejected(make_instance(tile_m=128, **wide), level)
+    assert not rejected(make_instance(tile_m=96, **wide), API_LEVELS[-1])
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,11 @@ def test_wrong_settings_are_named(text, message):
 def test_the_emulator_reads_the_variables_and_has_the_checks():
     options = (library.SOURCE_DIR / "runtime" / "options.cpp").read_text()
     every = device.variables_of("emulated:seed=1,threads=1,budget=1,memory=1,check=all")
-    assert set(re.findall(r'"(CKPROF_EMULATED_\w+)"', options)) == {*every, "CKPROF_EMULATED_FAIL", "CKPROF_EMULATED_OMIT"}
+    assert set(re.findall(r'"(CKPROF_EMULATED_\w+)"', options)) == {
+        *every,
+        "CKPROF_EMULATED_FAIL",
+        "CKPROF_EMULATED_OMIT",
+    }
     session = (library.SOURCE_DIR / "checks" / "session.cpp").read_text()
     assert tuple(re.findall(r'\{"(\w+)", &make_', session)) == device.CHECKS
 
