@@ -3,8 +3,6 @@
 
 #include <array>
 #include <bit>
-#include <cstdio>
-#include <map>
 #include <string_view>
 
 #include "core/errors.hpp"
@@ -13,13 +11,6 @@
 
 namespace ckprof::emulator {
 namespace {
-
-constexpr InstructionInfo table[] = {
-#define INSTRUCTION(encoding, opcode, name, architectures, d, a, b, c)                             \
-    {Encoding::encoding, opcode, #name, architectures, {d, a, b, c}},
-#include "isa/instructions.def"
-#undef INSTRUCTION
-};
 
 // Bits first to first + count - 1.
 constexpr uint32_t field(uint32_t word, unsigned first, unsigned count)
@@ -545,41 +536,6 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
 
 } // namespace
 
-std::span<const InstructionInfo> instruction_table() { return table; }
-
-const InstructionInfo*
-find_instruction(Architecture architecture, Encoding encoding, unsigned opcode)
-{
-    // one list per architecture: encoding and opcode are the index
-    static const auto index = [] {
-        std::map<std::array<unsigned, 3>, const InstructionInfo*> all;
-        for(const InstructionInfo& info : table)
-            for(const unsigned bit : {1U, 2U, 4U})
-                if((info.architectures & bit) != 0)
-                    all[{bit, static_cast<unsigned>(info.encoding), info.opcode}] = &info;
-        return all;
-    }();
-    const auto found =
-        index.find({static_cast<unsigned>(architecture), static_cast<unsigned>(encoding), opcode});
-    return found == index.end() ? nullptr : found->second;
-}
-
-Handler find_handler(std::string_view name)
-{
-    static const auto index = [] {
-        std::map<std::string_view, Handler> all;
-        for(const HandlerTable handlers : {
-#define GROUP(name) name##_handlers(),
-#include "isa/groups.def"
-#undef GROUP
-            })
-            for(const NamedHandler& handler : handlers) all.emplace(handler.name, handler.execute);
-        return all;
-    }();
-    const auto found = index.find(name);
-    return found == index.end() ? nullptr : found->second;
-}
-
 Program::Program(Architecture architecture, std::span<const uint32_t> words, uint64_t base)
     : architecture_(architecture),
       base_(base),
@@ -608,53 +564,6 @@ void Program::omit(const Instruction& instruction)
 {
     instructions_[static_cast<size_t>(&instruction - instructions_.data())].execute =
         [](Wave&, const Instruction&) {};
-}
-
-std::string text_of(const Instruction& instruction)
-{
-    if(instruction.info == nullptr) return "no known instruction";
-    const auto operand = [](const Operand& o) -> std::string {
-        switch(o.kind)
-        {
-        case Operand::Kind::none: return "";
-        case Operand::Kind::constant:
-        {
-            char text[24];
-            std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(o.value));
-            return text;
-        }
-        case Operand::Kind::scc: return "scc";
-        case Operand::Kind::vccz: return "vccz";
-        case Operand::Kind::execz: return "execz";
-        case Operand::Kind::lds_direct: return "lds_direct";
-        case Operand::Kind::aperture: return "aperture";
-        default: break;
-        }
-        const bool vector   = o.kind == Operand::Kind::vector;
-        const char kind     = !vector ? 's' : o.number >= 256 ? 'a' : 'v';
-        const unsigned from = vector ? o.number % 256 : o.number;
-        if(!vector && from == scalar::vcc) return "vcc";
-        if(!vector && from == scalar::exec) return "exec";
-        if(!vector && from == scalar::m0) return "m0";
-        if(o.dwords <= 1) return kind + std::to_string(from);
-        return std::string(1, kind) + "[" + std::to_string(from) + ":" +
-               std::to_string(from + o.dwords - 1) + "]";
-    };
-    std::string text  = instruction.info->name;
-    const char* comma = " ";
-    for(const Operand* o : {&instruction.destination,
-                            &instruction.scalar_destination,
-                            &instruction.source[0],
-                            &instruction.source[1],
-                            &instruction.source[2],
-                            &instruction.resource,
-                            &instruction.scalar_offset})
-        if(o->kind != Operand::Kind::none)
-        {
-            text += comma + operand(*o);
-            comma = ", ";
-        }
-    return text;
 }
 
 } // namespace ckprof::emulator
