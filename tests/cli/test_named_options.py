@@ -27,6 +27,8 @@ FOREIGN = {
     *("--text", "--query-gpu"),  # a CSS variable, nvidia-smi
     *("--expt-relaxed-constexpr", "--rocm-device-lib-path", "--offload-arch", "--rocm-path"),  # compilers
     *("--no-gpu-bundle-output", "--offload-device-only", "--offload-host-only", "--print-supported-cpus"),
+    *("--offload-compress",),
+    *("--args", "--kernel-trace", "--output-directory", "--trace-children"),  # what --launcher starts
     *("--instances", "--extractor"),
 }
 #: a table of the flags of MIOpenDriver

@@ -31,6 +31,10 @@ WORDS_OF_THEIR_OWN = {
         "plugins": "the plugin that is tried",
     },
     "--conf": {"parity": "what each list is compared with", "plugins": "only beside --check"},
+    "--device": {
+        "build": "only those that the target brings along: nothing is run",
+        "generate": "only those that the target brings along: nothing is run",
+    },
     "--direction": {
         "list": "enumerates several",
         "train": "a table does not say it",
