@@ -61,7 +61,8 @@ class LevelSurface:
     reads_transposed: frozenset[GemmPipeline]
     #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
     imposes_widths: bool
-    #: whether the CShuffle epilogue is right for any number of MMA tiles of a wave, or only for powers of two
+    #: whether the CShuffle epilogue is right for any number of MMA tiles that a wave has along M; if not, for
+    #: powers of two
     shuffles_any_number: bool
     #: kernels that merge groups
     merges_groups: frozenset[ConvKernel]
@@ -132,7 +133,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
         reads_transposed=_PIPELINES_2025_11 - {GemmPipeline.COMPV1},
         imposes_widths=True,
-        # executed instruction by instruction, kernels with 3 and 7 of them store wrong rows
+        # executed instruction by instruction, kernels with 3 and 7 of them store wrong rows; 3 along N do not
         shuffles_any_number=False,
         # the kernel of forward has descriptors for it, but neither sizes nor strides
         merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
@@ -206,7 +207,7 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return "split images", "32-bit offsets only"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
-    unfit = None if surface.shuffles_any_number else unfit_for_shuffle(candidate)
+    unfit = None if surface.shuffles_any_number else unfit_for_shuffle(candidate, "m")
     if unfit is not None:
         axis, count = unfit
         return f"right CShuffle epilogue for {count} MMA tiles of a wave along {axis}", "it for powers of two"

@@ -32,7 +32,7 @@ def wave_divides_tile(candidate: TiledCandidate) -> Violation | None:
     return None
 
 
-def unfit_for_shuffle(candidate: TiledCandidate) -> tuple[str, int] | None:
+def unfit_for_shuffle(candidate: TiledCandidate, axes: str = "mn") -> tuple[str, int] | None:
     """Return the first axis along which the CShuffle epilogue is wrong, and a wave's MMA tiles there.
 
     It moves several of them at once, by a number that must divide their count.
@@ -40,7 +40,7 @@ def unfit_for_shuffle(candidate: TiledCandidate) -> tuple[str, int] | None:
     instance = candidate.instance
     if instance.epilogue is not Epilogue.CSHUFFLE or wave_divides_tile(candidate) is not None:
         return None
-    for axis in "mn":
+    for axis in axes:
         step = getattr(instance.wave_grid, axis) * getattr(instance.mma_tile, axis)
         repeats: int = getattr(instance.tile, axis) // step
         if repeats & (repeats - 1):

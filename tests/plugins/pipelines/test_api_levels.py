@@ -38,11 +38,12 @@ def flat(text):
 
 @pytest.mark.parametrize("level", SURFACES)
 def test_the_epilogue_of_2025_shuffles_powers_of_two_alone(level, make_instance):
-    wide = {**NATIVE, **WAVES, "tile_n": 64, "tile_k": 64}
-    (message,) = rejected(make_instance(tile_m=96, **wide), level)
+    wide = {**NATIVE, **WAVES, "tile_k": 64}
+    (message,) = rejected(make_instance(tile_m=96, tile_n=64, **wide), level)
     assert "has no right CShuffle epilogue for 3 MMA tiles of a wave along m" in message
-    assert not rejected(make_instance(tile_m=128, **wide), level)
-    assert not rejected(make_instance(tile_m=96, **wide), API_LEVELS[-1])
+    assert not rejected(make_instance(tile_m=128, tile_n=64, **wide), level)
+    assert not rejected(make_instance(tile_m=64, tile_n=96, **wide), level)
+    assert not rejected(make_instance(tile_m=96, tile_n=64, **wide), API_LEVELS[-1])
 
 
 @pytest.mark.parametrize(
