@@ -103,6 +103,7 @@ def test_undefined_values_are_found_where_they_decide(text, instruction):
         "s_mov_b32 s0, 0x0c0c0c00\nv_perm_b32 v3, v1, v0, s0\nv_lshlrev_b32 v3, 2, v3\nds_read_b32 v4, v3",
         "v_and_b32 v3, 0xff, v0\nv_lshl_or_b32 v3, v1, 16, v3\nv_and_b32 v3, 0xfc, v3\nds_read_b32 v4, v3",
         "v_mov_b32 v2, 4\nv_mad_u64_u32 v[4:5], s[0:1], v2, v0, v[2:3]\nds_read_b32 v6, v4",
+        "s_mov_b32 s0, 4\nv_mad_u64_u32 v[4:5], s[0:1], v0, s0, v[0:1]\nds_read_b32 v6, v4",
         "v_lshl_or_b32 v2, v1, 16, 4\nv_add_u32 v2, v2, v2\nv_and_b32 v2, 0xff, v2\nds_read_b32 v6, v2",
         "v_cvt_f32_ubyte0 v2, v0\nv_cmp_gt_f32 vcc, v2, v2\ns_cbranch_vccz 0",
     ],

@@ -271,8 +271,12 @@ void propagate(const Wave& wave,
     }
     case Rule::packed_32: return packed_registers(wave, i, shadow);
     case Rule::wide_sum:
-        set_scalar_destination(i, undefined_lanes(wave, i, rule, shadow) & exec, shadow);
-        return wide_sum(wave, i, shadow);
+    {
+        // the carries may go where a factor comes from
+        const LaneMask lanes = undefined_lanes(wave, i, rule, shadow) & exec;
+        wide_sum(wave, i, shadow);
+        return set_scalar_destination(i, lanes, shadow);
+    }
     default: break;
     }
     const bool simple = rule.rule == Rule::vector || i.sub_dword || i.cross_lane;
