@@ -249,6 +249,7 @@ def test_the_runtime_compiles_against_hip(tmp_path):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow  # that of November is in the gate
 @pytest.mark.parametrize(
     ("direction", "variant", "kernels"),
     [("fwd", "forward", FORWARD_CASES), ("bwd_weight", "bwd_weight", WEIGHT_CASES)],

@@ -79,6 +79,7 @@ def random_lines(layout: str, count: int, grain: int = 8) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_random_problems(ckprof, tmp_path: Path, layout: str) -> None:
     """Results are right, what lies between rows and matrices stays as it is, and splits add to nothing."""

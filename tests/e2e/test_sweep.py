@@ -240,6 +240,7 @@ def test_the_library_sweeps(short_list: Path, tmp_path: Path) -> None:
     assert profiler.sweep(query, [PROBLEM], options).summary.attempts == 0
 
 
+@pytest.mark.slow
 def test_all_that_decides_a_time_makes_another_measurement(
     ckprof: Ckprof, short_list: Path, tmp_path: Path
 ) -> None:

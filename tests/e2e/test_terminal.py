@@ -157,7 +157,7 @@ SWEEP = ("--problems", "layers.txt", "--min-samples", "2", "--min-rounds", "1", 
 
 @pytest.mark.compiler
 @pytest.mark.thorough
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [80, pytest.param(120, marks=pytest.mark.slow)])
 def test_what_measures_fits_the_terminal(shown: Shown, tmp_path: Path, short_list: Path, width: int) -> None:
     (tmp_path / "layers.txt").write_text(LAYERS)
     run = ("run", "fwd", "--conf", short_list, "--problems", "layers.txt", *RUN[2:])

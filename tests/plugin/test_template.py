@@ -95,7 +95,7 @@ def test_nothing_is_left_of_a_package_that_cannot_be_written(tmp_path, monkeypat
     assert len(written) == 9 and not list(tmp_path.iterdir())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.compiler
 def test_from_an_empty_folder_to_a_plugin_that_passes_its_tests(tmp_path):
     """In an environment of its own: first as it is, then installed, and known by the name of its family."""
