@@ -22,7 +22,7 @@ ARCH = "gfx942"
 PROBLEM = "convfp16 -n 2 -c 40 -H 9 -W 7 -k 72 -y 3 -x 3 -p 1 -q 1 -F 1"
 ALL = "races,uninitialised,waits,bounds,barriers"
 #: of the kernel, not of what computes the reference
-KERNEL = "GroupedConvolutionForwardKernel"
+KERNEL = "grouped_conv_fwd"
 
 
 @pytest.fixture(scope="module", autouse=True)
