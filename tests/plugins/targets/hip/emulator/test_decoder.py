@@ -15,6 +15,8 @@ pytestmark = [pytest.mark.amd]
 
 #: the field of their destination is a number
 _IMMEDIATE = {"s_atc_probe", "s_atc_probe_buffer", "s_set_gpr_idx_on"}
+#: LLVM 19 reads them on gfx942 as well, which has other instructions for caches; LLVM 22 does not
+_NOT_ON_GFX942 = {"buffer_wbinvl1", "buffer_wbinvl1_vol"}
 _TABLE = SOURCE_DIR / "isa" / "instructions.def"
 
 
@@ -40,6 +42,8 @@ def test_names_lengths_and_registers_are_those_of_llvm(arch):
     assert len(expected) > 1000
     differences = []
     for (encoding, op), (words, text) in expected.items():
+        if arch != "gfx90a" and text.split()[0] in _NOT_ON_GFX942:
+            continue
         size, decoded = disassembled(arch, words)[0]
         same = (
             size == 4 * len(words)
