@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.errors import ToolchainError
+from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof_plugins.targets.hip.target import DEFAULT_ARCH, HipTarget
+
 ROOT = Path(__file__).parent.parent.parent
 LISTS = ROOT / "conf"
 #: upstream's own lists, whose lines tests name by number
@@ -64,3 +68,14 @@ def short_list(tmp_path: Path) -> Path:
     path = tmp_path / "short.conf"
     path.write_text("\n".join(["# a comment", lines[0], lines[13], lines[28], lines[59]]) + "\n")
     return path
+
+
+@pytest.fixture(scope="module")
+def amd_toolchain() -> None:
+    """Skip what needs a compiler for AMD GPUs and CK Tile headers in ``$CK_ROOT`` where one is missing."""
+    if not os.environ.get("CK_ROOT"):
+        pytest.skip("CK_ROOT names no CK Tile headers")
+    try:
+        HipTarget().recipe(BuildRequest(arch=DEFAULT_ARCH, purpose=Purpose.INSPECT))
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])

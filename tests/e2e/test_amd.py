@@ -7,7 +7,6 @@ Needs a compiler with the AMDGPU backend, HIP headers, device libraries, and CK 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.errors import ToolchainError
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.target import HipTarget
@@ -23,7 +21,7 @@ from tests.e2e.support_cases import FORWARD as FORWARD_CASES
 from tests.e2e.support_cases import WEIGHT as WEIGHT_CASES
 from tests.e2e.support_cases import answers_of, expected, write_case
 
-pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
 TILE = {
     **{"tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1},
@@ -43,16 +41,6 @@ FORWARD = [
     {"pipeline": "compv5", **TWO_WAVES},
 ]
 WEIGHT = [{"pipeline": "compv1"}]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def toolchain():
-    if not os.environ.get("CK_ROOT"):
-        pytest.skip("CK_ROOT names no CK Tile headers")
-    try:
-        HipTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
-    except ToolchainError as exc:
-        pytest.skip(str(exc).splitlines()[0])
 
 
 def write_catalog(path: Path, variant: str, changes: list[dict[str, object]]) -> Path:

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import sys
 
 import pytest
 
-from ckprof.errors import ToolchainError
-from ckprof.model.recipe import BuildRequest, Purpose
-from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.test_amd import write_catalog
 
-pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
 ARCH = "gfx942"
 PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
 TARGET = ("--target", "hip", "--arch", ARCH)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def toolchain():
-    if not os.environ.get("CK_ROOT"):
-        pytest.skip("CK_ROOT names no CK Tile headers")
-    try:
-        HipTarget().recipe(BuildRequest(arch=ARCH, purpose=Purpose.INSPECT))
-    except ToolchainError as exc:
-        pytest.skip(str(exc).splitlines()[0])
 
 
 @pytest.fixture

@@ -6,16 +6,12 @@ A barrier or a wait is taken out of the compiled kernel, as if the compiler or i
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
-from ckprof.errors import ToolchainError
-from ckprof.model.recipe import BuildRequest, Purpose
-from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.test_amd import write_catalog
 
-pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
 ARCH = "gfx942"
 #: two steps of the main loop at least, tails in all dimensions
@@ -23,16 +19,6 @@ PROBLEM = "convfp16 -n 2 -c 40 -H 9 -W 7 -k 72 -y 3 -x 3 -p 1 -q 1 -F 1"
 ALL = "races,uninitialised,waits,bounds,barriers"
 #: of the kernel, not of what computes the reference
 KERNEL = "grouped_conv_fwd"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def toolchain():
-    if not os.environ.get("CK_ROOT"):
-        pytest.skip("CK_ROOT names no CK Tile headers")
-    try:
-        HipTarget().recipe(BuildRequest(arch=ARCH, purpose=Purpose.INSPECT))
-    except ToolchainError as exc:
-        pytest.skip(str(exc).splitlines()[0])
 
 
 @pytest.fixture

@@ -120,6 +120,8 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     """
     base = find_architecture(request.arch).name
     variables = emulated.variables_of(request.device) if request.device else {}
+    if request.device:
+        emulated.require_emulated(base)
     there = bool(request.device) or any(device.arch == base for device in devices())
     headers = find_headers(request.ck_root)
     if request.api_level not in (None, headers.api_level):
@@ -225,7 +227,7 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
             f"{install_advice(request.arch.partition(':')[0])}"
         )
     arch = request.arch.partition(":")[0]
-    runtime = emulated.link_flags(arch) if request.device else runtime_link_flags()
+    runtime = emulated.link_flags() if request.device else runtime_link_flags()
     return _ProductParts(
         flags=LIBRARY_FLAGS,
         support_sources=_RUNTIME,

@@ -61,16 +61,21 @@ def _known_checks(value: str) -> tuple[str, ...]:
     return CHECKS if _ALL in names else names
 
 
-def link_flags(arch: str) -> tuple[str, ...]:
-    """Return the flags that link the emulated device in place of the HIP runtime.
+def require_emulated(arch: str) -> None:
+    """Refuse an architecture, given without features, that cannot be emulated.
 
-    :param arch: without features.
-    :raises UsageError: it cannot be emulated.
-    :raises ToolchainError: no compiler, or it fails.
+    :raises UsageError: it cannot.
     """
     if arch not in ARCHITECTURES:
         raise UsageError(
             f"--device {NAME}: {arch} cannot be emulated; these can: {', '.join(sorted(ARCHITECTURES))}"
         )
+
+
+def link_flags() -> tuple[str, ...]:
+    """Return the flags that link the emulated device in place of the HIP runtime.
+
+    :raises ToolchainError: no compiler, or it fails.
+    """
     library = emulator_library()
     return (f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", f"-l:{library.name}")

@@ -54,13 +54,13 @@ def test_the_emulator_reads_the_variables_and_has_the_checks():
 
 def test_other_architectures_are_not_emulated(monkeypatch, tmp_path):
     monkeypatch.setattr(device, "emulator_library", lambda: tmp_path / "libamdhip64.so")
-    assert device.link_flags("gfx950") == (
+    assert device.link_flags() == (
         f"-L{tmp_path}",
         f"-Wl,-rpath,{tmp_path}",
         "-l:libamdhip64.so",
     )
     with pytest.raises(UsageError, match="gfx1100 cannot be emulated; these can: gfx90a, gfx942, gfx950"):
-        device.link_flags("gfx1100")
+        device.require_emulated("gfx1100")
 
 
 def test_a_run_is_built_for_its_device():

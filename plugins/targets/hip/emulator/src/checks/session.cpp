@@ -98,7 +98,9 @@ std::vector<Finding> CheckSession::findings(const Launch& launch) const
         if(launch.code_object.empty()) break;
         const std::string line =
             source_line(launch.code_object, launch.code_address + finding.address);
-        if(!line.empty()) finding.message += "\n  " + line;
+        // without a line table no address has one, and each question starts a process
+        if(line.empty()) break;
+        finding.message += "\n  " + line;
     }
     return all;
 }

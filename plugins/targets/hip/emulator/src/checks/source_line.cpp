@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <unistd.h>
 
 namespace ckprof::emulator {
@@ -22,23 +23,23 @@ class TemporaryFile
 public:
     explicit TemporaryFile(std::span<const std::byte> content)
     {
-        const int file = mkstemp(name_);
+        const int file = mkstemp(name_.data());
         if(file < 0) return;
         const bool written =
             write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
         close(file);
         usable_ = written;
     }
-    ~TemporaryFile() { unlink(name_); }
+    ~TemporaryFile() { unlink(name_.c_str()); }
     TemporaryFile(const TemporaryFile&)            = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
 
     bool usable() const { return usable_; }
-    const char* name() const { return name_; }
+    const std::string& name() const { return name_; }
 
 private:
-    char name_[32] = "/tmp/ckprof-code-XXXXXX";
-    bool usable_   = false;
+    std::string name_ = std::filesystem::temp_directory_path() / "ckprof-code-XXXXXX";
+    bool usable_      = false;
 };
 
 std::string first_line_of(const std::string& command)
@@ -60,15 +61,11 @@ std::string source_line(std::span<const std::byte> code_object, uint64_t address
 {
     const TemporaryFile file(code_object);
     if(!file.usable()) return {};
-    char arguments[128];
-    std::snprintf(arguments,
-                  sizeof(arguments),
-                  " --functions=none --output-style=GNU --obj=%s 0x%llx 2>/dev/null",
-                  file.name(),
-                  static_cast<unsigned long long>(address));
+    const std::string arguments = " --functions=none --output-style=GNU --obj='" + file.name() +
+                                  "' " + std::to_string(address) + " 2>/dev/null";
     for(const char* symbolizer : symbolizers)
     {
-        const std::string line = first_line_of(symbolizer + std::string(arguments));
+        const std::string line = first_line_of(symbolizer + arguments);
         if(!line.empty()) return line.starts_with("??") ? std::string() : line;
     }
     return {};

@@ -2,22 +2,12 @@
 // Integers and bits of 64 lanes.
 #include <algorithm>
 
+#include "groups/integers.hpp"
 #include "groups/vector.hpp"
 #include "isa/handlers.hpp"
 
 namespace ckprof::emulator {
 namespace {
-
-using u16 = uint16_t;
-using i16 = int16_t;
-using u32 = uint32_t;
-using i32 = int32_t;
-using u64 = uint64_t;
-using i64 = int64_t;
-
-template <typename T>
-T median(T a, T b, T c)
-{ return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
 u32 byte_of(u32 value, unsigned n) { return value >> (8 * n) & 0xff; }
 u32 average_of_bytes(u32 a, u32 b, u32 round)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "groups/integers.hpp"
 #include "groups/saturation.hpp"
 #include "groups/vector.hpp"
 #include "isa/handlers.hpp"
@@ -10,19 +11,8 @@
 namespace ckprof::emulator {
 namespace {
 
-using u16 = uint16_t;
-using i16 = int16_t;
-using u32 = uint32_t;
-using i32 = int32_t;
-using u64 = uint64_t;
-using i64 = int64_t;
-
 i64 signed24(u32 value) { return static_cast<i32>(value << 8) >> 8; }
 i64 unsigned24(u32 value) { return value & 0xffffff; }
-
-template <typename T>
-T median(T a, T b, T c)
-{ return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
 u32 byte_of(u32 value, unsigned n) { return value >> (8 * n) & 0xff; }
 u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }
