@@ -194,6 +194,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         for name, least in _LEAST:
             _check(name, getattr(self, name), least)
+        _check("device", self.device_index, 0)
         for name in ("min_time_s", "max_time_s"):
             _check(name, getattr(self, name), 0)
         if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
@@ -222,7 +223,6 @@ _LEAST: Final = (
     ("min_samples", 1),
     ("rounds", 1),
     ("cpu_threads", 0),
-    ("device_index", 0),
 )
 
 

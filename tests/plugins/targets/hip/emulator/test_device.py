@@ -81,7 +81,7 @@ def test_a_run_is_built_for_its_device():
         (("--target", "hip", "--device", "simulated"), "unknown device 'simulated'"),
         (("--target", "hip", "--device", "emulated", "--check", "racing"), "unknown check 'racing'"),
         (("--target", "hip", "--check", "races"), "device 0 is one of this machine"),
-        (("--target", "hip", "--device", "-1"), "device_index is -1"),
+        (("--target", "hip", "--device", "-1"), "device is -1"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_built(capsys, options, message):
