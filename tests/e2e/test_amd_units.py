@@ -14,15 +14,12 @@ import pytest
 from ckprof.kernels.code_objects import read_code_objects
 from ckprof_plugins.targets.hip.code_object import read_metadata
 from ckprof_plugins.targets.hip.instructions import find_disassembler
-from tests.e2e.test_amd import FORWARD, TILE, toolchain, write_catalog
+from tests.e2e.test_amd import FORWARD, TILE, write_catalog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# skips where something is missing, by being here
-__all__ = ["toolchain"]
-
-pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(3000)]
 
 #: what decides how much of its code a kernel has in common with others differs: pipeline, tile, vectors
 KERNELS = {
