@@ -30,8 +30,6 @@ class LevelSurface:
 
     #: family ids
     families: frozenset[str]
-    #: those that its headers could express, but that have no template for it
-    unwritten: frozenset[str]
     #: kernel -> GEMM pipelines that work there
     gemm_pipelines: Mapping[ConvKernel, frozenset[GemmPipeline]]
     #: those with an interwave scheduler
@@ -79,7 +77,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
     API_LEVEL_2025_07: LevelSurface(
         # two-stage does not compile there: the kernel stores through a pointer of its operands' type
         families=frozenset({"implicit_gemm"}),
-        unwritten=frozenset(),
         gemm_pipelines={
             ConvKernel.FORWARD: _FORWARD_2025_07,
             ConvKernel.BACKWARD_WEIGHT: _FORWARD_2025_07 - {GemmPipeline.COMPV5},
@@ -105,9 +102,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         explicit_gemm=False,
     ),
     API_LEVEL_2025_11: LevelSurface(
-        families=frozenset({"implicit_gemm"}),
         # the type of results is the epilogue's since, so that sums can be kept in another one
-        unwritten=frozenset({"two_stage"}),
+        families=frozenset({"implicit_gemm", "two_stage"}),
         # compv5 and compv6 do not compile: the epilogue counts the waves along M and N alone, which leaves
         # one of compv5's two; kernels call compv6 with windows, it takes tuples of them
         gemm_pipelines={
@@ -150,14 +146,6 @@ def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
     surface = SURFACES.get(candidate.api_level)
     if surface is None:
         return None
-    family = candidate.instance.pipeline
-    if family in surface.unwritten:
-        written = ", ".join(sorted(surface.families))
-        return Violation(
-            f"no {family} kernels are written for API level {candidate.api_level} ({written} are)",
-            family,
-            written,
-        )
     missing = _missing(candidate, surface)
     if missing is None:
         return None

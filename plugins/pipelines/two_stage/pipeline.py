@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.model.gemm_work import Reduction
 from ckprof.model.problem import MAX_LENGTH
@@ -11,6 +11,11 @@ from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.template_values import rejection
 from ckprof_plugins.pipelines._gemm.family import GemmFamily
+from ckprof_plugins.pipelines._gemm.fixed_tails import (
+    FIXED_TAILS_LEVELS,
+    FixedTailsHeader,
+    fixed_tails_values,
+)
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
@@ -35,29 +40,49 @@ class TwoStagePipeline(GemmFamily[TwoStageInstance]):
             instance, self.operation_of(instance).string_kind, result_type=DataType.FP32.value
         )
 
-    def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> TwoStageHeader:
-        """Return what the template shows."""
-        values = gemm_values(instance, request, ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp"))
+    def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> GemmHeader:
+        """Return what the template of the request's API level shows."""
+        further = ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp")
+        fixed = request.api_level in FIXED_TAILS_LEVELS
+        values = (fixed_tails_values if fixed else gemm_values)(instance, request, further)
         too_large = rejection(
             "index-range",
             f"result_elements(param) > {MAX_LENGTH}",
             "the weight has {result_elements(param)} elements, the second stage counts them in 32 bits",
         )
-        return TwoStageHeader(
-            **{
-                **values,
-                "stored_type": "WorkspaceDataType",
-                "unmet_requirements": (*values["unmet_requirements"], too_large),
-            }
-        )
+        values |= {
+            "stored_type": "WorkspaceDataType",
+            "unmet_requirements": (*values["unmet_requirements"], too_large),
+            **_CONVERSION,
+        }
+        if fixed:
+            # the second stage clears what splits add to, and is a device function as well
+            values |= {"zeroes": False, "device_functions": values["device_functions"] + 1}
+            return FixedTailsTwoStageHeader(**values)
+        return TwoStageHeader(**values)
+
+
+#: elements of a block of the converting kernel, its waves, lanes of a wave
+_CONVERSION: Final = {"convert_block": 2048, "convert_waves": 8, "convert_lanes": 64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoStageHeader(GemmHeader):
-    """The values of one header: elements of a block of the converting kernel, its waves, lanes of a wave."""
+    """The values of one header."""
 
     template: ClassVar[tuple[str, str]] = (__package__, "two_stage.hpp.j2")
 
-    convert_block: int = 2048
-    convert_waves: int = 8
-    convert_lanes: int = 64
+    convert_block: int
+    convert_waves: int
+    convert_lanes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedTailsTwoStageHeader(FixedTailsHeader):
+    """The values of one header at API level 2025-11."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "two_stage_2025_11.hpp.j2")
+
+    convert_block: int
+    convert_waves: int
+    convert_lanes: int

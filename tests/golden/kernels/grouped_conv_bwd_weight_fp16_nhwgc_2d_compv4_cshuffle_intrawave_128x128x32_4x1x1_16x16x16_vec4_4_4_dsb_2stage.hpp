@@ -183,7 +183,9 @@ struct grouped_conv_bwd_weight_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x3
                                                       ConvertShape,
                                                       element_wise::UnaryConvert>;
 
-    using ConvertKernel = ElementWiseKernel<ConvertProblem, ElementWiseDefaultPolicy>;
+    struct ConvertKernel : ElementWiseKernel<ConvertProblem, ElementWiseDefaultPolicy>
+    {
+    };
 
     // Elements of the result, in 64 bits.
     static long_index_t result_elements(const ck_tile::conv::ConvParam& param)
@@ -274,20 +276,23 @@ struct grouped_conv_bwd_weight_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x3
         const auto sources = make_tuple(static_cast<WorkspaceDataType*>(workspace));
         const long_index_t convert_blocks = (elements + 2048 - 1) / 2048;
 
+        const auto convert = make_kernel<Config::kBlockPerCu>(
+            ConvertKernel{},
+            dim3(static_cast<std::uint32_t>(convert_blocks)),
+            ConvertKernel::BlockSize(),
+            0,
+            lengths,
+            strides,
+            strides,
+            sources,
+            static_cast<WeiDataType*>(args.wei_ptr));
+
         return launch_kernel_time_mask(
             s,
             zero_workspace,
             make_kernel<Config::kBlockPerCu>(
                 Kernel{}, Kernel::GridSize(kargs), Kernel::BlockSize(), 0, kargs),
-            make_kernel<Config::kBlockPerCu>(ConvertKernel{},
-                                             dim3(static_cast<std::uint32_t>(convert_blocks)),
-                                             ConvertKernel::BlockSize(),
-                                             0,
-                                             lengths,
-                                             strides,
-                                             strides,
-                                             sources,
-                                             static_cast<WeiDataType*>(args.wei_ptr)));
+            convert);
     }
 #endif
 

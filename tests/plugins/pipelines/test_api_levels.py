@@ -202,18 +202,25 @@ def test_other_families_are_named(make_instance):
     assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
 
 
-def test_what_is_not_written_is_not_called_missing(make_instance):
-    instance = make_instance(**TWO_STAGE)
-
-    def messages(level):
-        found = TwoStagePipeline().unmet_requirements(instance, "gfx942", level)
-        return [one.message for one in found if one.rule == "api-level-feature"]
-
-    assert messages(API_LEVEL_2025_11) == [
-        "no two_stage kernels are written for API level 2025-11 (implicit_gemm are)"
+def test_two_stages_are_there_where_sums_can_be_stored_in_another_type(make_instance):
+    family = TwoStagePipeline()
+    instance = make_instance(**{**TWO_STAGE, "vector_size_a": 8, "vector_size_b": 8})
+    assert not family.unmet_requirements(instance, "gfx942", API_LEVEL_2025_11)
+    (message,) = [
+        one.message
+        for one in family.unmet_requirements(instance, "gfx942", API_LEVEL_2025_07)
+        if one.rule == "api-level-feature"
     ]
-    (message,) = messages(API_LEVEL_2025_07)
     assert message == "API level 2025-07 has no two_stage kernels (it has implicit_gemm)"
+    text = flat(family.render(instance, "gfx942", API_LEVEL_2025_11).header)
+    assert "using WorkspaceDataType = float;" in text
+    # splits add to the workspace, which the launcher clears; the second stage follows whatever the tail
+    (start,) = re.findall(r"const auto start = .*?ave_time = (.*?;) \};", text)
+    assert start == (
+        "launch_kernel_time_mask( s, zero_workspace, "
+        "make_kernel<Config::kBlockPerCu>(kernel, grids, blocks, 0, kargs), convert);"
+    )
+    assert "zero_result" not in text
 
 
 @pytest.mark.parametrize("pipeline", ["compv1", "mem", "compv3", "compv4"])

@@ -1,14 +1,26 @@
-"""In which order the kernels of a level are compiled, and what is kept of their outcomes."""
+"""In which order the kernels of a level are run, and what is kept of their outcomes."""
 
 from __future__ import annotations
 
+import math
+import random
 from types import SimpleNamespace
 
 import pytest
 
 from ckprof.kernels.build.keys import abi_dir
 from ckprof.model.api_level import API_LEVEL_2025_11
-from tests.plugins.pipelines.level_builds import KIND, Outcome, Record, expressed, in_order, table
+from tests.plugins.pipelines.level_runs import (
+    KIND,
+    LARGEST,
+    PROBLEMS,
+    Outcome,
+    Record,
+    convolutions,
+    expressed,
+    in_order,
+    table,
+)
 
 pytestmark = pytest.mark.thorough
 
@@ -54,9 +66,23 @@ def test_outcomes_are_kept_for_their_architecture_alone(tmp_path, monkeypatch, k
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     passed, failed = list(kernels)[:2]
     path = tmp_path / "record.jsonl"
-    Record(path, setting()).add([Outcome(passed, ""), Outcome(failed, "no matching function")])
+    outcomes = [
+        Outcome(passed, right=3, wrong=["a problem: wrong_result: 1 of 8"]),
+        Outcome(failed, "no match"),
+    ]
+    Record(path, setting()).add(outcomes)
     record = Record(path, setting())
-    assert record.outcomes == {passed: "", failed: "no matching function"}
+    assert list(record.outcomes.values()) == outcomes
     assert not Record(path, setting("gfx950")).outcomes
     first = next(line for line in table(setting(), record) if line.startswith("| forward"))
-    assert first.endswith("| 1 | 1 |")
+    assert first.endswith("| 1 | 1 | 1 | 3 | 1 |")
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_convolutions_are_small_and_some_suit_every_kernel(ndim):
+    found = [one.problem for one in convolutions(random.Random(ndim), ndim)]
+    assert len(found) == PROBLEMS
+    for one in found:
+        channels = one.in_channels * one.out_channels * one.groups * one.batch
+        assert channels * math.prod(one.filter) * math.prod(one.output) <= LARGEST
+    assert any(one.filter == one.strides == (1,) * ndim and not any(one.left_pads) for one in found)

@@ -1,4 +1,4 @@
-"""What the header of an implicit-GEMM kernel shows at API levels 2025-07 and 2025-11.
+"""What the header of a GEMM kernel shows at API levels 2025-07 and 2025-11.
 
 There, hot loop and tail of the main loop and the way results are stored are template arguments, so a
 launcher instantiates several kernels and chooses one of them for each problem.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest, LauncherRequirement
-    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 _WAVE_LANES: Final = 64
 _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
@@ -95,7 +95,7 @@ _LEVELS: Final[Mapping[str, _Level]] = {
 FIXED_TAILS_LEVELS: Final = frozenset(_LEVELS)
 
 
-def _tails(instance: ImplicitGemmInstance, level: _Level) -> int:
+def _tails(instance: GemmInstance, level: _Level) -> int:
     """Return how many combinations of hot loop and tail the GEMM pipeline is instantiated for."""
     if instance.gemm_pipeline is not GemmPipeline.MEM:
         return level.tails.get(instance.gemm_pipeline, 1)
@@ -119,9 +119,7 @@ def _operation(operation: ConvOperation, api_level: str) -> ConvOperation:
     )
 
 
-def _unmet(
-    instance: ImplicitGemmInstance, operation: ConvOperation, api_level: str
-) -> Iterator[LauncherRequirement]:
+def _unmet(instance: GemmInstance, operation: ConvOperation, api_level: str) -> Iterator[LauncherRequirement]:
     """Yield what the launcher rejects besides: what the headers accept, but compute wrongly."""
     surface = SURFACES[api_level]
     pipeline = instance.gemm_pipeline
@@ -170,33 +168,41 @@ def _unmet(
             )
 
 
-def fixed_tails_header(instance: ImplicitGemmInstance, request: HeaderRequest) -> FixedTailsHeader:
-    """Return the values of an instance's header."""
+def fixed_tails_header(instance: GemmInstance, request: HeaderRequest) -> FixedTailsHeader:
+    """Return the values of the header of a kernel that stores its result by itself."""
+    return _LEVELS[request.api_level].header(**fixed_tails_values(instance, request))
+
+
+def fixed_tails_values(
+    instance: GemmInstance, request: HeaderRequest, further_includes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the arguments of :class:`FixedTailsHeader` for an instance; a family replaces what differs.
+
+    :param further_includes: files beside those of every GEMM kernel.
+    """
     level = _LEVELS[request.api_level]
     operation = _operation(request.operation, request.api_level)
     values = gemm_values(instance, replace(request, operation=operation))
     further = _unmet(instance, operation, request.api_level)
     unmet_requirements = (*values["unmet_requirements"], *further)
     splits = operation.zeroing is Zeroing.IF_SPLIT
-    return level.header(
-        **{
-            **values,
-            "includes": includes("ck_tile/ops/epilogue.hpp", "ckprof_conv_traits.hpp"),
-            "unmet_requirements": unmet_requirements,
-            "device_type": "KernelOf",
-            "constants": tuple(
-                tuple(constant for constant in group if constant[0] not in _MISSING_TYPES)
-                for group in values["constants"]
-            ),
-            "device_functions": _tails(instance, level) * (2 if splits else 1),
-        },
-        has_tails=instance.gemm_pipeline is not GemmPipeline.COMPV1,
-        zeroes=operation.zeroing is not Zeroing.NEVER,
-        zeroing_comment=ZEROING_COMMENTS[operation.zeroing],
-        splits=splits,
-        counts_split_loops=any("split_loops" in rule.condition for rule in unmet_requirements),
-        has_many_gemms=operation.kernel is ConvKernel.BACKWARD_DATA,
-        splits_image=instance.split_image,
-        epilogue=level.epilogue,
-        launch_bounds=level.launch_bounds,
-    )
+    return {
+        **values,
+        "includes": includes("ck_tile/ops/epilogue.hpp", "ckprof_conv_traits.hpp", *further_includes),
+        "unmet_requirements": unmet_requirements,
+        "device_type": "KernelOf",
+        "constants": tuple(
+            tuple(constant for constant in group if constant[0] not in _MISSING_TYPES)
+            for group in values["constants"]
+        ),
+        "device_functions": _tails(instance, level) * (2 if splits else 1),
+        "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
+        "zeroes": operation.zeroing is not Zeroing.NEVER,
+        "zeroing_comment": ZEROING_COMMENTS[operation.zeroing],
+        "splits": splits,
+        "counts_split_loops": any("split_loops" in rule.condition for rule in unmet_requirements),
+        "has_many_gemms": operation.kernel is ConvKernel.BACKWARD_DATA,
+        "splits_image": instance.split_image,
+        "epilogue": level.epilogue,
+        "launch_bounds": level.launch_bounds,
+    }
