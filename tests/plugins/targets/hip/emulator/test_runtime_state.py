@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -181,6 +184,32 @@ def test_registers_that_nothing_sets_are_undefined(hip):
       out[LANE] = v; out[64 + LANE] = s; out[128 + LANE] = a;
     }"""
     assert set(hip.run(source, 192).tolist()) == {UNDEFINED}
+
+
+def test_more_registers_than_accumulation_registers_have_numbers():
+    """252 plain registers of 512 leave 260: those beyond 256 are no memory of the wave."""
+    source = """
+    extern "C" __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void k(u32* out) {
+      u32 sum = LANE;
+      asm volatile("v_accvgpr_write_b32 a255, %0\\n v_mov_b32 v251, 1" : : "v"(sum) : "a255", "v251");
+      asm volatile("v_accvgpr_read_b32 %0, a255\\n v_add_u32 %0, %0, v251" : "=v"(sum) : : "v251");
+      out[LANE] = sum;
+    }"""
+    program = (
+        "from tests.plugins.targets.hip.emulator.hip import Hip\n"
+        f"for _ in range(50):\n    print(Hip().run({source!r}, 64, block=(64,)).tolist())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        # the allocator looks at what lies behind each block
+        env={**os.environ, "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "85"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert set(ran.stdout.splitlines()) == {str(list(range(1, 65)))}
 
 
 def test_another_seed_has_other_undefined_values(monkeypatch):

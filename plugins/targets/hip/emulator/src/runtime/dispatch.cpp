@@ -203,7 +203,8 @@ void Dispatch::set_lanes(Wave& wave) const
 {
     const uint32_t all          = ((kernel_.rsrc1 & 0x3f) + 1) * register_grain;
     const uint32_t plain        = ((kernel_.rsrc3 & 0x3f) + 1) * 4;
-    const uint32_t accumulation = all > plain ? all - plain : 0;
+    // Where plain registers leave more of them, the rest has no number.
+    const uint32_t accumulation = all > plain ? std::min(all - plain, 256u) : 0;
     for(uint32_t v = 0; v < std::min(all, plain); ++v) fill(wave.vector[v], undefined_);
     for(uint32_t v = 0; v < accumulation; ++v) fill(wave.vector[256 + v], undefined_);
     const uint32_t first = wave.number * lane_count;
