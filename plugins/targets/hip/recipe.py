@@ -75,7 +75,7 @@ _HERE: Final = Path(__file__).parent
 SHIM_DIR: Final = _HERE / "include"
 _SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
 _RUNTIME: Final = tuple(sorted((_HERE / "src").glob("*.cpp")))
-_ANSWERS: Final = (_HERE / "src_answers" / "target.cpp",)
+_ANSWERS: Final = tuple(sorted((_HERE / "src_answers").glob("*.cpp")))
 
 PREFIX_HEADER: Final = """\
 #include <cstdint>

@@ -12,7 +12,7 @@ from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeli
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 FAMILY = UniversalGemmPipeline()
-OLD, NEW = "2025-07", "2026-06"
+OLD, NOVEMBER, NEW = "2025-07", "2025-11", "2026-06"
 
 
 def make_product(dtype: str = "fp16", layout: str = "rcr", **changes: Any) -> UniversalGemmInstance:

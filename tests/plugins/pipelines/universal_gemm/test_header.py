@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 from tests.measure.fakes import find_compiler
-from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, OLD, broken, make_product
+from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, NOVEMBER, OLD, broken, make_product
 
 CPU = Path(__file__).parents[4] / "plugins" / "targets" / "cpu"
-INCLUDES = {OLD: [CPU / "include_2025_07", CPU / "include"], NEW: [CPU / "include"]}
+INCLUDES = {
+    OLD: [CPU / "include_2025_07", CPU / "include"],
+    NOVEMBER: [CPU / "include_2025_11", CPU / "include"],
+    NEW: [CPU / "include"],
+}
 
 GOLDEN: dict[str, dict[str, Any]] = {
     "compv3": {},
@@ -33,13 +37,13 @@ OTHERS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("level", [OLD, NEW])
+@pytest.mark.parametrize("level", INCLUDES)
 @pytest.mark.parametrize("changes", GOLDEN.values(), ids=GOLDEN)
 def test_golden(changes, level, golden):
     source = FAMILY.render(make_product(**changes), "gfx942", level)
     golden(f"kernels/gemm/{level}/{source.name}.hpp", source.header)
     assert source.launcher == f"{source.name}_Launcher"
-    assert source.device_type == f"{source.launcher}::{'KernelOf' if level == OLD else 'Kernel'}"
+    assert source.device_type == f"{source.launcher}::{'Kernel' if level == NEW else 'KernelOf'}"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ def test_another_name():
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("level", [OLD, NEW])
+@pytest.mark.parametrize("level", INCLUDES)
 def test_compiles_without_a_warning(level, tmp_path):
     compiler = find_compiler()
     if compiler is None:

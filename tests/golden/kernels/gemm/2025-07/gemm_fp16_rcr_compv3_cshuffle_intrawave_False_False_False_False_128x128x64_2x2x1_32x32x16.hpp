@@ -233,7 +233,7 @@ struct gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x6
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + Name);
         }
-        const auto kargs      = Kernel::MakeKernelArgs(args);
+        const auto kargs  = Kernel::MakeKernelArgs(args);
         constexpr dim3 blocks = Kernel::BlockSize();
 
         // Splits add to what is there. Only the elements of the matrix are cleared, not what lies between its rows.

@@ -251,7 +251,7 @@ struct gemm_fp16_rcrr_compv3_cshuffle_intrawave_False_False_False_False_128x128x
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + Name);
         }
-        const auto kargs      = Kernel::MakeKernelArgs(args);
+        const auto kargs  = Kernel::MakeKernelArgs(args);
         constexpr dim3 blocks = Kernel::BlockSize();
 
         // K is not split: nothing is added to what is there.

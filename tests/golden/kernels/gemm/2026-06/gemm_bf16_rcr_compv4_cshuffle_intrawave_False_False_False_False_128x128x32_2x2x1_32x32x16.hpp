@@ -196,8 +196,8 @@ struct gemm_bf16_rcr_compv4_cshuffle_intrawave_False_False_False_False_128x128x3
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + Name);
         }
-        const auto kargs      = Kernel::MakeKernelArgs(args);
-        constexpr dim3 blocks = Kernel::BlockSize();
+        const auto kargs  = Kernel::MakeKernelArgs(args);
+        const dim3 blocks = Kernel::BlockSize();
 
         // Splits add to what is there. Only the elements of the matrix are cleared, not what lies between its rows.
         const auto clear_result = [&] {

@@ -196,8 +196,8 @@ struct gemm_fp16_rrr_compv1_cshuffle_intrawave_True_True_True_False_128x128x64_2
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + Name);
         }
-        const auto kargs      = Kernel::MakeKernelArgs(args);
-        constexpr dim3 blocks = Kernel::BlockSize();
+        const auto kargs  = Kernel::MakeKernelArgs(args);
+        const dim3 blocks = Kernel::BlockSize();
 
         // Splits add to what is there. Only the elements of the matrix are cleared, not what lies between its rows.
         const auto clear_result = [&] {

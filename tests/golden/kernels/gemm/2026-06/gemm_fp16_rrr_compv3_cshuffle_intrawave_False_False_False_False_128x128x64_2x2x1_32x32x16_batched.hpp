@@ -219,8 +219,8 @@ struct gemm_fp16_rrr_compv3_cshuffle_intrawave_False_False_False_False_128x128x6
         {
             throw std::runtime_error(std::string("unsupported arguments for ") + Name);
         }
-        const auto kargs      = Kernel::MakeKernelArgs(args);
-        constexpr dim3 blocks = Kernel::BlockSize();
+        const auto kargs  = Kernel::MakeKernelArgs(args);
+        const dim3 blocks = Kernel::BlockSize();
 
         // Splits add to what is there. Only the elements of the matrices are cleared, not what lies between their
         // rows, nor between them.

@@ -2,6 +2,8 @@
 // What plain GEMM kernels of this interface level do differently from those of another.
 #pragma once
 
+#include <cstdint>
+
 #include "ck_tile/host_model/gemm_store.hpp"
 
 namespace ck_tile::host_model {
@@ -21,7 +23,12 @@ struct gemm_level
 
     // A pipeline never multiplies blocks after the end of K.
     template <typename Pipeline>
-    static constexpr bool overruns = false;
+    static constexpr std::uint32_t overruns = 0;
+
+    // Pipelines that go along another axis than K after the first block of an operand whose fast
+    // axis is not K.
+    template <typename Pipeline>
+    static constexpr bool first_block_only_of_turned = false;
 
     // A kernel stores or adds as the number of parts asks for.
     template <typename Epilogue>

@@ -61,7 +61,10 @@ struct plain_gemm_facts
     int min_loops_per_split; // smallest number of K blocks per part of split-K; 0: no bound
     bool persistent;
     bool deals_steps; // which rule divides K, see k_split.hpp
-    bool overruns;    // multiplies blocks after the end of K where a part has one or three
+    // Bit n: with n blocks along K, the pipeline multiplies others after the end of K.
+    std::uint32_t overruns;
+    // The pipeline goes along another axis than K after the first block of an operand.
+    bool first_block_only;
     gemm_store store;
     // Null where each part finds out for itself how its loop ends.
     loop_end (*fixed_tail)(std::int32_t num_loop);

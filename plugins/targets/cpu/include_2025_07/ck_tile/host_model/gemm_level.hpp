@@ -2,6 +2,7 @@
 // What plain GEMM kernels of this interface level do differently from those of another.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "ck_tile/host_model/gemm_store.hpp"
@@ -26,8 +27,13 @@ struct gemm_level
 
     // This one multiplies two blocks behind the end if there are one or three.
     template <typename Pipeline>
-    static constexpr bool overruns =
-        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4");
+    static constexpr std::uint32_t overruns =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4") ? 0b1010 : 0;
+
+    // Pipelines that go along another axis than K after the first block of an operand whose fast
+    // axis is not K.
+    template <typename Pipeline>
+    static constexpr bool first_block_only_of_turned = false;
 
     template <typename Epilogue>
     static constexpr gemm_store store =

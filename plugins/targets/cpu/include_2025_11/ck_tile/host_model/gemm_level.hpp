@@ -2,30 +2,44 @@
 // What plain GEMM kernels of this interface level do differently from those of another.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "ck_tile/host_model/gemm_store.hpp"
+#include "ck_tile/ops/epilogue/memory_operation.hpp"
 
 namespace ck_tile::host_model {
 
 struct gemm_level
 {
-    // Split-K deals out whole steps of the MMA depth as evenly as possible, and every part needs
-    // one.
-    static constexpr bool deals_steps = true;
-    // Hot loop and tail are chosen by each part for itself when it runs.
-    static constexpr bool fixed_tails = false;
-    // Pipelines name the width that they derive from the tile, whatever is imposed on them.
+    // All parts of split-K but the last cover the same number of MMA steps.
+    static constexpr bool deals_steps = false;
+    // Hot loop and tail are template arguments, the same for all parts.
+    static constexpr bool fixed_tails = true;
+    // Pipelines test the width that they derive from the tile, whatever is imposed on them.
     static constexpr bool imposed_vectors = false;
 
+    // The others ignore the flag.
     template <typename Pipeline>
-    static constexpr bool can_be_persistent = true;
+    static constexpr bool can_be_persistent =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrMem") ||
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV3") ||
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4");
 
-    // A pipeline never multiplies blocks after the end of K.
+    // This one multiplies two blocks behind the end if there are three.
     template <typename Pipeline>
-    static constexpr bool overruns = false;
+    static constexpr std::uint32_t overruns =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4") ? 0b1000 : 0;
 
-    // A kernel stores or adds as the number of parts asks for.
+    // Pipelines that go along another axis than K after the first block of an operand whose fast
+    // axis is not K.
+    template <typename Pipeline>
+    static constexpr bool first_block_only_of_turned = Pipeline::facts.basic;
+
     template <typename Epilogue>
-    static constexpr gemm_store store = gemm_store::by_split_k;
+    static constexpr gemm_store store =
+        Epilogue::MemoryOperation == memory_operation_enum::set ? gemm_store::set
+                                                                : gemm_store::atomic_add;
 };
 
 } // namespace ck_tile::host_model

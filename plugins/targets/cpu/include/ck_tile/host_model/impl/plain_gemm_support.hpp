@@ -225,11 +225,19 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
     const std::int64_t grain   = call.k_batch * facts.k_per_block;
     const std::int64_t planned = (call.k + grain - 1) / grain;
     // Elsewhere one of the operands is zero after the end.
-    if(facts.overruns && facts.a_row_major && !facts.b_row_major && !facts.pad_k &&
-       (planned == 1 || planned == 3) &&
+    constexpr std::int64_t bits = 32;
+    const bool overruns = planned < bits && (facts.overruns >> planned) % 2 != 0;
+    if(overruns && facts.a_row_major && !facts.b_row_major && !facts.pad_k &&
        !reject("pipeline-depth",
                "the pipeline " + std::string(facts.pipeline_class) + " reads behind the end of " +
                    std::to_string(planned) + " K blocks, where K is not padded"))
+    {
+        return false;
+    }
+    if(facts.first_block_only && planned > 1 &&
+       !reject("pipeline-depth",
+               "the pipeline " + std::string(facts.pipeline_class) + " reads wrong elements after " +
+                   "the first of " + std::to_string(planned) + " K blocks"))
     {
         return false;
     }
