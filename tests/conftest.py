@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +19,17 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# What follows is for commands that tests start and for processes of pytest-xdist, which get it as well.
+# A module is compiled once, and not by each command.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Matrices of tests are small: threads that wait for each other take many times as long, above all on a busy
+# machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Of a large processor's caches a flush before each sample would be most of the time of most commands; what is
+# measured means nothing here. test_host.py has the machine's own, test_main_job.py a whole command with them.
+os.environ.setdefault("CKPROF_LAST_LEVEL_CACHE", "8M")
 
 # How long an example takes says nothing on a busy machine.
 settings.register_profile("ckprof", deadline=None)
@@ -50,11 +63,43 @@ def pytest_addoption(parser):
     parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below tests/golden")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Give each process of pytest-xdist neighbouring tests: what a module shares is made once, mostly."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the tests' objects out of the user's cache, but let the tests share them."""
     if "CKPROF_CACHE_DIR" not in os.environ:
         os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
+
+
+@pytest.fixture(scope="session")
+def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compile what every library for the CPU is linked with, which takes longer than most tests' kernels.
+
+    Test processes that need it at the same time would each compile it: builds share what is finished.
+    """
+    from filelock import FileLock
+
+    folder = tmp_path_factory.getbasetemp().parent / "host-runtime"
+    conf = Path(__file__).parent / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
+    command = ["build", "fwd", "--conf", conf, "--instance", "0", "--build-dir", folder / "build"]
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            folder.mkdir()
+            # where it fails, the tests that need it say why
+            subprocess.run([sys.executable, "-m", "ckprof", *command], capture_output=True, check=False)
+
+
+@pytest.fixture(autouse=True)
+def compiled_once(request: pytest.FixtureRequest) -> None:
+    """Let the first test that compiles do so for all test processes, if there are several."""
+    if "PYTEST_XDIST_WORKER" in os.environ and request.node.get_closest_marker("compiler"):
+        request.getfixturevalue("host_runtime")
 
 
 @pytest.fixture(scope="session")
