@@ -103,31 +103,21 @@ def compiled_once(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def host_model_objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def host_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where objects of the host model's runtime are kept, see :func:`cpp_programs.runtime_objects`."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
+
+
+@pytest.fixture(scope="session")
+def host_model_objects(host_model_folder: Path) -> list[Path]:
     """The host model's runtime and device table as objects, for programs that are compiled by hand.
 
-    Compiled once, whatever the number of test processes. What is linked with them takes ``-march=native``.
+    What is linked with them takes ``-march=native``.
     """
-    from filelock import FileLock
+    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, runtime_objects
 
-    from ckprof_plugins.targets.cpu.device_table import device_table_source
-    from ckprof_plugins.targets.cpu.target import SOURCE_DIR
-    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, INCLUDES, STANDARD, WARNINGS, run
-
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
-    folder.mkdir(exist_ok=True)
-    objects = []
-    for source in (*sorted(SOURCE_DIR.glob("host_model_*.cpp")), device_table_source()):
-        made = folder / f"{source.stem}.o"
-        with FileLock(f"{made}.lock"):
-            if not made.exists():
-                part = made.with_suffix(".part")
-                flags = [*STANDARD, *WARNINGS, "-O1", "-march=native", "-fPIC", *INCLUDES]
-                run([COMPILERS[0], *flags, "-c", source, "-o", part])
-                part.rename(made)
-        objects.append(made)
-    return objects
+    return runtime_objects(host_model_folder, COMPILERS[0], ["-O1", "-march=native", "-fPIC"])
 
 
 @pytest.fixture(scope="session")
