@@ -70,6 +70,14 @@ def pytest_cmdline_main(config):
         config.option.dist = "worksteal"
 
 
+def pytest_collection_modifyitems(items):
+    """Let the first test that compiles do so for all test processes, if there are several."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        for item in items:
+            if item.get_closest_marker("compiler") and "host_runtime" not in item.fixturenames:
+                item.fixturenames.insert(0, "host_runtime")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the tests' objects out of the user's cache, but let the tests share them."""
@@ -93,13 +101,6 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
             folder.mkdir()
             # where it fails, the tests that need it say why
             subprocess.run([sys.executable, "-m", "ckprof", *command], capture_output=True, check=False)
-
-
-@pytest.fixture(autouse=True)
-def compiled_once(request: pytest.FixtureRequest) -> None:
-    """Let the first test that compiles do so for all test processes, if there are several."""
-    if "PYTEST_XDIST_WORKER" in os.environ and request.node.get_closest_marker("compiler"):
-        request.getfixturevalue("host_runtime")
 
 
 @pytest.fixture(scope="session")

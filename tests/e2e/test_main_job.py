@@ -92,7 +92,8 @@ def test_table_with_the_best_configuration(
 
 
 def test_a_second_run_compiles_nothing(ckprof: Ckprof, short_list: Path) -> None:
-    arguments = ("run", "fwd", "--conf", short_list, "--problem", SMALL, "--max-time", "0.02")
+    quick = ("--max-time", "0.02", "--rounds", "1")
+    arguments = ("run", "fwd", "--conf", short_list, "--problem", SMALL, *quick)
     ckprof(*arguments)
     again = ckprof(*arguments)
     assert ": 0 compiled, 4 from the cache, 0 failed" in again.err
@@ -153,7 +154,7 @@ def test_every_hook_is_called(ckprof: Ckprof, short_list: Path, tmp_path: Path) 
     (tmp_path / "observer.py").write_text(OBSERVER)
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--plugin", "./observer.py",
-        "--observe", "x", "--format", "count", "--max-time", "0.02",
+        "--observe", "x", "--format", "count", "--max-time", "0.02", "--rounds", "1",
     )  # fmt: skip
     assert called.code == 0, called.err
     assert called.out == "3 outcomes\n"
@@ -175,7 +176,7 @@ def test_stages_as_commands(ckprof: Ckprof, short_list: Path, tmp_path: Path) ->
     assert built.code == 0, built.err
     assert Path(built.out.strip()).is_file()
     run = ckprof("run", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree", "--problem", SMALL,
-                 "--max-time", "0.02")  # fmt: skip
+                 "--max-time", "0.02", "--rounds", "1")  # fmt: skip
     assert "0 compiled" in run.err and run.code == 0
 
 
