@@ -125,7 +125,12 @@ def command(tmp_path, monkeypatch, capfd):
 
 
 def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """What is in a folder, but for what Python makes of the plugin."""
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
 
 
 def a_store(folder):
