@@ -78,6 +78,11 @@ def pytest_collection_modifyitems(items):
                 item.fixturenames.insert(0, "host_runtime")
 
 
+def pytest_collection_finish():
+    """Compile what tests write each time: two modules of one size in a second would pass for the same."""
+    sys.dont_write_bytecode = True
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the tests' objects out of the user's cache, but let the tests share them."""

@@ -125,12 +125,7 @@ def command(tmp_path, monkeypatch, capfd):
 
 
 def contents(folder):
-    """What is in a folder, but for what Python makes of the plugin."""
-    return {
-        path: path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.parent.name != "__pycache__"
-    }
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def a_store(folder):
