@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +19,17 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# What follows is for commands that tests start and for processes of pytest-xdist, which get it as well.
+# A module is compiled once, and not by each command.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Matrices of tests are small: threads that wait for each other take many times as long, above all on a busy
+# machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Of a large processor's caches a flush before each sample would be most of the time of most commands; what is
+# measured means nothing here. test_host.py has the machine's own, test_main_job.py a whole command with them.
+os.environ.setdefault("CKPROF_LAST_LEVEL_CACHE", "8M")
 
 # How long an example takes says nothing on a busy machine.
 settings.register_profile("ckprof", deadline=None)
@@ -50,6 +63,26 @@ def pytest_addoption(parser):
     parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below tests/golden")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Give each process of pytest-xdist neighbouring tests: what a module shares is made once, mostly."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
+
+
+def pytest_collection_modifyitems(items):
+    """Let the first test that compiles do so for all test processes, if there are several."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        for item in items:
+            if item.get_closest_marker("compiler") and "host_runtime" not in item.fixturenames:
+                item.fixturenames.insert(0, "host_runtime")
+
+
+def pytest_collection_finish():
+    """Compile what tests write each time: two modules of one size in a second would pass for the same."""
+    sys.dont_write_bytecode = True
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the tests' objects out of the user's cache, but let the tests share them."""
@@ -58,31 +91,39 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
-def host_model_objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The host model's runtime and device table as objects, for programs that are compiled by hand.
+def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compile what every library for the CPU is linked with, which takes longer than most tests' kernels.
 
-    Compiled once, whatever the number of test processes. What is linked with them takes ``-march=native``.
+    Test processes that need it at the same time would each compile it: builds share what is finished.
     """
     from filelock import FileLock
 
-    from ckprof_plugins.targets.cpu.device_table import device_table_source
-    from ckprof_plugins.targets.cpu.target import SOURCE_DIR
-    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, INCLUDES, STANDARD, WARNINGS, run
+    folder = tmp_path_factory.getbasetemp().parent / "host-runtime"
+    conf = Path(__file__).parent / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
+    command = ["build", "fwd", "--conf", conf, "--instance", "0", "--build-dir", folder / "build"]
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            folder.mkdir()
+            # where it fails, the tests that need it say why
+            subprocess.run([sys.executable, "-m", "ckprof", *command], capture_output=True, check=False)
 
+
+@pytest.fixture(scope="session")
+def host_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where objects of the host model's runtime are kept, see :func:`cpp_programs.runtime_objects`."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
-    folder.mkdir(exist_ok=True)
-    objects = []
-    for source in (*sorted(SOURCE_DIR.glob("host_model_*.cpp")), device_table_source()):
-        made = folder / f"{source.stem}.o"
-        with FileLock(f"{made}.lock"):
-            if not made.exists():
-                part = made.with_suffix(".part")
-                flags = [*STANDARD, *WARNINGS, "-O1", "-march=native", "-fPIC", *INCLUDES]
-                run([COMPILERS[0], *flags, "-c", source, "-o", part])
-                part.rename(made)
-        objects.append(made)
-    return objects
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
+
+
+@pytest.fixture(scope="session")
+def host_model_objects(host_model_folder: Path) -> list[Path]:
+    """The host model's runtime and device table as objects, for programs that are compiled by hand.
+
+    What is linked with them takes ``-march=native``.
+    """
+    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, runtime_objects
+
+    return runtime_objects(host_model_folder, COMPILERS[0], ["-O1", "-march=native", "-fPIC"])
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,22 +49,32 @@ HOOKS = {
 }
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
+def text_of(folder: str, *without: Path) -> str:
+    """Return all modules below a folder but some as one text."""
+    return "".join(path.read_text() for path in (ROOT / folder).rglob("*.py") if path not in without)
+
+
 def imports(path: Path, *, types: bool) -> set[str]:
     """Return the modules that a file imports, at any depth.
 
     :param types: those under ``TYPE_CHECKING`` as well.
     """
-    tree = ast.parse(path.read_text())
     typing_only = {
         node
-        for branch in ast.walk(tree)
+        for branch in nodes_of(path)
         if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
         for statement in branch.body
         for node in ast.walk(statement)
     }
     modules: set[str] = set()
-    for node in ast.walk(tree):
-        if node in typing_only and not types:
+    for node in nodes_of(path):
+        if not types and node in typing_only:
             continue
         if isinstance(node, ast.Import):
             modules.update(alias.name for alias in node.names)
@@ -115,7 +126,7 @@ def test_the_core_names_no_direction_pipeline_or_target() -> None:
     ids = {*registry.operations.ids, *registry.pipelines.ids, *registry.targets.ids}
     ids |= {"bwd_data", "bwd_weight", "two_stage", "stream_k", "depthwise", "hip"}
     for path in CORE:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert node.value not in ids, f"{path}:{node.lineno} names {node.value!r}"
 
@@ -124,7 +135,7 @@ def test_only_the_command_line_prints() -> None:
     for path in CORE:
         if path.relative_to(ROOT / "ckprof").parts[0] == "cli" or path.name in ("worker.py", "manager.py"):
             continue
-        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        calls = [n for n in nodes_of(path) if isinstance(n, ast.Call)]
         assert not [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"], path
 
 
@@ -136,9 +147,9 @@ def test_every_hook_is_documented_with_its_arguments(hook: str) -> None:
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_every_hook_is_called_and_tested(hook: str) -> None:
-    core = "".join(path.read_text() for path in CORE if path.name != "hookspecs.py")
+    core = text_of("ckprof", Path(hookspecs.__file__))
     assert f'"{hook}"' in core, f"nothing calls {hook}"
-    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
+    tests = text_of("tests", Path(__file__))
     assert re.search(rf"\b{hook}\b", tests), f"no test uses {hook}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import UsageError
 from ckprof.kernels.build.code_flags import code_flags
 from ckprof.kernels.build.jobs import available_cpus
 from ckprof.version import __version__
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _CPU_ROOT: Final = Path("/sys/devices/system/cpu")
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _OS_RELEASE: Final = Path("/etc/os-release")
+#: says the size of the last-level caches where what the operating system says is not this machine's share
+LAST_LEVEL_CACHE_VARIABLE: Final = "CKPROF_LAST_LEVEL_CACHE"
 #: used where the operating system does not say
 _DEFAULT_LAST_LEVEL_CACHE: Final = 32 * 2**20
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
@@ -32,10 +36,15 @@ def last_level_cache_bytes(root: Path = _CPU_ROOT) -> int:
     """Return the total size of the outermost caches, each counted once however many CPUs share it.
 
     A machine with several last-level caches can hold that much in all of them together, so this is what a
-    cold-cache flush must exceed.
+    cold-cache flush must exceed. ``CKPROF_LAST_LEVEL_CACHE`` overrides what is found: a virtual machine with
+    a few CPUs often reports the cache of the whole processor, and flushes then take most of a run's time.
 
     :param root: folder of the CPUs in sysfs.
+    :raises UsageError: the variable is no size.
     """
+    named = os.environ.get(LAST_LEVEL_CACHE_VARIABLE)
+    if named:
+        return _named_size(named)
     levels: dict[int, dict[str, int]] = {}
     for index in root.glob("cpu[0-9]*/cache/index[0-9]*"):
         try:
@@ -54,6 +63,19 @@ def last_level_cache_bytes(root: Path = _CPU_ROOT) -> int:
 def _size(text: str) -> int:
     unit = _UNITS.get(text[-1:])
     return int(text[:-1]) * unit if unit else int(text)
+
+
+def _named_size(text: str) -> int:
+    try:
+        size = _size(text.strip().upper())
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise UsageError(
+            f"environment variable {LAST_LEVEL_CACHE_VARIABLE} is {text!r}, "
+            "expected bytes such as 33554432 or 32M"
+        )
+    return size
 
 
 def host_properties() -> dict[str, object]:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NORMAL: Final = NormalDist()
 
 #: relative accuracy of the continued fraction, and a bound on its terms that is never reached
 _EPSILON: Final = 1e-15
 _TERMS: Final = 10_000
+#: relative length of the last step to a quantile, and a bound on the steps that is never reached
+_CLOSE: Final = 1e-13
+_STEPS: Final = 500
 
 
 def t_tail(t: float, df: float) -> float:
@@ -37,18 +43,17 @@ def t_quantile(probability: float, df: float) -> float:
     """
     if probability < 0.5:
         return -t_quantile(1 - probability, df)
-    low, high = 0.0, 1.0
-    while t_tail(high, df) > 1 - probability:
+    beyond = 1 - probability
+    high = 1.0
+    while t_tail(high, df) > beyond:
         high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if t_tail(middle, df) > 1 - probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    return _root(
+        lambda t: beyond - t_tail(t, df),
+        lambda t: _t_density(t, df),
+        low=high / 2 if high > 1 else 0.0,
+        high=high,
+        start=quick_t_quantile(probability, df),
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -108,11 +113,52 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
     :param a: of the distribution, positive.
     :param b: of the distribution, positive.
     """
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        if _incomplete_beta(middle, a, b) < probability:
-            low = middle
+    return _root(
+        lambda x: _incomplete_beta(x, a, b) - probability,
+        lambda x: _beta_density(x, a, b),
+        low=0.0,
+        high=1.0,
+        start=a / (a + b),
+    )
+
+
+def _t_density(t: float, df: float) -> float:
+    if math.isinf(df):
+        return _NORMAL.pdf(t)
+    front = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
+    return math.exp(front - (df + 1) / 2 * math.log1p(t * t / df))
+
+
+def _beta_density(x: float, a: float, b: float) -> float:
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return math.exp(front + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+
+
+def _root(
+    function: Callable[[float], float],
+    slope: Callable[[float], float],
+    *,
+    low: float,
+    high: float,
+    start: float,
+) -> float:
+    """Return where an increasing function is zero, by Newton's method; a step out of the bounds halves them.
+
+    :param low: there it is not positive; with ``high``, where it is not negative, around the root.
+    :param start: where to begin, if that is between them.
+    """
+    place = start if low < start < high else (low + high) / 2
+    for _ in range(_STEPS):
+        value = function(place)
+        if value < 0:
+            low = place
         else:
-            high = middle
-    return (low + high) / 2
+            high = place
+        steep = slope(place)
+        found = place - value / steep if steep > 0 else low
+        if not low < found < high:
+            found = (low + high) / 2
+        if abs(found - place) <= _CLOSE * abs(found) or found in (low, high):
+            return found
+        place = found
+    return place

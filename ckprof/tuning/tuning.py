@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from threadpoolctl import threadpool_limits
+
 from ckprof.errors import InputError
 from ckprof.measure.baselines import baseline_sources
 from ckprof.measure.events import RunWarning
@@ -104,10 +106,13 @@ def search(
         most_cells=options.most_measurements,
     )
     loop = TuneLoop(knowledge, bench, limits)
-    stop = loop.run(AssuredSearch(strategy, request.forecaster, options.kernels, options.tie))
-    return tune_result(
-        loop, request.forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
-    )
+    # Matrices are small, those of the result as well. Threads that share them wait for one another in turn
+    # with the compilers that run in the background, which was seen to take ten times as long.
+    with threadpool_limits(1, "blas"):
+        stop = loop.run(AssuredSearch(strategy, request.forecaster, options.kernels, options.tie))
+        return tune_result(
+            loop, request.forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
+        )
 
 
 def search_request(

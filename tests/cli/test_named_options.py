@@ -6,6 +6,7 @@ import argparse
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,13 @@ def text_of(node: ast.AST) -> str | None:
     return None
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def texts(path: Path) -> tuple[tuple[int, str], ...]:
     """Lines and texts of a document, or the strings of a module."""
+    return tuple(_texts(path))
+
+
+def _texts(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix != ".py":
         yield from enumerate(path.read_text().splitlines(), 1)
         return

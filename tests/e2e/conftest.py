@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import DEFAULT_ARCH, HipTarget
 
@@ -68,6 +70,19 @@ def short_list(tmp_path: Path) -> Path:
     path = tmp_path / "short.conf"
     path.write_text("\n".join(["# a comment", lines[0], lines[13], lines[28], lines[59]]) + "\n")
     return path
+
+
+@pytest.fixture
+def hasty_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile without optimising, where a test begins with an empty cache: in a third of the time.
+
+    Keys of objects hold the words of a command: none is taken for one of the compiler's own.
+    """
+    path = tmp_path / "hasty" / "c++"
+    path.parent.mkdir()
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler().command)} "$@" -O0\n')
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", f"{shlex.quote(str(path))} -DUNOPTIMISED")
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,7 @@ def run_json(call: Call, *arguments: object) -> dict[str, object]:
     return report
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "layout",
     [
@@ -94,6 +95,7 @@ def test_runs_in_every_layout_with_and_without_gaps(call: Call, tmp_path: Path, 
     assert rejected["reason"] == "K = 3 is not a multiple of 4"
 
 
+@pytest.mark.thorough
 def test_writes_into_gaps_and_wrong_values_are_found(call: Call, tmp_path: Path) -> None:
     conf = catalog(tmp_path, "rcr", faults=("", "wrong", "gap"))
     report = run_json(call, "--conf", conf, "--problem", "gemm 1 1 1 1 0 1 16 8 8 -1 -1 12")
@@ -104,6 +106,7 @@ def test_writes_into_gaps_and_wrong_values_are_found(call: Call, tmp_path: Path)
     assert "first at [m=0,n=8]: got 0, expected no write" in outcomes[2]["reason"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "dtype",
     ["fp8", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("fp32", "bf16", "bf8", "int8"))],

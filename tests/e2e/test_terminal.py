@@ -22,7 +22,7 @@ from tests.e2e.conftest import Ckprof
 
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
-RUN = ("--problem", PROBLEM, "--max-time", "0.05", "--min-samples", "2")
+RUN = ("--problem", PROBLEM, "--max-time", "0.05", "--min-samples", "2", "--rounds", "1")
 
 Shown = Callable[..., str]
 

@@ -3,7 +3,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ckprof.measure.host import cpu_model, cpuinfo_field, host_properties, last_level_cache_bytes
+import pytest
+
+from ckprof.errors import UsageError
+from ckprof.measure.host import (
+    LAST_LEVEL_CACHE_VARIABLE,
+    cpu_model,
+    cpuinfo_field,
+    host_properties,
+    last_level_cache_bytes,
+)
+
+
+@pytest.fixture(autouse=True)
+def machine_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the machine: the other tests name a small cache."""
+    monkeypatch.delenv(LAST_LEVEL_CACHE_VARIABLE, raising=False)
 
 
 def cache(
@@ -33,6 +48,23 @@ def test_unreadable_caches_are_left_out(tmp_path):
 
 def test_an_unknown_size_is_assumed(tmp_path):
     assert last_level_cache_bytes(tmp_path) == 32 * 2**20
+
+
+@pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("512k", 2**19), (" 8M", 2**23), ("1G", 2**30)])
+def test_the_environment_wins(tmp_path, monkeypatch, text, size):
+    cache(tmp_path, 0, 3, 3, "16M", "0-1")
+    monkeypatch.setenv(LAST_LEVEL_CACHE_VARIABLE, text)
+    assert last_level_cache_bytes(tmp_path) == size
+    assert host_properties()["last_level_cache_bytes"] == size
+    monkeypatch.setenv(LAST_LEVEL_CACHE_VARIABLE, "")
+    assert last_level_cache_bytes(tmp_path) == 16 * 2**20
+
+
+@pytest.mark.parametrize("text", ["much", "0", "-1", "M", "1.5M", "3T"])
+def test_an_environment_that_names_no_size_is_an_error(tmp_path, monkeypatch, text):
+    monkeypatch.setenv(LAST_LEVEL_CACHE_VARIABLE, text)
+    with pytest.raises(UsageError, match=f"{LAST_LEVEL_CACHE_VARIABLE} is '{text}', expected bytes"):
+        last_level_cache_bytes(tmp_path)
 
 
 def test_reads_the_first_processor(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ckprof.model.student import normal_tail, quick_t_quantile, t_quantile, t_tail
+from ckprof.model.student import beta_quantile, normal_tail, quick_t_quantile, t_quantile, t_tail
 
 
 @given(st.floats(-40, 40), st.floats(0.5, 400))
@@ -20,6 +20,17 @@ def test_tails(t: float, df: float) -> None:
 @given(st.floats(0.001, 0.999), st.floats(1, 200))
 def test_quantiles(probability: float, df: float) -> None:
     assert t_quantile(probability, df) == pytest.approx(stats.t.ppf(probability, df), rel=1e-7, abs=1e-9)
+
+
+@given(st.floats(1e-9, 1e-3), st.floats(0.5, 1e5))
+def test_quantiles_far_out(beyond: float, df: float) -> None:
+    assert t_quantile(1 - beyond, df) == pytest.approx(stats.t.isf(1 - (1 - beyond), df), rel=1e-6)
+    assert t_quantile(beyond, df) == pytest.approx(stats.t.ppf(beyond, df), rel=1e-6)
+
+
+@given(st.floats(1e-6, 1 - 1e-6), st.floats(0.5, 500), st.floats(0.5, 500))
+def test_quantiles_of_beta(probability: float, a: float, b: float) -> None:
+    assert beta_quantile(probability, a, b) == pytest.approx(stats.beta.ppf(probability, a, b), abs=1e-9)
 
 
 @given(st.floats(0.001, 0.999), st.floats(8, 1000))

@@ -15,7 +15,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ckprof.plugin.protocols.searches import replans
 from ckprof.tuning.search.space import Cell
@@ -166,13 +165,10 @@ class TuneLoop:
         self.knowledge.overlaps = self.bench.overlaps
         self.knowledge.most_cells = self.limits.most_cells
         try:
-            # Matrices are small. Threads that share them wait for one another in turn with the compilers that
-            # run in the background, which was seen to take ten times as long.
-            with threadpool_limits(1, "blas"):
-                while True:
-                    stop = self._step(search)
-                    if stop is not None:
-                        return stop
+            while True:
+                stop = self._step(search)
+                if stop is not None:
+                    return stop
         finally:
             self._forget_plans()
 

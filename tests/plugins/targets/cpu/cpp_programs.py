@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+
+from ckprof_plugins.targets.cpu.device_table import device_table_source
 
 HERE = Path(__file__).parent
 CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
@@ -48,3 +52,24 @@ def run(arguments: list[str | Path], **environment: str) -> str:
     )
     assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
+
+
+def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]:
+    """Compile the host model's runtime and device table, which take longer than most programs that need them.
+
+    Once for a compiler and its flags, whatever the number of test processes.
+
+    :param folder: where they are kept, the same for all processes.
+    """
+    place = folder / blake2b(repr((compiler, flags)).encode(), digest_size=8).hexdigest()
+    place.mkdir(parents=True, exist_ok=True)
+    objects = []
+    for source in (*sorted((CPU_TARGET / "src").glob("host_model_*.cpp")), device_table_source()):
+        made = place / f"{source.stem}.o"
+        with FileLock(f"{made}.lock"):
+            if not made.exists():
+                part = made.with_suffix(".part")
+                run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, "-c", source, "-o", part])
+                part.rename(made)
+        objects.append(made)
+    return objects

@@ -9,7 +9,6 @@ import pytest
 from ckprof_plugins.targets.cpu.device_table import device_table_source
 from tests.plugins.targets.cpu.cpp_programs import (
     COMPILERS,
-    CPU_TARGET,
     EACH_COMPILER,
     HERE,
     INCLUDES,
@@ -17,10 +16,15 @@ from tests.plugins.targets.cpu.cpp_programs import (
     STANDARD,
     WARNINGS,
     run,
+    runtime_objects,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+#: leaves out kernels of a test program
+FEW = "-DCKPROF_TEST_FEW_KERNELS"
 
 pytestmark = [
     pytest.mark.compiler,
@@ -28,61 +32,69 @@ pytestmark = [
 ]
 
 
-def build(compiler: str, program: str, folder: Path, flags: list[str], *, header_only: bool = False) -> Path:
-    """Compile one test program together with the runtime."""
-    binary = folder / program
-    runtime = (
-        ["-DCK_TILE_HOST_MODEL_HEADER_ONLY"]
-        if header_only
-        else sorted((CPU_TARGET / "src").glob("host_model_*.cpp"))
-    )
-    sources = [HERE / f"{program}.cpp", *runtime, device_table_source()]
-    run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *sources, "-o", binary])
-    return binary
+@pytest.fixture
+def build(host_model_folder: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that compiles a test program; the runtime is compiled once for the same flags."""
+
+    def build_program(
+        program: str, flags: list[str], *, compiler: str = COMPILERS[0], header_only: bool = False
+    ) -> Path:
+        binary = tmp_path / program
+        inputs = [HERE / f"{program}.cpp"]
+        if header_only:
+            flags = [*flags, "-DCK_TILE_HOST_MODEL_HEADER_ONLY"]
+            inputs.append(device_table_source())
+        else:
+            own = [flag for flag in flags if flag != FEW]
+            inputs += runtime_objects(host_model_folder, compiler, [*own, "-fPIC"])
+        run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *inputs, "-o", binary])
+        return binary
+
+    return build_program
 
 
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
-def test_surface(compiler: str, tmp_path: Path) -> None:
+def test_surface(compiler: str, build: Callable[..., Path]) -> None:
     """Everything but the arithmetic; by default without half conversion instructions."""
-    assert "surface: ok" in run([build(compiler, "surface", tmp_path, ["-O1"])])
+    assert "surface: ok" in run([build("surface", ["-O0"], compiler=compiler)])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
 @pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
-def test_numerics(compiler: str, direction: str, tmp_path: Path) -> None:
+def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> None:
     """Random problems in all types and dimensions against the definition."""
-    binary = build(compiler, f"{direction}_numerics", tmp_path, ["-O1", "-march=native"])
+    binary = build(f"{direction}_numerics", ["-O1", "-march=native"], compiler=compiler)
     assert f"{direction} numerics: ok" in run([binary, "12"])
 
 
 @pytest.mark.thorough
-def test_large_tensors(tmp_path: Path) -> None:
+def test_large_tensors(build: Callable[..., Path]) -> None:
     """No kernel counts the elements of a tensor with 32 bits; one that does is found."""
-    binary = build(COMPILERS[0], "large_tensors", tmp_path, ["-O1", "-march=native"])
+    binary = build("large_tensors", ["-O1", "-march=native"])
     assert "large tensors: ok" in run([binary])
 
 
 @pytest.mark.thorough
-def test_stream_k_partition(tmp_path: Path) -> None:
+def test_stream_k_partition(build: Callable[..., Path]) -> None:
     """From 1 to 300 workgroups: each iteration once, nothing read before it is written, exact results."""
-    binary = build(COMPILERS[0], "stream_k_partition", tmp_path, ["-O1", "-march=native"])
+    binary = build("stream_k_partition", ["-O1", "-march=native"])
     assert "stream-K partition: ok" in run([binary, "300"])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("sanitizer", [None, pytest.param("thread", marks=pytest.mark.slow)])
-def test_repeats(sanitizer: str | None, tmp_path: Path) -> None:
+def test_repeats(sanitizer: str | None, build: Callable[..., Path]) -> None:
     """Split-K, two-stage and stream-K kernels give the same bits 20 times, on more threads than cores."""
     flags = ["-O1", "-march=native", *(SANITIZERS[sanitizer] if sanitizer else ())]
-    assert "repeats: ok" in run([build(COMPILERS[0], "repeats", tmp_path, flags)])
+    assert "repeats: ok" in run([build("repeats", flags)])
 
 
 @pytest.mark.thorough
-def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
+def test_forward_numerics_without_wide_vectors(build: Callable[..., Path]) -> None:
     """The portable paths: 16-byte vectors, no half conversion instructions; header-only."""
-    flags = ["-O1", "-DCKPROF_TEST_FEW_KERNELS"]
-    binary = build(COMPILERS[0], "forward_numerics", tmp_path, flags, header_only=True)
+    flags = ["-O1", FEW]
+    binary = build("forward_numerics", flags, header_only=True)
     assert "forward numerics: ok" in run([binary, "2"])
 
 
@@ -99,9 +111,9 @@ def test_forward_numerics_without_wide_vectors(tmp_path: Path) -> None:
         pytest.param("depthwise", "thread", marks=pytest.mark.slow),
     ],
 )
-def test_sanitizers(direction: str, sanitizer: str, tmp_path: Path) -> None:
+def test_sanitizers(direction: str, sanitizer: str, build: Callable[..., Path]) -> None:
     """No undefined behaviour, no access outside the tensors, no data race."""
     # unoptimised: compiling costs more than running here
-    flags = ["-O0", "-march=native", "-DCKPROF_TEST_FEW_KERNELS", *SANITIZERS[sanitizer]]
-    binary = build(COMPILERS[0], f"{direction}_numerics", tmp_path, flags)
+    flags = ["-O0", "-march=native", FEW, *SANITIZERS[sanitizer]]
+    binary = build(f"{direction}_numerics", flags)
     assert f"{direction} numerics: ok" in run([binary, "2"])
