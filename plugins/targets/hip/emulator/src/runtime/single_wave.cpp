@@ -170,6 +170,8 @@ int ckprof_emulator_time(const char* architecture,
                          size_t word_count,
                          ckprof_emulator_state* states,
                          size_t state_count,
+                         const ckprof_emulator_range* allocations,
+                         size_t allocation_count,
                          const char* table,
                          uint32_t count,
                          uint32_t slots,
@@ -180,7 +182,8 @@ int ckprof_emulator_time(const char* architecture,
         const Program program(known_architecture(architecture),
                               {words, word_count},
                               reinterpret_cast<uint64_t>(words));
-        return timed({{states, state_count}, {}}, program, table, count, slots);
+        return timed(
+            {{states, state_count}, {allocations, allocation_count}}, program, table, count, slots);
     });
 }
 
