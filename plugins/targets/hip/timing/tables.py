@@ -55,7 +55,7 @@ def models(arch: str) -> tuple[DeviceModel, ...]:
     )
 
 
-def find_model(arch: str, name: str | None) -> DeviceModel:
+def find_model(arch: str, name: str = "") -> DeviceModel:
     """Return a product by its name, or the usual one of the architecture.
 
     :raises UsageError: there is no such product, or none of the architecture.
@@ -63,7 +63,7 @@ def find_model(arch: str, name: str | None) -> DeviceModel:
     known = models(arch)
     if not known:
         raise UsageError(f"no times are predicted for {arch}: its devices are not in the table")
-    if name is None:
+    if not name:
         return known[0]
     for model in known:
         if model.name.lower() == name.lower():
@@ -74,6 +74,12 @@ def find_model(arch: str, name: str | None) -> DeviceModel:
 def device_value(name: str) -> float:
     """Return a number that all devices share."""
     return float(table()["device"][name]["value"])
+
+
+def property_of(name: str, arch: str) -> float:
+    """Return a number of the compute units of an architecture."""
+    record = table()["properties"][name]
+    return float(record[arch] if arch in record else record[_ALL])
 
 
 def unit_table(arch: str, changes: Mapping[str, float] | None = None) -> str:
@@ -98,10 +104,9 @@ def _properties(arch: str, changes: Mapping[str, float]) -> Iterator[str]:
             "scalar_grain": machine.sgpr_grain,
             "lds_grain": machine.lds_grain,
         }
-    for name, record in table()["properties"].items():
-        numbers[name] = record[arch] if arch in record else record[_ALL]
+    numbers |= {name: property_of(name, arch) for name in table()["properties"]}
     for name, number in (numbers | dict(changes)).items():
-        yield f"{name} {number}"
+        yield f"{name} {number:.10g}"
 
 
 def _instructions(arch: str) -> Iterator[str]:
