@@ -73,14 +73,12 @@ struct WaveRun
     size_t next            = 0;
     size_t group = 0, simd = 0;
     double ready                       = 0; // when its next instruction may issue
-    double arrived                     = 0; // when it became the wave's next
     std::vector<double> register_ready = std::vector<double>(vector_registers, 0);
     std::vector<double> chained_ready  = std::vector<double>(vector_registers, 0);
     // completion of what is pending, in order; those before the index are done with
     std::vector<double> vector_memory, local_memory;
     size_t vector_done = 0, local_done = 0;
     bool at_barrier = false;
-    Stall stall     = Stall::unit;
 };
 
 class Simulation
@@ -140,7 +138,7 @@ private:
             wave.group = groups_.size();
             wave.simd =
                 static_cast<size_t>(std::ranges::min_element(resident_) - resident_.begin());
-            wave.ready = wave.arrived = at;
+            wave.ready = at;
             ++resident_[wave.simd];
             waves_.push_back(std::move(wave));
             push(waves_.size() - 1);
@@ -151,23 +149,19 @@ private:
     // Executes the next instruction of a wave if nothing holds it back until later.
     void advance(size_t w)
     {
-        WaveRun& wave = waves_[w];
-        if(wave.next >= wave.trace->steps.size()) return;
+        WaveRun& wave                    = waves_[w];
         const Step& step                 = wave.trace->steps[wave.next];
         const ProgramCosts::Entry& entry = costs_.of(step.instruction);
-        Stall cause                      = wave.stall;
+        Stall cause                      = Stall::unit;
         const double start               = earliest(wave, step, entry, cause);
         if(start > wave.ready)
         { // others may come first
+            wait(step.instruction, start - wave.ready, cause);
             wave.ready = start;
-            wave.stall = cause;
             push(w);
             return;
         }
-        const double waited = start - wave.arrived;
-        result_.stalled[static_cast<size_t>(wave.stall)] += waited;
-        wave.stall = Stall::unit;
-        if(hot_ != nullptr) (*hot_)[step.instruction] += waited + machine_.issue_cycles;
+        if(hot_ != nullptr) (*hot_)[step.instruction] += machine_.wave_cycles;
         issue(wave, step, entry, start);
         result_.steps += 1;
         ++wave.next;
@@ -178,6 +172,12 @@ private:
             end_wave(wave);
         else
             push(w);
+    }
+
+    void wait(uint32_t instruction, double cycles, Stall cause)
+    {
+        result_.stalled[static_cast<size_t>(cause)] += cycles;
+        if(hot_ != nullptr) (*hot_)[instruction] += cycles;
     }
 
     void arrive(WaveRun& wave, double at)
@@ -213,10 +213,8 @@ private:
             {
                 WaveRun& wave   = waves_[w];
                 wave.at_barrier = false;
-                result_.stalled[static_cast<size_t>(Stall::barrier)] += at - wave.ready;
-                if(hot_ != nullptr)
-                    (*hot_)[wave.trace->steps[wave.next - 1].instruction] += at - wave.ready;
-                wave.ready = wave.arrived = at;
+                wait(wave.trace->steps[wave.next - 1].instruction, at - wave.ready, Stall::barrier);
+                wave.ready = at;
                 push(w);
             }
     }
@@ -296,7 +294,7 @@ private:
     {
         const Cost& cost = entry.cost;
         auto& busy       = result_.busy[static_cast<size_t>(cost.unit)];
-        double next      = start + machine_.issue_cycles + entry.pause;
+        double next      = start + machine_.wave_cycles + entry.pause;
         switch(cost.unit)
         {
         case Unit::vector:
@@ -341,7 +339,7 @@ private:
             wave.register_ready[r] = start + cost.latency;
             wave.chained_ready[r]  = start + cost.chained;
         }
-        wave.ready = wave.arrived = next;
+        wave.ready = next;
     }
 
     static double last_local(const WaveRun& wave)

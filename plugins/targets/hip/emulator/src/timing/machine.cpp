@@ -28,6 +28,8 @@ const std::map<std::string_view, Field>& fields()
         {"lds_bytes", &Machine::lds_bytes},
         {"lds_grain", &Machine::lds_grain},
         {"issue_cycles", &Machine::issue_cycles},
+        {"wave_cycles", &Machine::wave_cycles},
+        {"vector_latency", &Machine::vector_latency},
         {"lds_banks", &Machine::lds_banks},
         {"lds_cycle_bytes", &Machine::lds_cycle_bytes},
         {"lds_latency", &Machine::lds_latency},
@@ -148,7 +150,11 @@ Cost Machine::cost_of(const Instruction& instruction) const
     case Encoding::global:
     case Encoding::mubuf:
     case Encoding::mtbuf: return {Unit::memory, 4, 4, 4};
-    default: return {};
+    default:
+    {
+        const auto latency = static_cast<uint16_t>(vector_latency);
+        return {Unit::vector, 4, latency, latency};
+    }
     }
 }
 

@@ -41,7 +41,9 @@ struct Machine
     unsigned simds = 4, waves_per_simd = 8, workgroups_per_cu = 16;
     unsigned vector_registers = 512, vector_grain = 8, scalar_registers = 800, scalar_grain = 1;
     unsigned lds_bytes = 65536, lds_grain = 512;
-    unsigned issue_cycles      = 4; // between two instructions of a wave
+    unsigned issue_cycles      = 4; // that a port of a SIMD takes for an instruction
+    unsigned wave_cycles       = 4; // between two instructions of a wave
+    unsigned vector_latency    = 4; // of results of vector instructions without a rule
     unsigned lds_banks         = 32;
     unsigned lds_cycle_bytes   = 128; // that LDS answers in one cycle
     unsigned lds_latency       = 64;  // of the first byte
