@@ -12,7 +12,7 @@ from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 from ckprof.model.problem_types import sizes
-from ckprof.report.document import Document
+from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof.tuning.predict import SCHEMA, VERSION, PredictOptions
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 --problem "conv -n 32 -c 128 -H 56 -W 56 ..."
-  ckprof predict fwd --rule-set default --target hip --arch gfx950 --model MI355X --problems p.txt --format json
+  ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 \\
+      --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
+  ckprof predict fwd --rule-set default --target hip --arch gfx950 --model MI355X --problems p.txt
   ckprof predict fwd --conf legacy.conf --instance 3 --target hip --arch gfx942 --problem "..." --hot 20
 
 No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
@@ -122,7 +123,7 @@ def _kernel(kernel: KernelPrediction) -> dict[str, Any]:
 
 
 def _document(predictions: Predictions) -> Document:
-    parts: list[Table[Any] | str] = [
+    parts: list[Part] = [
         f"predicted for {predictions.model} ({predictions.arch}) from machine code; nothing was measured"
     ]
     for number, problem in enumerate(predictions.problems):

@@ -40,7 +40,7 @@ class PredictOptions:
     model: str = field(
         default="",
         metadata=option(
-            "product whose compute units, clock and memory count (default: the usual one of the architecture)",
+            "product whose compute units, clock and memory count (default: the architecture's usual one)",
             metavar="NAME",
         ),
     )

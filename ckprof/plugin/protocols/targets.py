@@ -89,7 +89,7 @@ class PredictingTarget(Protocol):
     """A target that predicts from machine code how long kernels take, without the device."""
 
     def prediction_device(self) -> str:
-        """Return the device that libraries are built for that are asked, one of :class:`NamedDeviceTarget`."""
+        """Return the device that libraries are built for to be asked, one of its named ones."""
 
     def prediction_model(self, arch: str, name: str) -> str:
         """Return the product that a name means; an empty one means the usual product of the architecture.

@@ -1,4 +1,4 @@
-"""The process that has kernels launched on the emulated device to learn their times: requests in, answers out.
+"""The process that has kernels launched on the emulated device to learn their times.
 
 A line of JSON each: first what :class:`Setup` says, then one :class:`Question` after the other.
 """

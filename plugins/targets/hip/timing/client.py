@@ -60,7 +60,7 @@ class LaunchTimes:
 
     def _start(self) -> None:
         # what the library prints, such as why a kernel rejects a problem, is in the answers
-        self._process = subprocess.Popen(  # noqa: S603 - this very program
+        self._process = subprocess.Popen(
             _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         answer = self._exchange(self._setup)

@@ -82,7 +82,7 @@ def compose(
     kernels = [launch for launch in launches if launch.time is not None]
     memory = model.memory_gb_per_s * 1e3 * device_value("memory_share")
     set_us = sum(launch.set_bytes for launch in launches) / memory
-    unit_us = sum(_unit_us(launch, model) for launch in kernels)
+    unit_us = device_value("unit_scale") * sum(_unit_us(launch, model) for launch in kernels)
     memory_us = traffic_bytes / memory
     missed = sum(launch.time.missed_lines * _units(launch, model) for launch in kernels if launch.time)
     level_us = missed * line_bytes / (model.last_level_gb_per_s * 1e3)
@@ -101,7 +101,7 @@ def compose(
     error = sum(launch.time.error_cycles for launch in kernels if launch.time is not None)
     return PredictedTime(
         time_us=time_us,
-        extrapolation_us=error / model.clock_mhz,
+        extrapolation_us=device_value("unit_scale") * error / model.clock_mhz,
         limit=_limit(parts, busy, stalls, first, model),
         roof_share=bound_us / time_us,
         workgroups=sum(launch.workgroups for launch in kernels),
@@ -148,7 +148,6 @@ _NAMES: Final = {
 }
 #: what waves wait for -> what it is called as a limit
 _WAITS: Final = {
-    "unit": "contention for units",
     "result": "latency of results",
     "memory": "latency of global memory",
     "local": "latency of LDS and scalar loads",
@@ -175,11 +174,8 @@ def _limit(
             "last_level_cache": "bandwidth of the last level cache",
             "set": "setting memory to zero",
         }[most]
-    unit = max(busy, key=lambda name: busy[name])
-    if busy[unit] >= _WORKS:
-        text = _NAMES[unit]
-    else:
-        text = _WAITS[max(stalls, key=lambda name: stalls[name])]
+    unit, wait = (max(shares, key=lambda name: shares[name]) for shares in (busy, stalls))
+    text = _NAMES[unit] if busy[unit] >= _WORKS or wait == "unit" else _WAITS[wait]
     filled = launch.workgroups / (launch.queue * model.compute_units) if launch.queue else 1.0
     return text if filled > _WORKS else f"{text}; {filled:.0%} of the compute units' time is used"
 

@@ -1,4 +1,4 @@
-"""Answers questions about times: has the emulated device execute some workgroups, and composes what it says."""
+"""Answers questions about times: the emulated device executes some workgroups, their time is composed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the table of devices: what the emulated device is told of a compute unit, and the rest of the chip."""
+"""Reads the table of devices: what the emulated device is told of a compute unit; the rest of the chip."""
 
 from __future__ import annotations
 
