@@ -27,7 +27,7 @@ _EPILOG = """\
 examples:
   ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 \\
       --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
-  ckprof predict fwd --rule-set default --target hip --arch gfx950 --model MI355X --problems p.txt
+  ckprof predict fwd --rule-set default --target hip --arch gfx950 --gpu MI355X --problems p.txt
   ckprof predict fwd --conf legacy.conf --instance 3 --target hip --arch gfx942 --problem "..." --hot 20
 
 No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_instance_options(parser)
     add_problem_options(parser)
     group = parser.add_argument_group("prediction")
-    add_fields(group, PredictOptions, "model", "hot")
+    add_fields(group, PredictOptions, "gpu", "hot")
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     add_format(group)

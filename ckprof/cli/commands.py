@@ -80,7 +80,7 @@ COMMANDS: Final = (
         task="choose",
         first=(
             "DIRECTION --conf --rule-set --problem --problems --problem-set --filter --instance "
-            "--model --hot --target --arch --format"
+            "--gpu --hot --target --arch --format"
         ),
     ),
     Command(

@@ -37,10 +37,11 @@ class PredictOptions:
     selection: Selection
     problems: tuple[ProblemCase, ...]
     build: BuildOptions = field(default_factory=BuildOptions)
-    model: str = field(
+    gpu: str = field(
         default="",
         metadata=option(
-            "product whose compute units, clock and memory count (default: the architecture's usual one)",
+            "product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
+            "usual one)",
             metavar="NAME",
         ),
     )
@@ -99,8 +100,8 @@ class Predictions:
 def predict(session: Session, options: PredictOptions) -> Predictions:
     """Build the kernels and predict their times.
 
-    :raises UsageError: the target predicts no times, or knows no such product.
-    :raises NothingLeftError: there is no problem, or no kernel compiles.
+    :raises UsageError: the target predicts no times, or knows no such product; or there is no problem.
+    :raises NothingLeftError: no kernel compiles.
     :raises CkprofError: no toolchain, or the library cannot be asked.
     """
     target = session.target(options.build.target)
@@ -110,11 +111,11 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
             f"--target {target.id} predicts no times" + (f"; these do: {', '.join(able)}" if able else "")
         )
     if not options.problems:
-        raise NothingLeftError("no problem to predict times for: give --problem, --problems or --problem-set")
+        raise UsageError("no problem to predict times for: give --problem, --problems or --problem-set")
     selection = options.selection
     build = replace(options.build, target=target.id, device=target.prediction_device())
     arch = build.arch or session.settings.arch or target.default_arch
-    model = target.prediction_model(arch, options.model)
+    model = target.prediction_model(arch, options.gpu)
     library = build_library(
         session, selection.candidates, build, Purpose.RUN, keep_invalid=selection.keep_invalid
     )

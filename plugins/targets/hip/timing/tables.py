@@ -68,7 +68,7 @@ def find_model(arch: str, name: str = "") -> DeviceModel:
     for model in known:
         if model.name.lower() == name.lower():
             return model
-    raise UsageError(f"--model: {unknown_name(f'device of {arch}', name, [model.name for model in known])}")
+    raise UsageError(f"--gpu: {unknown_name(f'device of {arch}', name, [model.name for model in known])}")
 
 
 def device_value(name: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,6 @@ from tests.plugins.targets.hip.emulator.hip import Hip, code_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 #: reads, adds up by a loop, and writes
 SUM = """
@@ -128,8 +128,7 @@ def test_memory_that_is_set_is_counted_and_not_touched() -> None:
 
 
 def _resident_bytes() -> int:
-    with open("/proc/self/statm") as stream:
-        return int(stream.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def test_hot_instructions_are_those_with_most_time() -> None:
