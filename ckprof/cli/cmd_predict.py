@@ -15,6 +15,7 @@ from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof.tuning.predict import SCHEMA, VERSION, PredictOptions
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_instance_options(parser)
     add_problem_options(parser)
     group = parser.add_argument_group("prediction")
-    add_fields(group, PredictOptions, "gpu", "hot")
+    add_fields(group, PredictOptions, "gpu", "measured", "hot")
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     add_format(group)
@@ -66,6 +67,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
     )
     report_rejections(predictions.library.rejected, session.console)
+    if arguments.measured and not predictions.calibration.pairs:
+        session.console.warning("no measured time is of these kernels: predicted times are not corrected")
     if arguments.format == "json":
         session.console.result(json.dumps(_content(predictions), indent=1))
     else:
@@ -82,6 +85,11 @@ def _content(predictions: Predictions) -> dict[str, Any]:
         "target": predictions.target,
         "arch": predictions.arch,
         "model": predictions.model,
+        "calibration": {
+            "measured_times": predictions.calibration.pairs,
+            "device_factor": predictions.calibration.device,
+            "kernel_factors": dict(predictions.calibration.kernels),
+        },
         "problems": [
             {
                 "problem": problem.case.problem.describe(),
@@ -123,8 +131,10 @@ def _kernel(kernel: KernelPrediction) -> dict[str, Any]:
 
 
 def _document(predictions: Predictions) -> Document:
+    pairs = predictions.calibration.pairs
+    corrected = f"corrected by {counted(pairs, 'measured time')}" if pairs else "nothing was measured"
     parts: list[Part] = [
-        f"predicted for {predictions.model} ({predictions.arch}) from machine code; nothing was measured"
+        f"predicted for {predictions.model} ({predictions.arch}) from machine code; {corrected}"
     ]
     for number, problem in enumerate(predictions.problems):
         parts.append(f"Problem {number}: {problem.case.problem.describe()}")

@@ -9,22 +9,25 @@ from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.library import build_library
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.prediction import PredictionRequest, TimeQuestion
+from ckprof.model.problem_case import ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
 from ckprof.option import option, positive
 from ckprof.plugin.operations import tensors_of
 from ckprof.plugin.protocols import PredictingTarget
+from ckprof.tuning.prediction_calibration import read_measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.model.prediction import PredictedTime, TimeAnswer
-    from ckprof.model.problem_case import ProblemCase
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
+    from ckprof.tuning.prediction_calibration import Calibration
 
 SCHEMA: Final = "ckprof-prediction"
 VERSION: Final = 1
@@ -43,6 +46,14 @@ class PredictOptions:
             "product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
             "usual one)",
             metavar="NAME",
+        ),
+    )
+    measured: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "a store or a table of measured times, by which predicted ones are corrected: by one factor for "
+            "the device and one for each kernel (repeatable)",
+            metavar="FILE",
         ),
     )
     hot: int = field(
@@ -86,6 +97,8 @@ class Predictions:
     model: str
     library: BuiltLibrary
     problems: tuple[ProblemPredictions, ...]
+    #: by which measured times have corrected the predicted ones
+    calibration: Calibration
 
     @property
     def failed(self) -> bool:
@@ -121,24 +134,24 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     )
     if library.path is None:
         raise NothingLeftError("no kernel was built: nothing is predicted")
-    asked = [
-        (case, kernel, split)
-        for case in options.problems
-        for kernel in library.built
-        if case.takes(kernel.selected())
-        for split in case.splits or (1,)
-    ]
+    measured = read_measured(session.registry, options.measured, library.built)
+    to_learn = [ProblemCase(problem=problem) for problem in measured.problems]
+    asked = _asked(library, (*options.problems, *to_learn))
     request = PredictionRequest(
         library=library.path,
         arch=library.recipe.arch,
         model=model,
-        questions=tuple(
-            _question(library.direction, case, kernel, split, library.recipe.arch)
-            for case, kernel, split in asked
-        ),
+        questions=tuple(_question(library.direction, *one, library.recipe.arch) for one in asked),
         hot=options.hot,
     )
-    answers = tuple(target.predict(request))
+    answers = list(zip(asked, target.predict(request), strict=True))
+    calibration = measured.calibration(
+        {
+            (case.problem, kernel.instance.key, split): answer.time.time_us
+            for (case, kernel, split), answer in answers
+            if answer.time is not None
+        }
+    )
     return Predictions(
         target=target.id,
         arch=library.recipe.arch,
@@ -148,14 +161,35 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
             ProblemPredictions(
                 case=case,
                 kernels=_ranked(
-                    KernelPrediction(kernel=kernel, split_k=split, answer=answer)
-                    for (of, kernel, split), answer in zip(asked, answers, strict=True)
+                    KernelPrediction(
+                        kernel=kernel, split_k=split, answer=_corrected(answer, calibration, kernel)
+                    )
+                    for (of, kernel, split), answer in answers
                     if of is case
                 ),
             )
             for case in options.problems
         ),
+        calibration=calibration,
     )
+
+
+def _asked(
+    library: BuiltLibrary, cases: Iterable[ProblemCase]
+) -> tuple[tuple[ProblemCase, Candidate, int], ...]:
+    return tuple(
+        (case, kernel, split)
+        for case in cases
+        for kernel in library.built
+        if case.takes(kernel.selected())
+        for split in case.splits or (1,)
+    )
+
+
+def _corrected(answer: TimeAnswer, calibration: Calibration, kernel: Candidate) -> TimeAnswer:
+    if answer.time is None:
+        return answer
+    return replace(answer, time=calibration.applied(kernel.instance.key, answer.time))
 
 
 def _ranked(kernels: Iterable[KernelPrediction]) -> tuple[KernelPrediction, ...]:

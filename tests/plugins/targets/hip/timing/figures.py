@@ -7,8 +7,8 @@ for gfx950 the first time. HALF is 0 (problems by which constants were chosen), 
 from __future__ import annotations
 
 import csv
+import os
 import sys
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TABLES: Final = ("20kernels", "30kernels_even")
 UNITS: Final = 256
 #: problems that few are measured on, and how often they are drawn
-FEW, DRAWS = 8, 20
+FEW, DRAWS = 8, 10
 #: as many measured times count as an offset of 0
 SHRINKING: Final = 4
 
@@ -122,11 +122,11 @@ def predicted(problems: Sequence[Problem]) -> tuple[dict[tuple[Problem, str], fl
         gpu="MI350X",
     )
     profiler.predict(options)  # compiles
-    start = time.perf_counter()
+    start = _processor_seconds()
     answer = profiler.predict(
         replace(options, problems=tuple(ProblemCase(problem=problem) for problem in problems))
     )
-    seconds = time.perf_counter() - start
+    seconds = _processor_seconds() - start
     times = {}
     asked = 0
     for of in answer.problems:
@@ -137,6 +137,12 @@ def predicted(problems: Sequence[Problem]) -> tuple[dict[tuple[Problem, str], fl
                 name = "{tile_m}x{tile_n}x{tile_k}_{gemm_pipeline}".format(**fields)
                 times[of.case.problem, name] = kernel.time.time_us
     return times, seconds / asked
+
+
+def _processor_seconds() -> float:
+    """Return what this process and those that it has waited for have used."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def by_column(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
@@ -176,9 +182,9 @@ def figures(
     efficiencies, ranks, ratios = [], [], []
     for problem in only:
         known = [
-            (times[problem, column], judged.table.times[index[problem], column])
+            (times[problem, column], judged.table.times[index[problem], column, 1])
             for column in columns
-            if (problem, column) in times and (index[problem], column) in judged.table.times
+            if (problem, column) in times and (index[problem], column, 1) in judged.table.times
         ]
         if len(known) < 5:
             continue
@@ -208,7 +214,7 @@ def main() -> None:
     judged = tables(half)
     problems = list(dict.fromkeys(problem for one in judged for problem in one.problems))
     times, seconds = predicted(problems)
-    print(f"{seconds:.3f} s for a kernel and a problem")
+    print(f"{seconds:.3f} s of processor time for a kernel and a problem")
     print("| predicted by | judged by | problems | mean | P10 | rank correlation | error | constant |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     own = [column for column in judged[0].table.kernels if kernel_of(column) == column]
@@ -268,9 +274,9 @@ def with_offsets(
     errors: dict[str, list[float]] = {}
     for problem in chosen:
         logs = {
-            column: float(np.log(judged.table.times[index[problem], column] / machine[problem, column]))
+            column: float(np.log(judged.table.times[index[problem], column, 1] / machine[problem, column]))
             for column in judged.table.kernels
-            if (problem, column) in machine and (index[problem], column) in judged.table.times
+            if (problem, column) in machine and (index[problem], column, 1) in judged.table.times
         }
         middle = np.median(list(logs.values())) if logs else 0.0
         for column, log in logs.items():
