@@ -52,7 +52,7 @@ def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
     # a prediction is nothing that is measured
     report = tmp_path / "predicted.json"
     report.write_text(json.dumps(answer))
-    refused = ckprof("results", "import", tmp_path / "store.db", report)
+    refused = ckprof("results", "import", report, "--store", tmp_path / "store.db")
     assert refused.code == 3, refused.err
 
 
