@@ -115,7 +115,13 @@ def compose(
 
 
 def _unit_us(launch: Launch, model: DeviceModel) -> float:
-    return launch.time.cycles / model.clock_mhz if launch.time is not None else 0.0
+    if launch.time is None:
+        return 0.0
+    cycles = launch.time.cycles
+    if launch.edge is not None and launch.alone is not None:
+        # the compute unit that gets the last workgroup has one of these in place of a usual one
+        cycles += max(0.0, launch.edge.cycles - launch.alone.cycles)
+    return cycles / model.clock_mhz
 
 
 def _units(launch: Launch, model: DeviceModel) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_time
 
 from ckprof_plugins.targets.hip.timing.composition import Launch, UnitTime, compose
 from ckprof_plugins.targets.hip.timing.tables import device_value, find_model
@@ -38,6 +39,17 @@ def test_cycles_become_microseconds_and_launches_add_up() -> None:
     assert _composed(_launch()).time_us == pytest.approx(device_value("launch_us") + unit_us)
     assert _composed(_launch(), _launch()).time_us == pytest.approx(2 * (device_value("launch_us") + unit_us))
     assert _composed(_launch(error=1000)).extrapolation_us == pytest.approx(device_value("unit_scale"))
+
+
+def test_a_last_workgroup_that_takes_longer_counts_once() -> None:
+    launch = _launch()
+    assert launch.time is not None
+    alone = replace_time(launch.time, cycles=2e4)
+    longer, shorter = (replace_time(launch.time, cycles=cycles) for cycles in (3e4, 1e4))
+    usual = _composed(launch).parts["compute_units"]
+    added = _composed(replace_time(launch, alone=alone, edge=longer)).parts["compute_units"]
+    assert added == pytest.approx(usual + device_value("unit_scale") * 10)
+    assert _composed(replace_time(launch, alone=alone, edge=shorter)).parts["compute_units"] == usual
 
 
 def test_the_slowest_of_what_goes_on_at_once_decides() -> None:
