@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ckprof.sweep.requests import SweepOptions
     from ckprof.tuning.kernel_selection import KernelChoice
     from ckprof.tuning.model_training import TrainedModel
+    from ckprof.tuning.predict import Predictions, PredictOptions
     from ckprof.tuning.search.result import TuneResult
     from ckprof.tuning.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof.tuning.time_model.validation import Validation
@@ -502,6 +503,16 @@ class Profiler(Session):
         from ckprof.tuning.kernel_selection import select_kernels
 
         return select_kernels(self, options)
+
+    def predict(self, options: PredictOptions) -> Predictions:
+        """Return times that follow from kernels' machine code; nothing is measured, and no device is needed.
+
+        :raises UsageError: the target predicts no times.
+        :raises CkprofError: no toolchain, or no kernel compiles.
+        """
+        from ckprof.tuning.predict import predict
+
+        return predict(self, options)
 
     def tune(
         self,

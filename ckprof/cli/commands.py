@@ -74,6 +74,16 @@ COMMANDS: Final = (
         task="measure at scale",
     ),
     Command(
+        name="predict",
+        module="ckprof.cli.cmd_predict",
+        summary="rank kernels by times that follow from their machine code, without a device",
+        task="choose",
+        first=(
+            "DIRECTION --conf --rule-set --problem --problems --problem-set --filter --instance "
+            "--gpu --hot --target --arch --format"
+        ),
+    ),
+    Command(
         name="tune",
         module="ckprof.cli.cmd_tune",
         summary="find the best kernels for some problems without measuring them all; the same call goes on",

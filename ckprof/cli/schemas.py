@@ -47,6 +47,7 @@ SCHEMAS: Final = (
     Schema(name="ckprof.extract", what="extract.json", module="ckprof.lists.extraction"),
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
+    Schema(name="ckprof-prediction", what="predict --format json", module="ckprof.tuning.predict"),
     Schema(name="ckprof-call", what="call", module="ckprof.measure.call"),
     Schema(name="ckprof.problems", what="problems --format json", module="ckprof.problems.list_file"),
     Schema(name="ckprof.problem_set", what="--problem-set FILE.json", module="ckprof.problems.problem_set"),

@@ -140,6 +140,7 @@ class Registry:
             protocols.InspectableTarget,
             protocols.ModellingTarget,
             protocols.NamedDeviceTarget,
+            protocols.PredictingTarget,
             protocols.RoofTarget,
             protocols.SubstitutingTarget,
             timing.TimedTarget,

@@ -55,6 +55,7 @@ from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoring
 from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
 from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
 from ckprof.plugin.protocols.targets import NamedDeviceTarget as NamedDeviceTarget
+from ckprof.plugin.protocols.targets import PredictingTarget as PredictingTarget
 from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget
 from ckprof.plugin.protocols.targets import SubstitutingTarget as SubstitutingTarget
 from ckprof.plugin.protocols.targets import Target as Target

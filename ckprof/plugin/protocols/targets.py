@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.prediction import PredictionRequest, TimeAnswer
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
@@ -80,6 +81,26 @@ class NamedDeviceTarget(Protocol):
 
         :param device: its name, with settings as the target spells them.
         :raises UsageError: there is no such device, or a setting is wrong.
+        """
+
+
+@runtime_checkable
+class PredictingTarget(Protocol):
+    """A target that predicts from machine code how long kernels take, without the device."""
+
+    def prediction_device(self) -> str:
+        """Return the device that libraries are built for to be asked, one of its named ones."""
+
+    def prediction_model(self, arch: str, name: str) -> str:
+        """Return the product that a name means; an empty one means the usual product of the architecture.
+
+        :raises UsageError: there is no such product, or nothing is known of the architecture.
+        """
+
+    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
+        """Return the answers to the questions, in their order.
+
+        :raises ToolchainError: the library cannot be asked.
         """
 
 

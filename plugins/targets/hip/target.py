@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.prediction import PredictionRequest, TimeAnswer
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
 
@@ -92,3 +93,27 @@ class HipTarget:
         from ckprof_plugins.targets.hip.estimate import estimate
 
         return estimate(kernel, work)
+
+    def prediction_device(self) -> str:
+        """Return the emulated device, which executes some workgroups of a launch."""
+        from ckprof_plugins.targets.hip.emulator.device import NAME
+
+        return NAME
+
+    def prediction_model(self, arch: str, name: str) -> str:
+        """Return the name of a product.
+
+        :raises UsageError: there is no such product, or nothing is known of the architecture.
+        """
+        from ckprof_plugins.targets.hip.timing.tables import find_model
+
+        return find_model(arch.partition(":")[0], name).name
+
+    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
+        """Return times from what the emulated device executes.
+
+        :raises ToolchainError: the library is not linked with the emulated device.
+        """
+        from ckprof_plugins.targets.hip.timing.prediction import predict
+
+        return predict(request)

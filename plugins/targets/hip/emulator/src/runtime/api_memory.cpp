@@ -39,8 +39,7 @@ hipError_t set(void* memory, size_t pitch, int value, size_t width, size_t heigh
     if(width == 0 || height == 0) return hipSuccess;
     if(pitch < width) return remember(hipErrorInvalidValue);
     if(!device().holds(memory, pitch * (height - 1) + width)) return outside("what is set");
-    for(size_t row = 0; row < height; ++row)
-        std::memset(static_cast<std::byte*>(memory) + pitch * row, value, width);
+    device().set(memory, pitch, value, width, height);
     return hipSuccess;
 }
 

@@ -203,6 +203,8 @@ void CodeObject::read_kernels(std::span<const std::byte> elf)
             throw std::runtime_error("the kernel " + kernel.name + " begins outside of the code");
         if(const uint64_t most = entry[".max_flat_workgroup_size"].number; most != 0)
             kernel.threads_most = static_cast<uint32_t>(most);
+        kernel.vector_registers = static_cast<uint32_t>(entry[".vgpr_count"].number);
+        kernel.scalar_registers = static_cast<uint32_t>(entry[".sgpr_count"].number);
         for(const PackedValue& argument : entry[".args"].items)
             kernel.arguments.push_back({argument[".value_kind"].text,
                                         static_cast<uint32_t>(argument[".offset"].number),
@@ -231,6 +233,14 @@ bool CodeObject::omit(const Kernel& kernel, std::string_view instruction, unsign
         return true;
     }
     return false;
+}
+
+void CodeObject::omit_matrix()
+{
+    for(const Instruction& i : program_->instructions())
+        if(i.info != nullptr && (std::string_view(i.info->name).starts_with("v_mfma") ||
+                                 std::string_view(i.info->name).starts_with("v_smfmac")))
+            program_->omit(i);
 }
 
 std::optional<Variable> CodeObject::variable(const std::string& name) const

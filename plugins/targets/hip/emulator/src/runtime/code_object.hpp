@@ -37,6 +37,8 @@ struct Kernel
     const Instruction* entry = nullptr;
     std::vector<KernelArgument> arguments;
     uint32_t threads_most = 1024; // of a workgroup
+    // that a wave has; vector ones with those for accumulation
+    uint32_t vector_registers = 0, scalar_registers = 0;
 };
 
 struct Variable
@@ -57,6 +59,8 @@ public:
     const Kernel* find(const std::string& name) const;
     // Takes the n-th (from 1) instruction of a name out of a kernel; false if it has fewer.
     bool omit(const Kernel& kernel, std::string_view instruction, unsigned n);
+    // Takes all matrix instructions out.
+    void omit_matrix();
     std::optional<Variable> variable(const std::string& name) const;
 
 private:

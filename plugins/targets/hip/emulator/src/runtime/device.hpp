@@ -18,6 +18,7 @@
 #include "runtime/code_object.hpp"
 #include "runtime/executor.hpp"
 #include "runtime/options.hpp"
+#include "timing/launch_timing.hpp"
 
 namespace ckprof::emulator {
 
@@ -70,6 +71,14 @@ public:
     // Null where memory does not suffice.
     void* allocate(size_t bytes);
     bool free(void* memory);
+    // Executes `bytes` of memory being set; times are predicted without touching it.
+    void set(void* memory, size_t pitch, int value, size_t width, size_t height);
+
+    // From now on launches execute a few of their workgroups, to predict how long all would take.
+    void begin_timing(TimingOptions options);
+    // What was launched or set since, one JSON object each.
+    std::vector<std::string>& timings() { return timings_; }
+
     // Whether all bytes are in one allocation of the program or in one variable.
     bool holds(const void* memory, size_t bytes) const;
 
@@ -83,6 +92,8 @@ private:
     CodeObject& loaded(Module& module);
     void omit(CodeObject& code, const Kernel& kernel);
 
+    std::optional<TimingOptions> timing_;
+    std::vector<std::string> timings_;
     Options options_;
     std::mutex mutex_; // of what libraries announce, and of launches
     DeviceMemory memory_;

@@ -40,6 +40,21 @@ CKPROF_EXPORT int ckprof_emulator_execute(const char* architecture,
                                           char* message,
                                           size_t message_bytes);
 
+// The time that the waves of one workgroup take, `count` times on one compute unit with room for
+// `slots` of it at once, as JSON. `table` is what Machine::parse reads. Otherwise as above.
+CKPROF_EXPORT int ckprof_emulator_time(const char* architecture,
+                                       const uint32_t* words,
+                                       size_t word_count,
+                                       ckprof_emulator_state* states,
+                                       size_t state_count,
+                                       const ckprof_emulator_range* allocations,
+                                       size_t allocation_count,
+                                       const char* table,
+                                       uint32_t count,
+                                       uint32_t slots,
+                                       char* text,
+                                       size_t text_bytes);
+
 // One line per instruction: its bytes, name and operands. Returns the bytes that the text needs.
 CKPROF_EXPORT size_t ckprof_emulator_disassemble(const char* architecture,
                                                  const uint32_t* words,

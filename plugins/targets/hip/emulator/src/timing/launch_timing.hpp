@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The time of one launch: a few of its workgroups are executed and put onto one compute unit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/dispatch.hpp"
+#include "timing/compute_unit.hpp"
+
+namespace ckprof::emulator {
+
+struct TimingOptions
+{
+    Machine machine;
+    unsigned compute_units = 1;
+    // instructions of all waves that one simulation executes about; beyond it loops are shortened
+    uint64_t most_steps = 400'000;
+    // instructions whose time is kept
+    unsigned hot = 0;
+};
+
+struct Occupancy
+{
+    unsigned workgroups = 0; // of a compute unit
+    const char* limit   = "";
+};
+
+// What fits onto a compute unit at once, and what allows no more.
+Occupancy
+occupancy(const Machine& machine, const Kernel& kernel, unsigned waves, unsigned lds_bytes);
+
+struct LaunchTiming
+{
+    std::string kernel;
+    std::array<uint32_t, 3> grid{}, block{};
+    uint64_t workgroups = 0;
+    Occupancy occupancy;
+    uint64_t queue = 0; // workgroups of the compute unit that has most
+    UnitTime time;      // of all of them
+    UnitTime alone;     // of one
+    UnitTime edge;      // of the last one of the launch, alone
+    uint64_t lines_read = 0, lines_written = 0, group_steps = 0, iterations = 0;
+    struct Hot
+    {
+        uint32_t address;
+        std::string text;
+        double cycles, executions;
+    };
+    std::vector<Hot> hot;
+};
+
+LaunchTiming time_launch(const TimingOptions& options,
+                         const Dispatch& dispatch,
+                         const Launch& launch,
+                         const Kernel& kernel,
+                         unsigned lds_bytes);
+
+} // namespace ckprof::emulator

@@ -1,0 +1,79 @@
+"""``ckprof predict`` with kernels from real CK Tile headers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.e2e.test_amd import write_catalog
+
+pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
+
+ARCH = "gfx942"
+TARGET = ("--target", "hip", "--arch", ARCH)
+PROBLEM = "convfp16 -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
+#: eight times as many images
+LARGER = PROBLEM.replace("-n 4", "-n 32")
+#: its channels do not suit the vectors
+UNSUPPORTED = PROBLEM.replace("-c 64", "-c 63")
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    return write_catalog(
+        tmp_path / "two.json", "forward", [{"pipeline": "compv1"}, {"pipeline": "compv1", "tile_m": 128}]
+    )
+
+
+def _predicted(ckprof, catalog, *more, code=0):
+    called = ckprof("predict", "fwd", "--conf", catalog, *TARGET, *more, "--format", "json", timeout=1200)
+    assert called.code == code, called.err
+    return json.loads(called.out)
+
+
+def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
+    answer = _predicted(ckprof, catalog, "--problem", PROBLEM, "--problem", LARGER)
+    assert (answer["schema"], answer["model"], answer["predicted"]) == ("ckprof-prediction", "MI300X", True)
+    small, large = (problem["kernels"] for problem in answer["problems"])
+    for kernels in (small, large):
+        times = [kernel["predicted_us"] for kernel in kernels]
+        assert times == sorted(times)
+        for kernel in kernels:
+            assert 0 < kernel["roof_share"] < 1
+            assert kernel["limit"]
+            assert all(0 <= share <= 1 for share in kernel["busy"].values())
+    by_key = {kernel["key"]: kernel["predicted_us"] for kernel in small}
+    assert all(kernel["predicted_us"] > by_key[kernel["key"]] for kernel in large)
+    # 4 * 28 * 28 rows in tiles of 64 and of 128, 64 columns
+    assert sorted(kernel["workgroups"] for kernel in small) == [25, 49]
+    again = _predicted(ckprof, catalog, "--problem", PROBLEM, "--problem", LARGER)
+    assert again == answer
+    # a prediction is nothing that is measured
+    report = tmp_path / "predicted.json"
+    report.write_text(json.dumps(answer))
+    refused = ckprof("results", "import", report, "--store", tmp_path / "store.db")
+    assert refused.code == 3, refused.err
+
+
+def test_products_hot_instructions_and_tables(ckprof, catalog):
+    fewer = _predicted(ckprof, catalog, "--problem", LARGER, "--gpu", "MI308X", "--hot", "5")
+    usual = _predicted(ckprof, catalog, "--problem", LARGER)
+    fastest = [answer["problems"][0]["kernels"][0] for answer in (fewer, usual)]
+    # 80 compute units instead of 304
+    assert fastest[0]["predicted_us"] > 1.5 * fastest[1]["predicted_us"]
+    assert len(fastest[0]["hot"]) == 5
+    shown = ckprof("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, timeout=1200)
+    assert shown.code == 0, shown.err
+    assert "predicted for MI300X (gfx942) from machine code; nothing was measured" in shown.out
+    refused = ckprof("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, "--gpu", "MI1")
+    assert refused.code == 2
+    assert "MI300X" in refused.err
+
+
+def test_what_is_not_supported_is_no_failure_unless_nothing_is(ckprof, catalog):
+    both = ("--problem", PROBLEM, "--problem", UNSUPPORTED)
+    answer = _predicted(ckprof, catalog, *both, code=1)
+    statuses = [{kernel["status"] for kernel in problem["kernels"]} for problem in answer["problems"]]
+    assert statuses == [{"predicted"}, {"unsupported"}]
+    assert all(kernel["reason"] for kernel in answer["problems"][1]["kernels"])
