@@ -1,0 +1,48 @@
+"""MIOpen as a consumer of tuned results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof_plugins.consumers.miopen.file_names import SUFFIXES
+from ckprof_plugins.consumers.miopen.rows import is_database, looks_like_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from ckprof.model.audit import FileAudit
+    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest, KernelList, Sighting
+    from ckprof.plugin.protocols.formats import ImportHints
+
+
+class Miopen:
+    """Find-dbs and performance databases, of the system and of users, as text and in SQLite's format."""
+
+    id = "miopen"
+    label = "MIOpen: find-db and performance database, text or SQLite; log lines of solvers"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Say whether a file is one of MIOpen's databases, by its name or its first row."""
+        if is_database(head):
+            return True
+        return looks_like_text(head) or (path.name.endswith(SUFFIXES) and b"\0" not in head[:512])
+
+    def audit(self, request: AuditRequest) -> FileAudit:
+        """Judge each row as MIOpen reads it.
+
+        :raises InputError: the file cannot be read.
+        """
+        from ckprof_plugins.consumers.miopen.audit import audit
+
+        return audit(request)
+
+    def cleaned(self, audit: FileAudit) -> bytes:
+        """Return a database without what is wrong.
+
+        :raises InputError: the file cannot be read any more.
+        """
+        from ckprof_plugins.consumers.miopen.cleaning import cleaned
+
+        return cleaned(audit)
