@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register_consumers() -> Sequence[Consumer]:
-    """Add AITER, hipDNN and MIOpen."""
+    """Add AITER, hipDNN, MIOpen, and the old library as traces show it."""
+    from ckprof_plugins.consumers._old_ck.trace_reader import ComposableKernel
     from ckprof_plugins.consumers.aiter.consumer import Aiter
     from ckprof_plugins.consumers.hipdnn.consumer import Hipdnn
     from ckprof_plugins.consumers.miopen.consumer import Miopen
 
-    return [Aiter(), Hipdnn(), Miopen()]
+    return [Aiter(), ComposableKernel(), Hipdnn(), Miopen()]

@@ -46,3 +46,9 @@ class Miopen:
         from ckprof_plugins.consumers.miopen.cleaning import cleaned
 
         return cleaned(audit)
+
+    def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
+        """Return what a line of a log, or a row of a database, says about a kernel."""
+        from ckprof_plugins.consumers.miopen.log_lines import sightings
+
+        return sightings(text, lists)
