@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ckprof_plugins.consumers.aiter.tables import Layout, TunedRow
 
 #: largest share of wrong elements that the tuner accepts
-_MOST_WRONG: Final = 0.05
+MOST_WRONG: Final = 0.05
 #: compute units of whole devices -> architecture
-_DEVICES: Final = {304: "gfx942", 80: "gfx942", 228: "gfx942", 256: "gfx950", 104: "gfx90a", 110: "gfx90a"}
+DEVICES: Final = {304: "gfx942", 80: "gfx942", 228: "gfx942", 256: "gfx950", 104: "gfx90a", 110: "gfx90a"}
 #: architecture -> how torch calls its fp8 type, as the key spells it
 _FP8: Final = {"gfx942": "torch.float8_e4m3fnuz", "gfx950": "torch.float8_e4m3fn"}
 #: what a name says of its kernel: block and tile, pipeline
@@ -113,7 +113,7 @@ def _judge_key(judging: _Audit, row: TunedRow) -> bool:
     if any(size is None or size < 1 for size in sizes.values()) or units < 1:
         judging.find(Reason.NEVER_HIT, "no product has a size, and no device compute units, below 1", row)
         return False
-    arch = cells.get("gfx", "") or _DEVICES.get(units, "")
+    arch = cells.get("gfx", "") or DEVICES.get(units, "")
     if request.compute_units and units != request.compute_units:
         judging.find(
             Reason.WRONG_DEVICE,
@@ -124,9 +124,9 @@ def _judge_key(judging: _Audit, row: TunedRow) -> bool:
     if request.arch and arch and arch != request.arch:
         judging.find(Reason.WRONG_DEVICE, f"the row is of {arch}, not {request.arch}", row)
         return False
-    if "gfx" in cells and _DEVICES.get(units, arch) != arch and units not in (32, 64, 128):
+    if "gfx" in cells and DEVICES.get(units, arch) != arch and units not in (32, 64, 128):
         judging.find(
-            Reason.WRONG_DEVICE, f"{cells['gfx']} with {units} compute units, which {_DEVICES[units]} has", row
+            Reason.WRONG_DEVICE, f"{cells['gfx']} with {units} compute units, which {DEVICES[units]} has", row
         )
         return False
     spelled = cells.get("q_dtype_w", "")
@@ -155,10 +155,10 @@ def _judge_figures(judging: _Audit, row: TunedRow) -> bool:
             judging.find(Reason.WRONG_TIME, f"{column} is {row.cells[column]}", row)
             return False
     share = number(row.cells.get("errRatio", "0"))
-    if share is not None and share > _MOST_WRONG:
+    if share is not None and share > MOST_WRONG:
         judging.find(
             Reason.WRONG_RESULT,
-            f"{share:.1%} of the elements were wrong; the tuner accepts {_MOST_WRONG:.0%}",
+            f"{share:.1%} of the elements were wrong; the tuner accepts {MOST_WRONG:.0%}",
             row,
         )
         return False

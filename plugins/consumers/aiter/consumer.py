@@ -8,10 +8,13 @@ from ckprof.errors import InputError
 from ckprof_plugins.consumers.aiter.tables import header_of, layout_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+    from typing import Any
 
     from ckprof.model.audit import FileAudit
-    from ckprof.plugin.protocols import AuditRequest
+    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest
+    from ckprof.plugin.protocols.formats import ImportHints
 
 
 class Aiter:
@@ -45,3 +48,22 @@ class Aiter:
         wrong = {finding.line for finding in audit.findings if finding.removable}
         kept = [line.rstrip(b"\r") for number, line in enumerate(lines, 1) if number not in wrong]
         return b"".join(line + b"\n" for line in kept if line.strip())
+
+    def export(self, request: ExportRequest) -> ConsumerFiles:
+        """Return tables with rows for winners whose kernels the tree's lists have.
+
+        :raises UsageError: there is no tree.
+        :raises InputError: the tree has no lists.
+        """
+        from ckprof_plugins.consumers.aiter.writing import export
+
+        return export(request)
+
+    def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
+        """Yield the times of a table.
+
+        :raises InputError: the file cannot be read, or its rows are no plain products.
+        """
+        from ckprof_plugins.consumers.aiter.reading import measurements
+
+        return measurements(path, hints)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.audit import FileAudit
-    from ckprof.plugin.protocols import AuditRequest
+    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest
 
 
 class Hipdnn:
@@ -43,3 +43,9 @@ class Hipdnn:
         overrides = document.get("engine_overrides", []) if isinstance(document, dict) else []
         kept = [item for number, item in enumerate(overrides, 1) if number not in wrong]
         return (json.dumps({"version": 2, "engine_overrides": kept}, indent=2) + "\n").encode()
+
+    def export(self, request: ExportRequest) -> ConsumerFiles:
+        """Return a file that has MIOpen run each winner's problem; MIOpen's own databases choose the kernel."""
+        from ckprof_plugins.consumers.hipdnn.writing import export
+
+        return export(request)

@@ -52,3 +52,22 @@ class Miopen:
         from ckprof_plugins.consumers.miopen.log_lines import sightings
 
         return sightings(text, lists)
+
+    def export(self, request: ExportRequest) -> ConsumerFiles:
+        """Return a user's find-db and performance databases.
+
+        :raises UsageError: the version, which the names of the files hold, is missing.
+        """
+        from ckprof_plugins.consumers.miopen.writing import export
+
+        return export(request)
+
+    def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
+        """Yield the times of a find-db.
+
+        :raises InputError: the file cannot be read, or has no times.
+        :raises UsageError: neither its name nor the hints say the device.
+        """
+        from ckprof_plugins.consumers.miopen.reading import measurements
+
+        return measurements(path, hints)
