@@ -73,7 +73,7 @@ def _attempt(
             operation=OperationKey(direction=_PRODUCT),
             problem=problem,
             split_k=1 << min(max(exponent, 0), 20),
-            kernel=KernelKey(instance=f"name:{name}"),
+            kernel=KernelKey(instance=f"name:{name} {dtype.value if dtype else str()}"),
             device=DeviceKey(
                 target=hints.target,
                 model=hints.device,

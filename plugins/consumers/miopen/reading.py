@@ -66,7 +66,7 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
                 key=MeasurementKey(
                     operation=OperationKey(direction=key.direction),
                     problem=problem,
-                    kernel=KernelKey(instance=f"name:{entry.solver}"),
+                    kernel=KernelKey(instance=f"name:{entry.solver} {key.types} {_layout(key)}"),
                     device=device,
                     toolchain=ToolchainKey(),
                     method=MethodKey(clock="", version=0, cache=""),
