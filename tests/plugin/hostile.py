@@ -12,6 +12,7 @@ from ckprof.model.conversion import Conversion
 from ckprof.model.parity import BuilderList
 from ckprof.model.strings.argument_kinds import POSITIVE
 from ckprof.model.strings.fields import Field
+from ckprof.model.audit import FileAudit
 from ckprof.model.strings.kind import Spelling, StringKind
 from ckprof.plugin.protocols import (
     CatalogVariant,
@@ -77,6 +78,19 @@ class MyDirection(Forward):
 class MyOperation(StubOperation):
     id = "mine"
     line_words = ("mine",)
+
+
+class MyConsumer:
+    id, label = "mine", "mine"
+
+    def recognises(self, path, head):
+        return head.startswith(b"mine")
+
+    def audit(self, request):
+        return FileAudit(path=request.path, label="mine", entries=1)
+
+    def cleaned(self, audit):
+        return b""
 
 
 class MyConverter(StubConverter):
@@ -319,6 +333,12 @@ CASES: dict[str, Case] = {
         member="extract",
         command=("extract", "--extractor", "mine", "--stdout"),
         code=4,
+    ),
+    "consumer that recognises": Case(
+        hook="ckprof_register_consumers", make=MyConsumer, member="recognises", command=("audit", "mine.txt")
+    ),
+    "consumer that audits": Case(
+        hook="ckprof_register_consumers", make=MyConsumer, member="audit", command=("audit", "mine.txt")
     ),
     "catalog variant": Case(
         hook="ckprof_register_catalog_variants",
