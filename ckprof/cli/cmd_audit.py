@@ -21,14 +21,15 @@ _EPILOG = """\
 examples:
   ckprof audit ~/.config/miopen                               # every database of a folder
   ckprof audit gfx942130.db.txt --arch gfx942 --compute-units 304
-  ckprof audit gfx942130.HIP.fdb.txt --conf lists/            # lists of 'ckprof extract' instead of shipped ones
-  ckprof audit a8w8_tuned_gemm.csv --tree aiter/              # numbers of kernels against the program's own lists
+  ckprof audit gfx942130.HIP.fdb.txt --conf lists/            # lists of 'ckprof extract'
+  ckprof audit a8w8_tuned_gemm.csv --tree aiter/              # numbers and names of kernels
   ckprof audit databases/ --fix -o junit=audit.xml
 
-Nothing is compiled or run. Each row is read as its program reads it; its kernel is looked up, and asked by its
-own support test whether it supports the problem. Errors are rows that the program rejects or that run something
-wrong, warnings are rows that are never used; notes do not fail the audit. --fix writes FILE.clean beside FILE,
-without these rows. Exit code 0: sound, 1: something was found that --fail-on names, 3: a file is of no program.
+Nothing is compiled or run. Each row is read as its program reads it; its kernel is looked up, and asked by
+its own support test whether it supports the problem. Errors are rows that the program rejects or that run
+something wrong, warnings are rows that are never used; notes do not fail the audit. --fix writes FILE.clean
+beside FILE, without these rows. Exit code 0: sound, 1: something was found that --fail-on names, 3: a file
+is of no program.
 """
 
 
@@ -47,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(parser.add_argument_group("device"), DeviceChoice, "arch", "compute_units")
     group = parser.add_argument_group("result")
     add_fields(group, AuditCall, "fail_on")
-    group.add_argument("--fix", action="store_true", help="write FILE.clean beside FILE, without what is wrong")
+    group.add_argument(
+        "--fix", action="store_true", help="write FILE.clean beside FILE, without what is wrong"
+    )
     group.add_argument(
         "--format",
         default="text",

@@ -23,11 +23,11 @@ examples:
   ckprof export tune.db --for hipdnn --arch gfx942 --compute-units 304 -o overrides/
   ckprof export gemm.db --for aiter --tree aiter/ -o configs/
 
-Of each problem, the fastest kernel is written whose results were verified. What the program cannot name, or what
-its own kernels do not support, is counted by reason, and nothing is written for it. Entries name the old
-library's kernel of a winner's list line; what was measured is the kernel that ckprof made of the line. Winners
-of another device than the one that --arch and --compute-units name are left out. Exit code 0: entries were
-written, 1: there was nothing to write.
+Of each problem, the fastest kernel is written whose results were verified. What the program cannot name, or
+what its own kernels do not support, is counted by reason, and nothing is written for it. Entries name the
+old library's kernel of a winner's list line; what was measured is the kernel that ckprof made of the line.
+Winners of another device than the one that --arch and --compute-units name are left out. Exit code 0:
+entries were written, 1: there was nothing to write.
 """
 
 

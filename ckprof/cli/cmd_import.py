@@ -23,10 +23,10 @@ examples:
   ckprof import a8w8_tuned_gemm.csv --store amd.db --tag aiter
   ckprof report amd.db -o amd.html
 
-Every time becomes a measurement whose origin is its file. It never competes with measurements of this program:
-kernels are known by name alone, and reports rank what the same tools measured on the same device. Without
---trust nothing of them is ranked, since no file proves that results were verified. Exit code 0: something was
-read, 1: nothing was.
+Every time becomes a measurement whose origin is its file. It never competes with measurements of this
+program: kernels are known by name alone, and reports rank what the same tools measured on the same device.
+Without --trust nothing of them is ranked, since no file proves that results were verified. Exit code 0:
+something was read, 1: nothing was.
 """
 
 
@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "paths", metavar="FILE", nargs="+", type=Path, help="file with times of kernels: {consumers}"
     )
-    parser.add_argument("--store", metavar="FILE", type=Path, required=True, help="store to add to, or a new one")
+    parser.add_argument(
+        "--store", metavar="FILE", type=Path, required=True, help="store to add to, or a new one"
+    )
     add_fields(parser, ImportCall, "consumer", "trust")
     group = parser.add_argument_group("what a file lacks")
     group.add_argument("--arch", metavar="NAME", help="architecture of the device")

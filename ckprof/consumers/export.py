@@ -37,7 +37,9 @@ class ExportCall:
         metadata=option("program that shall use the winners: {consumers}", flag="--for", metavar="ID")
     )
     folder: Path = field(
-        metadata=option("folder of the files; a file that is there already stays", flag="--output -o", metavar="DIR")
+        metadata=option(
+            "folder of the files; a file that is there already stays", flag="--output -o", metavar="DIR"
+        )
     )
     version: str = field(
         default="",
@@ -49,7 +51,9 @@ class ExportCall:
     )
     any_device: bool = field(
         default=False,
-        metadata=option("also winners that were measured on another device than --arch and --compute-units say"),
+        metadata=option(
+            "also winners that were measured on another device than --arch and --compute-units say"
+        ),
     )
     sources: KernelSources = field(default_factory=KernelSources)
     device: DeviceChoice = field(default_factory=DeviceChoice)
@@ -94,7 +98,9 @@ def export(registry: Registry, call: ExportCall) -> Exported:
     paths = tuple(call.folder / Path(name).name for name in result.files)
     for path, content in zip(paths, result.files.values(), strict=True):
         if path.exists() and path.read_bytes() != content:
-            raise InputError("is there already and has another content; move it away, or name another folder", path)
+            raise InputError(
+                "is there already and has another content; move it away, or name another folder", path
+            )
     for path, content in zip(paths, result.files.values(), strict=True):
         write_output(path, content)
     return Exported(paths=paths, entries=result.entries, left_out=left_out + result.left_out)

@@ -7,8 +7,8 @@ import io
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plugin.protocols import LineWriter, Sighting, TraceReader
 from ckprof.problems.from_log import problems_from_text
+from ckprof.problems.parse_line import programs_of
 
 if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
@@ -80,6 +81,10 @@ class Identifier:
     names: tuple[str, ...] = ()
     _candidates: dict[str, dict[str, Candidate]] = field(default_factory=dict)
     _lists: tuple[KernelList, ...] = ()
+    _sources: dict[str, list[str]] = field(default_factory=dict)
+    _lines: dict[str, str] = field(default_factory=dict)
+    _kernels: dict[str, str] = field(default_factory=dict)
+    _found: dict[str, Identified] = field(default_factory=dict)
 
     @property
     def lists(self) -> tuple[KernelList, ...]:
@@ -89,11 +94,21 @@ class Identifier:
         """
         if not self._lists:
             self._lists = kernel_lists(self.names)
+            for one in self._lists:
+                for number, line in one.lines:
+                    source = f"{one.path}:{number}"
+                    self._sources.setdefault(line, []).append(source)
+                    self._lines[source] = line
         return self._lists
 
     def identify(self, text: str, where: str = "", count: int = 1) -> Identified:
         """Say what a text means."""
-        found = Identified(text=text, where=where, count=count, note="says nothing of a known kernel")
+        if text not in self._found:
+            self._found[text] = self._identified(text)
+        return replace(self._found[text], where=where, count=count)
+
+    def _identified(self, text: str) -> Identified:
+        found = Identified(text=text, note="says nothing of a known kernel")
         sightings = [
             sighting
             for consumer in self.registry.consumers
@@ -110,8 +125,6 @@ class Identifier:
         matches = tuple(self._match(source, sighting) for source in sighting.lines)
         return Identified(
             text=found.text,
-            where=found.where,
-            count=found.count,
             what=sighting.what,
             direction=sighting.direction,
             problem=self._problem_line(sighting),
@@ -123,9 +136,7 @@ class Identifier:
         """Look up an instance string, or a line in a list's own spelling."""
         text = found.text.strip()
         strings = self.registry.strings
-        sources = [
-            f"{one.path}:{number}" for one in self.lists for number, line in one.lines if line == text
-        ]
+        sources = self._sources.get(text, []) if self.lists else []
         if not sources and "<" in text and strings.knows(text.partition("<")[0]):
             try:
                 parsed = strings.parse(text)
@@ -137,17 +148,29 @@ class Identifier:
                 for number, line in one.lines
                 if line.partition("<")[0] == text.partition("<")[0] and self._parses_as(line, parsed)
             ]
+            sources = sources or self._generated(text, parsed)
             if not sources:
-                return Identified(
-                    text=text, where=found.where, what="instance string", note="no list has this instance"
-                )
+                return Identified(text=text, what="instance string", note="no list has this instance")
         if not sources:
             return None
         matches = tuple(self._match(source, Sighting(what="line")) for source in sources)
         direction = next((self._direction(match) for match in matches if match.kernel), "")
-        return Identified(
-            text=text, where=found.where, what="line of a list", direction=direction, matches=matches
-        )
+        return Identified(text=text, what="line of a list", direction=direction, matches=matches)
+
+    def _generated(self, text: str, parsed: object) -> list[str]:
+        """Return the lines whose generated kernels print a text, or the same in another spelling."""
+        kernels = [
+            (source, candidate.instance_string)
+            for one in self.lists
+            for source, candidate in self._of_list(str(one.path)).items()
+        ]
+        exact = [source for source, printed in kernels if printed == text]
+        name = text.partition("<")[0]
+        return exact or [
+            source
+            for source, printed in kernels
+            if printed.partition("<")[0] == name and self._parses_as(printed, parsed)
+        ]
 
     def _parses_as(self, line: str, parsed: object) -> bool:
         try:
@@ -157,24 +180,30 @@ class Identifier:
 
     def _of_kernel_name(self, found: Identified) -> Identified | None:
         """Look up the names of kernels that ckprof generates, which stand in the symbols of its builds."""
-        words = identifiers(found.text)
-        if not words:
+        names = identifiers(found.text) & self._kernel_names()
+        if not names:
             return None
-        for one in self.lists:
-            for source, candidate in self._of_list(str(one.path)).items():
-                if candidate.name in words or f"ns_{candidate.name}" in words:
-                    match = self._match(source, Sighting(what="kernel"))
-                    return Identified(
-                        text=found.text,
-                        where=found.where,
-                        count=found.count,
-                        what="kernel that ckprof generates",
-                        direction=candidate.instance.direction,
-                        matches=(match,),
-                    )
-        return None
+        source = self._kernels[min(names)]
+        match = self._match(source, Sighting(what="kernel"))
+        return Identified(
+            text=found.text,
+            what="kernel that ckprof generates",
+            direction=self._direction(match),
+            matches=(match,),
+        )
+
+    def _kernel_names(self) -> Set[str]:
+        """Return the names of all kernels of the lists, as they are and as their C++ namespaces have them."""
+        if not self._kernels:
+            for one in self.lists:
+                for source, candidate in self._of_list(str(one.path)).items():
+                    for name in (candidate.name, f"ns_{candidate.name}"):
+                        self._kernels.setdefault(name, source)
+        return self._kernels.keys()
 
     def _of_command(self, found: Identified) -> Identified | None:
+        if not any(program in found.text for program in programs_of(self.registry.operations)):
+            return None
         log = problems_from_text(found.text, "text", self.registry.operations)
         if not log.problems:
             return None
@@ -184,8 +213,6 @@ class Identifier:
         )
         return Identified(
             text=found.text,
-            where=found.where,
-            count=found.count,
             what="command with a problem",
             direction=sighting.direction,
             problem=self._problem_line(sighting, case),
@@ -198,11 +225,8 @@ class Identifier:
         return candidate.instance.direction if candidate is not None else ""
 
     def _match(self, source: str, sighting: Sighting) -> InstanceMatch:
-        path, _, number = source.rpartition(":")
-        line = next(
-            (text for one in self.lists if str(one.path) == path for at, text in one.lines if str(at) == number),
-            "",
-        )
+        path = source.rpartition(":")[0]
+        line = self._lines.get(source, "")
         candidate = self._of_list(path).get(source)
         if candidate is None:
             return InstanceMatch(

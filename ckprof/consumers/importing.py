@@ -28,13 +28,14 @@ class ImportCall:
 
     paths: tuple[Path, ...]
     consumer: str = field(
-        default="", metadata=option("program that owns the files (default: what they look like)", metavar="ID")
+        default="",
+        metadata=option("program that owns the files (default: what they look like)", metavar="ID"),
     )
     trust: bool = field(
         default=False,
         metadata=option(
-            "take results for verified, which nothing in the files proves: only then are they ranked, compared "
-            "and trained on; each says so"
+            "take results for verified, which nothing in the files proves: only then are they ranked, "
+            "compared and trained on; each says so"
         ),
     )
     hints: ImportHints = field(default_factory=ImportHints)

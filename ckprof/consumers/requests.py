@@ -49,7 +49,8 @@ class AuditCall:
     paths: tuple[Path, ...]
     #: id of the consumer; empty: the one that recognises a file
     consumer: str = field(
-        default="", metadata=option("program that owns the files (default: what they look like)", metavar="ID")
+        default="",
+        metadata=option("program that owns the files (default: what they look like)", metavar="ID"),
     )
     sources: KernelSources = field(default_factory=KernelSources)
     device: DeviceChoice = field(default_factory=DeviceChoice)

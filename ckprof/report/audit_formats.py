@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.audit import SEVERITIES, Reason, Severity
 from ckprof.plain_text import one_line
 from ckprof.plugin.kinds import RegistryEntries
-from ckprof.report.document import Document
+from ckprof.report.document import Document, Part
 from ckprof.report.junit import JUnit, add
 from ckprof.report.sarif import sarif_document, sarif_result
 from ckprof.report.table import Column, Table
@@ -61,7 +61,7 @@ class AuditFormat:
 
 def audit_document(report: AuditReport, shown: int = SHOWN) -> Document:
     """Return the audit as text: per file what was judged, a summary by reason, and the first findings."""
-    parts: list[str | Table[Any]] = []
+    parts: list[Part] = []
     for file in report.files:
         parts.append(f"{file.path}: {file.label}, {counted(file.entries, 'entry', 'entries')}")
         rows = [(count, "", text, "") for text, count in file.judged.items()]
@@ -124,7 +124,8 @@ def verdict(report: AuditReport) -> str:
     found = sum(len(file.findings) for file in report.files)
     counts = f"{counted(len(report.files), 'file')}, {counted(entries, 'entry', 'entries')}"
     if report.failed:
-        return f"{counts}: {counted(report.failed, 'finding')} that fail the audit, {found - report.failed} others"
+        others = found - report.failed
+        return f"{counts}: {counted(report.failed, 'finding')} that fail the audit, {others} others"
     return f"{counts}: " + (f"sound; {counted(found, 'note')}" if found else "sound")
 
 

@@ -118,6 +118,18 @@ def test_a_line_of_miopens_log_has_instance_problem_and_command(ckprof):
     assert match["command"] == "" or found["problem"] in match["command"]
 
 
+def test_what_a_kernel_prints_of_itself_leads_to_its_line(ckprof):
+    listed = json.loads(
+        ckprof("list", "instances", "--conf", "forward/tests/nhwgc_fp16", "--format", "json").out
+    )
+    text = listed[5]["instance_string"]
+    done = ckprof("identify", text, "--conf", "forward/tests/nhwgc_fp16", "--format", "json")
+    matches = json.loads(done.out)[0]["matches"]
+    assert [match["kernel"] for match in matches] == [listed[5]["name"]]
+    again = ckprof("identify", matches[0]["line"], "--conf", "forward/tests/nhwgc_fp16", "--format", "json")
+    assert json.loads(again.out)[0]["matches"][0]["command"] == matches[0]["command"]
+
+
 def test_nothing_is_identified(ckprof):
     done = ckprof("identify", "hello world", "--conf", "forward/tests/nhwgc_fp16")
     assert (done.code, "says nothing of a known kernel" in done.out) == (ExitCode.FAILED, True)

@@ -93,9 +93,7 @@ def test_what_is_exported_audits_clean_and_is_found_by_the_owners_keys(registry,
         "gfx942130.HIP.3_2_0_5f2ae8c.ufdb.txt",
         "gfx942130_1.1.0.udb",
     ]
-    call = AuditCall(
-        paths=(tmp_path / "out",), device=DeviceChoice(arch="gfx942", compute_units=304)
-    )
+    call = AuditCall(paths=(tmp_path / "out",), device=DeviceChoice(arch="gfx942", compute_units=304))
     report = audit(registry, call)
     found = {finding.severity for file in report.files for finding in file.findings}
     assert found <= {Severity.NOTE}
@@ -124,7 +122,9 @@ def test_what_is_exported_audits_clean_and_is_found_by_the_owners_keys(registry,
                 "SELECT solver, params FROM perf_db INNER JOIN config ON perf_db.config = config.id "  # noqa: S608
                 f"WHERE ( {where} )"
             )
-            assert connection.execute(query, tuple(one.columns().values())).fetchall() == [(solver, parameters)]
+            assert connection.execute(query, tuple(one.columns().values())).fetchall() == [
+                (solver, parameters)
+            ]
     assert hits == done.entries
 
 
@@ -216,8 +216,9 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        return ("_").join(["bf16_batched", ("x").join(map(str, self.NUMBERS)), ("x").join(map(str, self.WAVE)),
-            ("x").join(map(str, self.MAP)), "8x32x1_8x8x1", self.SCHED.lower(), f"v{self.VERSION}"])
+        return ("_").join(["bf16_batched", ("x").join(map(str, self.NUMBERS)),
+            ("x").join(map(str, self.WAVE)), ("x").join(map(str, self.MAP)),
+            "8x32x1_8x8x1", self.SCHED.lower(), f"v{self.VERSION}"])
 
 
 kernels_list = {

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ckprof.model.audit import FileAudit
 from ckprof.model.catalog import CatalogRecord
 from ckprof.model.conversion import Conversion
 from ckprof.model.parity import BuilderList
 from ckprof.model.strings.argument_kinds import POSITIVE
 from ckprof.model.strings.fields import Field
-from ckprof.model.audit import FileAudit
 from ckprof.model.strings.kind import Spelling, StringKind
 from ckprof.plugin.protocols import (
     CatalogVariant,

@@ -58,7 +58,9 @@ class OldKernel:
     @property
     def specialization(self) -> str:
         """What the kernel demands of the convolution."""
-        return next((text for name, text in self.values.items() if name.endswith("Specialization")), "Default")
+        return next(
+            (text for name, text in self.values.items() if name.endswith("Specialization")), "Default"
+        )
 
 
 #: direction, number of dimensions, data type
@@ -208,4 +210,6 @@ def _writer(kind: str) -> StringWriter | None:
     record: ClassRecord = class_records()[kind]
     if not record.type_string or not record.fields:
         return None
-    return StringWriter(DeviceClass(name=kind, record=record, parameters=(), names=_names(kind), conditions=0))
+    return StringWriter(
+        DeviceClass(name=kind, record=record, parameters=(), names=_names(kind), conditions=0)
+    )

@@ -1,4 +1,4 @@
-"""Which problems the old library's device operations support: their ``IsSupportedArgument``, without a device.
+"""Which problems the old library's device operations support: ``IsSupportedArgument``, without a device.
 
 Conditions are those of the library in November 2025, for channels-last layouts, in its order; where a program
 owns other layouts it transposes them first. The first condition that is not met is named. A condition on a
@@ -192,9 +192,7 @@ def _loop(case: _Case, length: int, splits: int, what: str) -> str:
     if stages is not None and steps <= stages:
         return (
             f"pipeline {version} prefetches {stages} steps of {step} and needs more than that: "
-            f"{what} = {length}"
-            + (f" in {splits} splits" if splits > 1 else "")
-            + f" has {steps}"
+            f"{what} = {length}" + (f" in {splits} splits" if splits > 1 else "") + f" has {steps}"
         )
     return ""
 
@@ -307,9 +305,7 @@ def _weight_groups(case: _Case) -> str:
 
 def _weight_vectors(case: _Case) -> str:
     problem = case.problem
-    output = case.divides(
-        "K", problem.out_channels, "the output is read", "ABlockTransferSrcScalarPerVector"
-    )
+    output = case.divides("K", problem.out_channels, "the output is read", "ABlockTransferSrcScalarPerVector")
     read = case.divides("C", problem.in_channels, "the input is read", "BBlockTransferSrcScalarPerVector")
     if "TwoStage" in case.kind:
         width = case.number("BBlockTransferSrcScalarPerVector") or 1
@@ -355,7 +351,9 @@ def _product(case: _Case) -> str:
             vector = first * second // gcd(first, second)
             part = ceil(sizes["K"] / (splits * vector)) * vector
             if part * (splits - 1) >= sizes["K"]:
-                return f"{splits} splits of {part} leave nothing of N x output = {sizes['K']} for the last one"
+                return (
+                    f"{splits} splits of {part} leave nothing of N x output = {sizes['K']} for the last one"
+                )
     return (
         case.divides("K", sizes["M"], "the output is read", "ABlockTransferSrcScalarPerVector")
         or case.divides("C", sizes["N"], "the input is read", "BBlockTransferSrcScalarPerVector")

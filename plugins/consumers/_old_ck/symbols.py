@@ -102,9 +102,7 @@ def _groups(kernel: OldKernel) -> Iterator[list[int]]:
     for patterns in _GROUPS:
         group: list[int] = []
         for pattern in patterns:
-            text = next(
-                (value for name, value in kernel.values.items() if re.fullmatch(pattern, name)), ""
-            )
+            text = next((value for name, value in kernel.values.items() if re.fullmatch(pattern, name)), "")
             group += map(int, _INTEGERS.findall(text))
         yield group
 

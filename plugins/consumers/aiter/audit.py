@@ -63,7 +63,8 @@ def audit(request: AuditRequest) -> FileAudit:
     for column, line in judging.poisoned.items():
         judging.find(
             Reason.NEVER_HIT,
-            f"line {line} has no number in column {column}: pandas reads the column as texts, and no row is hit",
+            f"line {line} has no number in column {column}: pandas reads the column as texts, and no row "
+            "is hit",
             None,
         )
     return FileAudit(
@@ -136,9 +137,7 @@ def _judge_key(judging: _Audit, row: TunedRow) -> bool:
             judging.find(Reason.NEVER_HIT, f"q_dtype_w is {spelled!r}; lookups have torch.NAME", row)
             return False
         if "float8" in spelled and expected and spelled != expected:
-            judging.find(
-                Reason.NEVER_HIT, f"q_dtype_w is {spelled}; lookups on {arch} have {expected}", row
-            )
+            judging.find(Reason.NEVER_HIT, f"q_dtype_w is {spelled}; lookups on {arch} have {expected}", row)
             return False
     return True
 

@@ -36,7 +36,9 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     """
     table = read_table(path)
     if not table.layout.has_kernel:
-        raise InputError(f"is a table of {table.layout.label}, whose rows are no products of one kernel", path)
+        raise InputError(
+            f"is a table of {table.layout.label}, whose rows are no products of one kernel", path
+        )
     session = Session.of_file(path, path.read_bytes(), "AITER table", hints.tags)
     for sequence, row in enumerate(table.rows):
         sizes = {name: integer(row.cells.get(name, "1")) for name in ("B", "M", "N", "K", "cu_num")}
@@ -65,15 +67,13 @@ def _attempt(
     measurement = Measurement(
         median_ms=time_ms, spread_ms=0.0, min_ms=time_ms, mean_ms=time_ms, samples=1, stopped_by=""
     )
-    problem = GemmProblem(
-        m=sizes["M"] or 1, n=sizes["N"] or 1, k=sizes["K"] or 1, batch=sizes["B"] or 1
-    )
+    problem = GemmProblem(m=sizes["M"] or 1, n=sizes["N"] or 1, k=sizes["K"] or 1, batch=sizes["B"] or 1)
     return Attempt(
         key=MeasurementKey(
             operation=OperationKey(direction=_PRODUCT),
             problem=problem,
             split_k=1 << min(max(exponent, 0), 20),
-            kernel=KernelKey(instance=f"name:{name} {dtype.value if dtype else str()}"),
+            kernel=KernelKey(instance=f"name:{name} {dtype.value if dtype else ''}"),
             device=DeviceKey(
                 target=hints.target,
                 model=hints.device,

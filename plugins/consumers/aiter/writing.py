@@ -29,7 +29,12 @@ _TABLES: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
     "bf16": (
         "bf16_batched",
         "bf16_tuned_batched_gemm.csv",
-        (*("cu_num", "B", "M", "N", "K", "kernelId", "splitK", "us", "kernelName"), "tflops", "bw", "errRatio"),
+        (
+            *("cu_num", "B", "M", "N", "K", "kernelId", "splitK", "us", "kernelName"),
+            "tflops",
+            "bw",
+            "errRatio",
+        ),
     ),
 }
 _LINE: Final = re.compile(
@@ -67,9 +72,7 @@ def export(request: ExportRequest) -> ConsumerFiles:
         rows = tables.setdefault(table, {})
         if key not in rows or winner.time_ms < rows[key][0]:
             tflops = problem.flop / winner.time_ms / 1e9
-            size = 2 * problem.batch * (
-                problem.m * problem.k + problem.k * problem.n + problem.m * problem.n
-            )
+            size = 2 * problem.batch * (problem.m * problem.k + problem.k * problem.n + problem.m * problem.n)
             cells = [*key, number, winner.splits.bit_length() - 1, f"{winner.time_ms * 1e3:.4f}", name]
             cells += [f"{tflops:.2f}", f"{size / winner.time_ms / 1e6:.2f}", "0.0"]
             rows[key] = (winner.time_ms, cells)

@@ -45,7 +45,7 @@ class Hipdnn:
         return (json.dumps({"version": 2, "engine_overrides": kept}, indent=2) + "\n").encode()
 
     def export(self, request: ExportRequest) -> ConsumerFiles:
-        """Return a file that has MIOpen run each winner's problem; MIOpen's own databases choose the kernel."""
+        """Return a file that has MIOpen run each problem; its own databases choose the kernel."""
         from ckprof_plugins.consumers.hipdnn.writing import export
 
         return export(request)

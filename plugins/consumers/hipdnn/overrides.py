@@ -31,7 +31,7 @@ OPERATIONS: Final[Mapping[str, str]] = {
 #: names of the tensors of a convolution: input, weight, output
 TENSORS: Final = ("X", "W", "Y")
 _TIMES: Final = ("min_time_ms", "avg_time_ms", "stddev_ms")
-_KNOB_TYPES: Final = {"int64": int, "float64": (int, float), "string": str}
+_KNOB_TYPES: Final[Mapping[str, Any]] = {"int64": int, "float64": (int, float), "string": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,12 @@ def audit_document(path: Path, document: Any) -> FileAudit:
     overrides = document.get("engine_overrides") if isinstance(document, dict) else None
     version = document.get("version") if isinstance(document, dict) else None
     if version != VERSION or isinstance(version, bool):
-        find(Reason.NEVER_HIT, f"version is {version!r}; files of other versions than {VERSION} are refused", 0, "")
+        find(
+            Reason.NEVER_HIT,
+            f"version is {version!r}; files of other versions than {VERSION} are refused",
+            0,
+            "",
+        )
     if not isinstance(overrides, list):
         find(Reason.MALFORMED_ROW, "engine_overrides is no list", 0, "")
         overrides = []
@@ -78,7 +83,9 @@ def audit_document(path: Path, document: Any) -> FileAudit:
         text = msgspec.json.encode(item).decode(errors="replace")
         remarks = list(remarks_of(item))
         if not remarks:
-            key = msgspec.json.encode([item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted")
+            key = msgspec.json.encode(
+                [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"
+            )
             first = seen.setdefault(key, number)
             if first != number:
                 remarks = [(Reason.DUPLICATE, f"override {first} is for the same operation and tensors")]
@@ -130,7 +137,11 @@ def remarks_of(item: Any) -> Iterator[tuple[Reason, str]]:
 
 
 def _tensor_problem(tensor: Any, known: Mapping[str, object]) -> str:
-    if not isinstance(tensor, dict) or not isinstance(tensor.get("tensor_id"), str) or not tensor["tensor_id"]:
+    if (
+        not isinstance(tensor, dict)
+        or not isinstance(tensor.get("tensor_id"), str)
+        or not tensor["tensor_id"]
+    ):
         return "a tensor has no tensor_id, which is required"
     name = tensor["tensor_id"]
     if name in known:
@@ -181,10 +192,11 @@ def _metadata_remarks(metadata: Mapping[str, Any]) -> Iterator[tuple[Reason, str
     for knob in knobs if isinstance(knobs, list) else [None]:
         if not isinstance(knob, dict) or not isinstance(knob.get("knob_id"), str):
             yield Reason.MALFORMED_VALUE, "a knob has no knob_id"
-        elif knob.get("type") in _KNOB_TYPES and not isinstance(
-            knob.get("value"), _KNOB_TYPES[knob["type"]]
-        ):
-            yield Reason.MALFORMED_VALUE, f"knob {knob['knob_id']} is {knob.get('value')!r}, no {knob['type']}"
+        elif knob.get("type") in _KNOB_TYPES and not isinstance(knob.get("value"), _KNOB_TYPES[knob["type"]]):
+            yield (
+                Reason.MALFORMED_VALUE,
+                f"knob {knob['knob_id']} is {knob.get('value')!r}, no {knob['type']}",
+            )
 
 
 def sound_overrides(document: Any) -> Iterator[tuple[int, Override]]:
@@ -192,10 +204,11 @@ def sound_overrides(document: Any) -> Iterator[tuple[int, Override]]:
     items = document.get("engine_overrides", []) if isinstance(document, dict) else []
     for number, item in enumerate(items if isinstance(items, list) else [], 1):
         if not list(remarks_of(item)):
-            tensors = {
-                one["tensor_id"]: (tuple(one["dim"]), tuple(one["stride"])) for one in item["tensors"]
-            }
-            yield number, Override(item["op"], item["engine_name"], tensors, item.get("autotune_metadata", {}))
+            tensors = {one["tensor_id"]: (tuple(one["dim"]), tuple(one["stride"])) for one in item["tensors"]}
+            yield (
+                number,
+                Override(item["op"], item["engine_name"], tensors, item.get("autotune_metadata", {})),
+            )
 
 
 def packed_strides(lengths: Sequence[int], channels_last: bool) -> list[int]:

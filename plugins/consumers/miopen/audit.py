@@ -191,7 +191,9 @@ def _find_remarks(
     """Return what is wrong with time, workspace and algorithm."""
     values = entry.values.split(",")
     if len(values) != 3:
-        return [(Reason.MALFORMED_VALUE, f"expected time, workspace and algorithm, got {entry.values[:80]!r}")]
+        return [
+            (Reason.MALFORMED_VALUE, f"expected time, workspace and algorithm, got {entry.values[:80]!r}")
+        ]
     time, workspace, algorithm = values
     letter, kind = algorithm_parts(algorithm)
     if not letter:
@@ -199,7 +201,9 @@ def _find_remarks(
     if letter != key.letter:
         return [(Reason.WRONG_SOLVER, f"{algorithm} is not of direction {key.letter}")]
     if kind != algorithm_of(entry.solver):
-        return [(Reason.WRONG_SOLVER, f"{entry.solver} is an algorithm {algorithm_of(entry.solver)}, not {kind}")]
+        return [
+            (Reason.WRONG_SOLVER, f"{entry.solver} is an algorithm {algorithm_of(entry.solver)}, not {kind}")
+        ]
     try:
         time_ms = float(time)
     except ValueError:
@@ -222,7 +226,9 @@ def _grouped_remarks(
 ) -> list[tuple[Reason, str]]:
     expected = workspace_bytes(key, problem)
     if expected != workspace:
-        return [(Reason.WRONG_WORKSPACE, f"the workspace is {workspace} bytes, the solver asks for {expected}")]
+        return [
+            (Reason.WRONG_WORKSPACE, f"the workspace is {workspace} bytes, the solver asks for {expected}")
+        ]
     family = (key.direction, key.ndim, key.dtype)
     if solver.unit != "Xdlops" or not judging.check.index.has(family):
         judging.judged[f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"] += 1
@@ -282,5 +288,3 @@ def _judge_table(judging: _Audit) -> None:
             continue
         entry = Entry(0, f"{key}={text}", row.solver, row.values)
         _judge_entry(judging, row.number, entry, row.key, problem)
-
-

@@ -97,6 +97,4 @@ def read_name(name: str) -> DatabaseName:
             f"expected one of {', '.join(SUFFIXES)} after the device, those of users with the version: "
             f"{user_find_name(arch, units, '3_2_0_COMMIT')}, {user_sqlite_name(arch, units)}"
         )
-    return DatabaseName(
-        arch=arch, compute_units=units, is_find=is_find, is_user=is_user, problem=problem
-    )
+    return DatabaseName(arch=arch, compute_units=units, is_find=is_find, is_user=is_user, problem=problem)

@@ -73,7 +73,9 @@ class KernelCheck:
                     break
                 count, example = count + 1, example or unmet
             else:
-                self._any[place] = f"none of {count} kernels supports the problem, the first because {example}"
+                self._any[place] = (
+                    f"none of {count} kernels supports the problem, the first because {example}"
+                )
         return self._any[place]
 
     def value_remarks(

@@ -235,7 +235,9 @@ def parse_find_key(text: str) -> MiopenKey:
         found = _FIND[ndim].fullmatch(text)
         if found is not None:
             return _of_find(found.groups(), ndim)
-    raise WrongKeyError("expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-F|B|W")
+    raise WrongKeyError(
+        "expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-F|B|W"
+    )
 
 
 def _of_find(parts: tuple[str | None, ...], ndim: int) -> MiopenKey:

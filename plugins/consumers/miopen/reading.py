@@ -44,9 +44,7 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     if not arch:
         raise UsageError(f"{path}: the name does not say the device: add --arch")
     session = Session.of_file(path, data, "MIOpen find-db", hints.tags)
-    device = DeviceKey(
-        target=hints.target, model=hints.device, arch=arch, compute_units=name.compute_units
-    )
+    device = DeviceKey(target=hints.target, model=hints.device, arch=arch, compute_units=name.compute_units)
     sequence = 0
     seen: set[str] = set()
     for row in text_rows(data):
@@ -99,7 +97,7 @@ def _time(values: str) -> float | None:
 
 
 def _workspace(values: str) -> int | None:
-    text = (values.split(",") + [""])[1]
+    text = [*values.split(","), ""][1]
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 

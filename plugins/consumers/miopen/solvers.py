@@ -13,7 +13,9 @@ import msgspec
 #: word of an algorithm's name -> letter of keys
 _WORDS: Final = {"Fwd": "F", "BwdData": "B", "BwdWeights": "W"}
 _ALGORITHM: Final = re.compile(r"miopenConvolution(Fwd|BwdData|BwdWeights)Algo([A-Z]\w*)")
-_GROUPED: Final = re.compile(r"ConvHipImplicitGemm(?P<solid>3D)?Group(?P<way>Fwd|Bwd|Wrw)(?P<unit>Xdlops|Wmma)")
+_GROUPED: Final = re.compile(
+    r"ConvHipImplicitGemm(?P<solid>3D)?Group(?P<way>Fwd|Bwd|Wrw)(?P<unit>Xdlops|Wmma)"
+)
 _WAYS: Final = {"Fwd": "F", "Bwd": "B", "Wrw": "W"}
 #: algorithm of all solvers that call Composable Kernel
 IMPLICIT_GEMM: Final = "ImplicitGEMM"

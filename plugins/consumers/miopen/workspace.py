@@ -1,7 +1,8 @@
 """Workspace that MIOpen's solvers of Composable Kernel ask for.
 
-Channels-first tensors are transposed into buffers, each rounded up to 256 bytes. Weight gradients of fp16 with
-an odd number of channels per group are computed in fp32 first, in a buffer as large as the solver's output.
+Channels-first tensors are transposed into buffers, each rounded up to 256 bytes. Weight gradients of fp16
+with an odd number of channels per group are computed in fp32 first, in a buffer as large as the solver's
+output.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Databases of MIOpen that are in order, made from shipped lists, with keys written from their description."""
+"""Databases of MIOpen that are in order, of kernels of shipped lists, with keys by their description."""
 
 from __future__ import annotations
 
@@ -95,7 +95,13 @@ class Tuned:
             return [values[-2], values[-1], values[0] if self.ndim == 3 else missing]
 
         names = "in fil pad conv_stride dilation".split()
-        values = [hwd(first[1], 1), hwd(p.filter, 1), hwd(p.left_pads, 0), hwd(p.strides, 0), hwd(p.dilations, 0)]
+        values = [
+            hwd(first[1], 1),
+            hwd(p.filter, 1),
+            hwd(p.left_pads, 0),
+            hwd(p.strides, 0),
+            hwd(p.dilations, 0),
+        ]
         by_name = {
             f"{name}_{axis}": value
             for name, three in zip(names, values, strict=True)

@@ -56,9 +56,33 @@ TWO_STAGE = "DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle"
     ("direction", "kind", "values", "changes", "splits", "arch", "part"),
     [
         ("fwd", V3, {"ConvForwardSpecialization": "Filter1x1Pad0"}, {"filter": (3, 3)}, 1, "", "filter of 1"),
-        ("fwd", V3, {"ConvForwardSpecialization": "Filter1x1Stride1Pad0"}, {"strides": (2, 2)}, 1, "", "strides"),
-        ("fwd", CLASSIC, {"ConvForwardSpecialization": "Filter3x3"}, {"filter": (3, 3)}, 1, "", "one input channel"),
-        ("fwd", CLASSIC, {"NumGroupsToMerge": "8"}, {"in_channels": 1, "filter": (3, 3)}, 1, "", "do not divide 2"),
+        (
+            "fwd",
+            V3,
+            {"ConvForwardSpecialization": "Filter1x1Stride1Pad0"},
+            {"strides": (2, 2)},
+            1,
+            "",
+            "strides",
+        ),
+        (
+            "fwd",
+            CLASSIC,
+            {"ConvForwardSpecialization": "Filter3x3"},
+            {"filter": (3, 3)},
+            1,
+            "",
+            "one input channel",
+        ),
+        (
+            "fwd",
+            CLASSIC,
+            {"NumGroupsToMerge": "8"},
+            {"in_channels": 1, "filter": (3, 3)},
+            1,
+            "",
+            "do not divide 2",
+        ),
         ("fwd", V3, {"ABlockTransferSrcScalarPerVector": "8"}, {"in_channels": 12}, 1, "", "vectors of 8"),
         ("fwd", V3, {"BlkGemmPipelineVer": "v3", "KPerBlock": "64"}, {}, 1, "", "prefetches 2 steps of 64"),
         ("fwd", V3, {"DirectLoad": "true"}, {}, 1, "gfx942", "direct loads need gfx950"),
@@ -80,7 +104,12 @@ def test_the_condition_that_is_not_met_is_named(direction, kind, values, changes
 
 def test_two_stages_choose_splits_and_atomics_of_bf16_need_an_architecture():
     assert not support(
-        first(("bwd_weight", 2, "fp16"), TWO_STAGE, NumGroupsToMerge="1", ConvBackwardWeightSpecialization="Default"),
+        first(
+            ("bwd_weight", 2, "fp16"),
+            TWO_STAGE,
+            NumGroupsToMerge="1",
+            ConvBackwardWeightSpecialization="Default",
+        ),
         problem(batch=64),
         "fp16",
         AUTOMATIC,
@@ -96,7 +125,8 @@ def test_two_stages_choose_splits_and_atomics_of_bf16_need_an_architecture():
 
 def test_what_a_type_string_does_not_say_is_passed_over():
     (_, kernel), = kernels_of(
-        "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1<64, 16, 64, 32, 8, 8, Default, 16, 16, 1, 4, 8, 8, 1, 1>",
+        "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1"
+        "<64, 16, 64, 32, 8, 8, Default, 16, 16, 1, 4, 8, 8, 1, 1>",
         "nhwgc_fp16.conf",
         1,
     )  # fmt: skip
@@ -124,7 +154,9 @@ def test_kernels_of_ck_tile_support_the_same(direction, name):
     for candidate in report.table.candidates:
         line = lines[int(candidate.source.rpartition(":")[2]) - 1]
         ((_, old),) = kernels_of(line, path, 1)
-        for query, answer in zip(report.table.queries, report.table.answers[candidate.instance.key], strict=True):
+        for query, answer in zip(
+            report.table.queries, report.table.answers[candidate.instance.key], strict=True
+        ):
             if query.split_k != 1:
                 continue
             unmet = support(old, query.problem, "fp16", 1, "gfx950").unmet

@@ -1,4 +1,4 @@
-"""Tables of AITER: sound rows pass, and every seeded fault is named; pandas agrees on what it makes of them."""
+"""Tables of AITER: sound rows pass, every seeded fault is named; pandas agrees on what it makes of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ckprof.plugin.protocols import AuditRequest
 from ckprof_plugins.consumers.aiter.consumer import Aiter
 from ckprof_plugins.consumers.aiter.kernel_lists import read_tree
 
-SOURCE = '''
+SOURCE = """
 from dataclasses import dataclass
 
 
@@ -46,7 +46,7 @@ kernels_list = {
     2: Kernel(BLOCK=64, M=16, N=16, K=64, CLUSTER=[8, 8, 1], SCHED="Intrawave", VERSION=1),
 }
 default_kernels_dict = {(-1): Kernel(1, 1, 1, 1, [1], "x", 1)}
-'''
+"""
 NAMES = (
     "a8w8_rowwise_256x128x128x128_8x32x1_intrawave_v3",
     "a8w8_rowwise_256x64x128x64_16x16x1_interwave_v1",

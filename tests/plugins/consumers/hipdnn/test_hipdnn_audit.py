@@ -85,7 +85,9 @@ def test_equal_overrides_and_another_version(tmp_path):
     assert [finding.reason for finding in audit.findings] == [Reason.NEVER_HIT]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "7", '{"engine_overrides": 3}', '{"version": 2, "engine_overrides": [7]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "7", '{"engine_overrides": 3}', '{"version": 2, "engine_overrides": [7]}']
+)
 def test_other_content_is_no_exception(tmp_path, text):
     path = tmp_path / "o.json"
     path.write_text(text)
