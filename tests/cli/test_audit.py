@@ -122,7 +122,7 @@ def test_what_a_kernel_prints_of_itself_leads_to_its_line(ckprof):
     listed = json.loads(
         ckprof("list", "instances", "--conf", "forward/tests/nhwgc_fp16", "--format", "json").out
     )
-    text = listed[5]["instance_string"]
+    text = listed[5]["instance string"]
     done = ckprof("identify", text, "--conf", "forward/tests/nhwgc_fp16", "--format", "json")
     matches = json.loads(done.out)[0]["matches"]
     assert [match["kernel"] for match in matches] == [listed[5]["name"]]
