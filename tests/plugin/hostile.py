@@ -17,6 +17,7 @@ from ckprof.model.strings.kind import Spelling, StringKind
 from ckprof.plugin.protocols import (
     CatalogVariant,
     ComparisonFormat,
+    FileAuditor,
     Operation,
     ParityFormat,
     ReportFormat,
@@ -338,7 +339,11 @@ CASES: dict[str, Case] = {
         hook="ckprof_register_consumers", make=MyConsumer, member="recognises", command=("audit", "mine.txt")
     ),
     "consumer that audits": Case(
-        hook="ckprof_register_consumers", make=MyConsumer, member="audit", command=("audit", "mine.txt")
+        hook="ckprof_register_consumers",
+        make=MyConsumer,
+        protocol=FileAuditor,
+        member="audit",
+        command=("audit", "mine.txt"),
     ),
     "catalog variant": Case(
         hook="ckprof_register_catalog_variants",
