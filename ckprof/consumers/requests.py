@@ -38,7 +38,7 @@ class DeviceChoice:
     arch: str = field(default="", metadata=option("architecture of the device, e.g. gfx942", metavar="NAME"))
     compute_units: int | None = field(
         default=None,
-        metadata=option("compute units of the device, e.g. 304", metavar="N", parse=positive),
+        metadata=option("compute units of the device", metavar="N", parse=positive),
     )
 
 

@@ -44,6 +44,8 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.AUTOMATIC_SPLIT: "the number of splits depends on occupancy",
     Reason.DOUBTFUL_TIME: "a time that orders the row before all others",
 }
+SCHEMA: Final = "ckprof.audit"
+VERSION: Final = 1
 #: findings of a file that are spelled out as text
 SHOWN: Final = 20
 #: those of them with the same reason
@@ -139,8 +141,8 @@ def render_json(report: AuditReport) -> str:
     return (
         json.dumps(
             {
-                "schema": "ckprof.audit",
-                "version": 1,
+                "schema": SCHEMA,
+                "version": VERSION,
                 "passed": report.passed,
                 "failed": report.failed,
                 "lists": report.lists,

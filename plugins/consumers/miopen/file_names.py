@@ -14,7 +14,7 @@ from typing import Final
 #: largest number of compute units that is written in decimal
 _DECIMAL_UP_TO: Final = 64
 #: version of the tables in the names of SQLite databases
-SCHEMA: Final = "1.1.0"
+TABLES_VERSION: Final = "1.1.0"
 _ARCH: Final = r"gfx(?:1[0-2][0-9a-f]{2}|[0-9][0-9a-f]{2})"
 _BASE: Final = re.compile(rf"(?P<arch>{_ARCH})(?:_(?P<decimal>\d+)|(?P<hex>[0-9a-f]+))?")
 _VERSION: Final = r"\d+_\d+_\d+_[0-9A-Za-z\-]+"
@@ -25,7 +25,7 @@ _ENDINGS: Final = (
     (re.compile(r"\.db\.txt"), False, False, False),
     (re.compile(rf"\.(?:HIP|OpenCL)\.{_VERSION}\.udb\.txt"), False, True, False),
     (re.compile(r"\.db"), False, False, True),
-    (re.compile(rf"_{re.escape(SCHEMA)}\.udb"), False, True, True),
+    (re.compile(rf"_{re.escape(TABLES_VERSION)}\.udb"), False, True, True),
 )
 #: ends of names that mean a database, whatever comes before
 SUFFIXES: Final = (".fdb.txt", ".ufdb.txt", ".db.txt", ".udb.txt", ".udb", ".db")
@@ -63,7 +63,7 @@ def user_perf_name(arch: str, compute_units: int, version: str) -> str:
 
 def user_sqlite_name(arch: str, compute_units: int) -> str:
     """Return the name of a user's performance database in SQLite's format."""
-    return f"{base_name(arch, compute_units)}_{SCHEMA}.udb"
+    return f"{base_name(arch, compute_units)}_{TABLES_VERSION}.udb"
 
 
 def parse_version(text: str) -> str:
