@@ -56,6 +56,8 @@ def owned_files(registry: Registry, call: AuditCall) -> Iterator[tuple[Path, Con
             continue
         found = False
         for inner in sorted(one for one in path.rglob("*") if one.is_file()):
+            if inner.name.endswith(CLEAN_SUFFIX):
+                continue
             owner = consumer_of(registry, inner)
             if owner is not None and call.consumer in ("", owner.id):
                 found = True

@@ -7,12 +7,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import InputError
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers.miopen.file_names import base_name, read_name
 from ckprof_plugins.consumers.miopen.kernel_check import KernelCheck
 from ckprof_plugins.consumers.miopen.keys import WrongKeyError, parse_find_key, parse_perf_key
-from ckprof_plugins.consumers.miopen.rows import is_database, read_bytes, table_rows, text_rows
+from ckprof_plugins.consumers.miopen.rows import Entry, is_database, read_bytes, table_rows, text_rows
 from ckprof_plugins.consumers.miopen.solvers import (
     algorithm_of,
     algorithm_parts,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import AuditRequest
     from ckprof_plugins.consumers.miopen.file_names import DatabaseName
     from ckprof_plugins.consumers.miopen.keys import MiopenKey
-    from ckprof_plugins.consumers.miopen.rows import Entry, TextRow
+    from ckprof_plugins.consumers.miopen.rows import TextRow
     from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -261,8 +262,14 @@ def _perf_remarks(
 
 
 def _judge_table(judging: _Audit) -> None:
-    from ckprof_plugins.consumers.miopen.rows import Entry
+    try:
+        _judge_table_rows(judging)
+    except InputError as exc:
+        # of a damaged database, what could be read of it has been judged
+        judging.find(Reason.MALFORMED_ROW, exc.message, 0, None, judging.request.path.name)
 
+
+def _judge_table_rows(judging: _Audit) -> None:
     seen: dict[tuple[str, str], int] = {}
     for row in table_rows(judging.request.path):
         judging.entries += 1

@@ -50,6 +50,6 @@ def _cleaned_table(path: Path, data: bytes, wrong: dict[int, set[int | None]]) -
                 connection.executemany("DELETE FROM perf_db WHERE id = ?", [(number,) for number in wrong])
                 connection.execute("DELETE FROM config WHERE id NOT IN (SELECT config FROM perf_db)")
                 connection.commit()
-        except sqlite3.Error as exc:
+        except (sqlite3.Error, UnicodeDecodeError) as exc:
             raise InputError(f"cannot be cleaned: {exc}", path) from None
         return copy.read_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof_plugins.consumers.miopen.file_names import SUFFIXES
-from ckprof_plugins.consumers.miopen.rows import is_database, looks_like_text
+from ckprof_plugins.consumers.miopen.rows import has_tables, is_database, looks_like_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,8 @@ class Miopen:
     def recognises(self, path: Path, head: bytes) -> bool:
         """Say whether a file is one of MIOpen's databases, by its name or its first row."""
         if is_database(head):
-            return True
+            # others, such as caches of compiled kernels, lie beside them
+            return has_tables(head)
         return looks_like_text(head) or (path.name.endswith(SUFFIXES) and b"\0" not in head[:512])
 
     def audit(self, request: AuditRequest) -> FileAudit:

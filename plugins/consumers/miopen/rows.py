@@ -85,6 +85,11 @@ def is_database(head: bytes) -> bool:
     return head.startswith(SQLITE_MAGIC) and head[68:72] != APPLICATION_ID.to_bytes(4, "big")
 
 
+def has_tables(head: bytes) -> bool:
+    """Say whether a SQLite database has the table of parameters: its first page names all tables."""
+    return is_database(head) and b"perf_db" in head
+
+
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file.
 
@@ -155,5 +160,5 @@ def table_rows(path: Path) -> Iterator[TableRow]:
                     yield TableRow(number, str(solver), str(values), None, key)
                 else:
                     yield TableRow(number, str(solver), str(values), key)
-    except (sqlite3.Error, OverflowError) as exc:
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as exc:
         raise InputError(f"cannot be read as MIOpen's performance database: {exc}", path) from None

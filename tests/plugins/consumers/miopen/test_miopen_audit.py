@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from ckprof.errors import InputError
 from ckprof.model.audit import Reason
 from ckprof.plugin.protocols import AuditRequest
 from ckprof_plugins.consumers._old_ck.support import support
@@ -297,6 +298,37 @@ def test_a_sqlite_database_row_by_row(tmp_path):
     assert audit.judged == {"kernel supported": 1}
     path.write_bytes(Miopen().cleaned(audit))
     assert (audited(path).entries, audited(path).findings) == (1, ())
+
+
+def test_other_databases_are_not_recognised(tmp_path):
+    draw = random.Random(12)
+    path = tmp_path / "gfx942130_1.1.0.udb"
+    sqlite_database(path, [(one.columns(), one.solver, one.value) for one in [tuned(draw)]])
+    assert Miopen().recognises(path, path.read_bytes()[:65536])
+    cache = tmp_path / "gfx942130.ukdb"
+    with closing(sqlite3.connect(cache)) as connection:
+        connection.execute("CREATE TABLE kern_db (id INTEGER, kernel_blob BLOB)")
+    assert not Miopen().recognises(cache, cache.read_bytes())
+
+
+def test_a_damaged_database_is_judged_as_far_as_it_can_be_read(tmp_path):
+    draw = random.Random(13)
+    path = tmp_path / "gfx942130_1.1.0.udb"
+    rows = [(one.columns(), one.solver, one.value) for one in (tuned_often(draw) for _ in range(12))]
+    sqlite_database(path, rows)
+    whole = path.read_bytes()
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(draw.randint(1, 30)):
+            place = draw.randrange(100, len(data))
+            data[place : place + 4] = draw.randbytes(4)
+        path.write_bytes(data[: draw.choice((len(data), draw.randrange(200, len(data))))])
+        audit = audited(path)
+        assert audit.findings or audit.entries <= len(rows)
+        try:
+            Miopen().cleaned(audit)
+        except InputError as error:
+            assert "cannot be cleaned" in str(error)
 
 
 @pytest.mark.slow
