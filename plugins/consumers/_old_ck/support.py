@@ -8,6 +8,7 @@ set is taken for granted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import ceil, gcd, prod
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,8 @@ _LIMIT: Final = 1 << 31
 _BF16_ATOMICS: Final = ("gfx942", "gfx950", "gfx12")
 #: stages of prefetching of pipelines that always have the same number
 _STAGES: Final = {"v1": 1, "v3": 2, "v4": 3, "v5": 3}
+#: of tensors that no kernel of a direction can address
+TOO_LARGE: Final = "is larger than 2 GiB"
 #: automatic number of splits
 AUTOMATIC: Final = -1
 
@@ -85,6 +88,27 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
         if unmet:
             return Verdict(unmet, case.partial)
     return Verdict("", case.partial)
+
+
+#: parameters that conditions depend on
+_READ: Final = re.compile(
+    r".*(?:ScalarPerVector.*|SrcVectorDim|Specialization)|NumGroupsToMerge|BlkGemmPipelineVer|DirectLoad|stages"
+    r"|K0?PerBlock|NumGemmKPrefetchStage|WeiDataType|GemmSpec|CVectors|[AB]K1"
+)
+#: those that conditions of some kernels alone depend on
+_READ_OF_SOME: Final = ("BlockSize", "MPerBlock", "NPerBlock")
+
+
+def demands_of(kernel: OldKernel) -> tuple[str, ...]:
+    """Return all that conditions of a kernel depend on: kernels with equal ones support the same."""
+    values = kernel.values
+    some = (
+        values.get("NumGroupsToMerge", "1") != "1"
+        or values.get("BlkGemmPipelineVer") == "v2"
+        or kernel.kind == EXPLICIT
+    )
+    read = [f"{name}={text}" for name, text in values.items() if _READ.fullmatch(name)]
+    return (kernel.kind, *read, *([values.get(name, "") for name in _READ_OF_SOME] if some else ()))
 
 
 def _direction(kind: str) -> str:
@@ -171,8 +195,8 @@ def _image_size(case: _Case) -> str:
         ("output", problem.out_channels, problem.output),
     ):
         if batch * problem.groups * channels * prod(lengths) * size > _LIMIT:
-            what = f"one image of the {name}" if divided else f"the {name}"
-            return f"{what} is larger than 2 GiB"
+            what = f"one image of the {name} {TOO_LARGE}" if divided else f"the batch's {name} is above 2 GiB"
+            return what
     return ""
 
 
@@ -261,7 +285,7 @@ def _tensor_sizes(case: _Case) -> str:
         ("output", problem.out_channels, problem.output),
     ):
         if problem.batch * problem.groups * channels * prod(lengths) * size > _LIMIT:
-            return f"the {name} is larger than 2 GiB"
+            return f"the {name} {TOO_LARGE}"
     return ""
 
 

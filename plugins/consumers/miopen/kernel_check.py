@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.audit import Reason
-from ckprof_plugins.consumers._old_ck.support import AUTOMATIC, SIZES, support
+from ckprof_plugins.consumers._old_ck.support import AUTOMATIC, SIZES, TOO_LARGE, demands_of, support
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,12 @@ class KernelCheck:
     arch: str
     _verdicts: dict[tuple[int, ConvProblem, str, int], Verdict]
     _any: dict[tuple[Family, ConvProblem], str]
+    _ordered: dict[Family, list[OldKernel]]
 
     @classmethod
     def of(cls, index: KernelIndex, arch: str) -> KernelCheck:
         """Return a check that has judged nothing yet."""
-        return cls(index, arch, {}, {})
+        return cls(index, arch, {}, {}, {})
 
     def verdict(self, kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int) -> Verdict:
         """Say whether a kernel supports a problem."""
@@ -61,21 +62,25 @@ class KernelCheck:
         elif key.dtype not in SIZES or key.dtype == "fp64" or key.casts:
             yield Reason.UNSUPPORTED, f"{solver.name} knows no type {key.types}{key.casts}"
 
+    def _by_demand(self, family: Family) -> list[OldKernel]:
+        """Return a kernel of each kind of demands, those first that demand least: most problems have one."""
+        if family not in self._ordered:
+            alike = {demands_of(kernel): kernel for kernel in self.index.all_of(family)}
+            self._ordered[family] = sorted(alike.values(), key=_demand)
+        return self._ordered[family]
+
     def any_kernel(self, family: Family, problem: ConvProblem) -> str:
         """Return why no kernel of a family supports a problem; empty if one does."""
         place = (family, problem)
         if place not in self._any:
-            splits, count, example = 1, 0, ""
-            for kernel in self.index.all_of(family):
-                unmet = self.verdict(kernel, problem, family[2], splits).unmet
-                if not unmet:
-                    self._any[place] = ""
+            least = ""
+            for kernel in self._by_demand(family):
+                unmet = support(kernel, problem, family[2], 1, self.arch).unmet
+                least = least or unmet
+                if not unmet or TOO_LARGE in unmet:
                     break
-                count, example = count + 1, example or unmet
-            else:
-                self._any[place] = (
-                    f"none of {count} kernels supports the problem, the first because {example}"
-                )
+            message = f"no kernel supports the problem; the one that demands least: {least}"
+            self._any[place] = message if unmet else ""
         return self._any[place]
 
     def value_remarks(
@@ -142,3 +147,12 @@ class KernelCheck:
         if self.index.find(family, spaced):
             return f"{shown} is spelled otherwise: {spaced}"
         return f"no list has {shown}"
+
+
+def _demand(kernel: OldKernel) -> tuple[bool, bool, int]:
+    """Return by what kernels are ordered: specialization, pipeline, widths of all vectors."""
+    widths = [
+        int(text) for name, text in kernel.values.items() if "ScalarPerVector" in name and text.isdigit()
+    ]
+    late = kernel.values.get("BlkGemmPipelineVer", "v1") != "v1"
+    return kernel.specialization not in ("Default", "OddC"), late, sum(widths)
