@@ -64,12 +64,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     call = chosen(arguments, ImportCall, paths=tuple(arguments.paths), hints=hints)
     # all files are read before the first is added: a wrong one changes nothing
     read = [(path, list(attempts_of(session.registry, call, path))) for path in call.paths]
+    total = sum(len(attempts) for _, attempts in read)
+    if not total:
+        session.console.warning("no file holds a time: nothing is added")
+        return ExitCode.FAILED
     with StoreWriter(arguments.store, wait_s=0, on_wait=session.console.info) as writer:
         for path, attempts in read:
             added = writer.append_many(attempts)
             session.console.info(
                 f"{path}: {counted(added, 'outcome')} added, {len(attempts) - added} were there already"
             )
-    total = sum(len(attempts) for _, attempts in read)
     session.console.result(f"{counted(total, 'outcome')} of {counted(len(read), 'file')}")
-    return ExitCode.OK if total else ExitCode.FAILED
+    return ExitCode.OK

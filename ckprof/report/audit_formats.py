@@ -14,7 +14,7 @@ from ckprof.report.document import Document, Part
 from ckprof.report.junit import JUnit, add
 from ckprof.report.sarif import sarif_document, sarif_result
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted
+from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
@@ -127,7 +127,8 @@ def verdict(report: AuditReport) -> str:
     counts = f"{counted(len(report.files), 'file')}, {counted(entries, 'entry', 'entries')}"
     if report.failed:
         others = found - report.failed
-        return f"{counts}: {counted(report.failed, 'finding')} that fail the audit, {others} others"
+        fail = agreeing(report.failed, "fails", "fail")
+        return f"{counts}: {counted(report.failed, 'finding')} {fail} the audit, {others} others"
     return f"{counts}: " + (f"sound; {counted(found, 'note')}" if found else "sound")
 
 

@@ -27,9 +27,9 @@ class Hipdnn:
 
         :raises InputError: the file cannot be read.
         """
-        from ckprof_plugins.consumers.hipdnn.overrides import audit_document, read_document
+        from ckprof_plugins.consumers.hipdnn.overrides import audit_file
 
-        return audit_document(request.path, read_document(request.path))
+        return audit_file(request.path)
 
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the document without wrong overrides.

@@ -30,6 +30,7 @@ OPERATIONS: Final[Mapping[str, str]] = {
 }
 #: names of the tensors of a convolution: input, weight, output
 TENSORS: Final = ("X", "W", "Y")
+_LABEL: Final = "hipDNN override"
 _TIMES: Final = ("min_time_ms", "avg_time_ms", "stddev_ms")
 _KNOB_TYPES: Final[Mapping[str, Any]] = {"int64": int, "float64": (int, float), "string": str}
 
@@ -56,6 +57,21 @@ def read_document(path: Path) -> Any:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
         raise InputError(f"is no JSON: {exc}", path) from None
+
+
+def audit_file(path: Path) -> FileAudit:
+    """Judge a file; one that is no JSON is refused as a whole.
+
+    :raises InputError: it cannot be opened.
+    """
+    if not path.is_file():
+        raise InputError("cannot be read: no such file", path)
+    try:
+        document = read_document(path)
+    except InputError as exc:
+        finding = AuditFinding(reason=Reason.MALFORMED_ROW, message=exc.message, text=path.name)
+        return FileAudit(path=path, label=_LABEL, entries=0, findings=(finding,))
+    return audit_document(path, document)
 
 
 def audit_document(path: Path, document: Any) -> FileAudit:
@@ -95,7 +111,7 @@ def audit_document(path: Path, document: Any) -> FileAudit:
     judged = {"override in order; it chooses an engine, not a kernel": sound} if sound else {}
     return FileAudit(
         path=path,
-        label="hipDNN override",
+        label=_LABEL,
         entries=len(overrides),
         judged=judged,
         findings=tuple(findings),

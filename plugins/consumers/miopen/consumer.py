@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof_plugins.consumers.miopen.file_names import SUFFIXES
+from ckprof_plugins.consumers.miopen.file_names import TEXT_SUFFIXES
 from ckprof_plugins.consumers.miopen.rows import has_tables, is_database, looks_like_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Miopen:
         if is_database(head):
             # others, such as caches of compiled kernels, lie beside them
             return has_tables(head)
-        return looks_like_text(head) or (path.name.endswith(SUFFIXES) and b"\0" not in head[:512])
+        return looks_like_text(head) or path.name.endswith(TEXT_SUFFIXES)
 
     def audit(self, request: AuditRequest) -> FileAudit:
         """Judge each row as MIOpen reads it.

@@ -28,7 +28,8 @@ _ENDINGS: Final = (
     (re.compile(rf"_{re.escape(TABLES_VERSION)}\.udb"), False, True, True),
 )
 #: ends of names that mean a database, whatever comes before
-SUFFIXES: Final = (".fdb.txt", ".ufdb.txt", ".db.txt", ".udb.txt", ".udb", ".db")
+TEXT_SUFFIXES: Final = (".fdb.txt", ".ufdb.txt", ".db.txt", ".udb.txt")
+SUFFIXES: Final = (*TEXT_SUFFIXES, ".udb", ".db")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
