@@ -129,7 +129,9 @@ def verdict(report: AuditReport) -> str:
         others = found - report.failed
         fail = agreeing(report.failed, "fails", "fail")
         return f"{counts}: {counted(report.failed, 'finding')} {fail} the audit, {others} others"
-    return f"{counts}: " + (f"sound; {counted(found, 'note')}" if found else "sound")
+    if found:
+        return f"{counts}: {counted(found, 'finding')}, none of which fails the audit"
+    return f"{counts}: sound"
 
 
 def render_text(report: AuditReport) -> str:
