@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.outputs import to_output_file
-from ckprof.consumers.identify import Identifier, texts_of
+from ckprof.consumers.identify import Identifier
 from ckprof.consumers.requests import KernelSources
+from ckprof.consumers.trace_texts import texts_of
 from ckprof.errors import ExitCode
 from ckprof.plain_text import one_line
 from ckprof.report.document import Document

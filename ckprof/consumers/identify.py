@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from ckprof.consumers.kernel_lists import kernel_lists
+from ckprof.consumers.trace_texts import identifiers
 from ckprof.errors import CkprofError, InputError
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_list, read_list
@@ -29,11 +24,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.protocols import KernelList
     from ckprof.plugin.registry import Registry
-
-#: columns of profilers' tables that hold names of kernels
-_COLUMNS: Final = ("KernelName", "Kernel_Name", "Name", "kernel_name", "Kernel Name")
-_WORD: Final = re.compile(r"[A-Za-z_]\w+")
-_SIZED: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,61 +269,3 @@ class Identifier:
             except InputError:
                 continue
         return ""
-
-
-def identifiers(text: str) -> frozenset[str]:
-    """Return the names in a text: its words, and of mangled symbols the names with their lengths before."""
-    names = set(_WORD.findall(text))
-    for found in _SIZED.finditer(text):
-        length = int(found[0]) if len(found[0]) < 5 else 0
-        name = text[found.end() : found.end() + length]
-        if length > 2 and len(name) == length and _WORD.fullmatch(name):
-            names.add(name)
-    return frozenset(names)
-
-
-def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield text, place and count of what a trace or log holds: names of kernels, or lines.
-
-    :raises InputError: it cannot be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
-    start = text.lstrip()[:1]
-    if start in ("{", "["):
-        yield from _of_json(text, path)
-        return
-    header = next(csv.reader(io.StringIO(text)), [])
-    column = next((name for name in _COLUMNS if name in header), None)
-    if column is not None:
-        counts: Counter[str] = Counter()
-        first: dict[str, int] = {}
-        for number, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
-            name = row.get(column) or ""
-            counts[name] += 1
-            first.setdefault(name, number)
-        for name, count in counts.items():
-            if name:
-                yield name, f"{path}:{first[name]}", count
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            yield line, f"{path}:{number}", 1
-
-
-def _of_json(text: str, path: Path) -> Iterator[tuple[str, str, int]]:
-    try:
-        document: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as exc:
-        raise InputError(f"is no JSON: {exc}", path) from None
-    events = document.get("traceEvents", []) if isinstance(document, Mapping) else document
-    counts: Counter[str] = Counter()
-    for event in events if isinstance(events, Sequence) else []:
-        if isinstance(event, Mapping) and event.get("cat") in ("kernel", "Kernel", None):
-            name = event.get("name")
-            if isinstance(name, str):
-                counts[name] += 1
-    for name, count in counts.items():
-        yield name, str(path), count
