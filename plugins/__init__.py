@@ -7,6 +7,7 @@ from typing import Final
 #: modules with hook implementations, loaded by the plugin manager
 PLUGIN_MODULES: Final = (
     "ckprof_plugins.baselines.plugin",
+    "ckprof_plugins.consumers.plugin",
     "ckprof_plugins.directions.plugin",
     "ckprof_plugins.engines.plugin",
     "ckprof_plugins.operations.gemm.plugin",

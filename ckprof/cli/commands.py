@@ -138,6 +138,30 @@ COMMANDS: Final = (
         task="convert and prove",
     ),
     Command(
+        name="audit",
+        module="ckprof.cli.cmd_audit",
+        summary="judge databases of tuned results: will each row be used, and is it right",
+        task="use elsewhere",
+    ),
+    Command(
+        name="identify",
+        module="ckprof.cli.cmd_identify",
+        summary="say which instance a kernel of a trace, a log or a database is",
+        task="use elsewhere",
+    ),
+    Command(
+        name="export",
+        module="ckprof.cli.cmd_export",
+        summary="write verified winners into databases of programs that use them",
+        task="use elsewhere",
+    ),
+    Command(
+        name="import",
+        module="ckprof.cli.cmd_import",
+        summary="read times of such databases into a store",
+        task="use elsewhere",
+    ),
+    Command(
         name="generate",
         module="ckprof.cli.cmd_generate",
         summary="write the C++ sources of the kernels",

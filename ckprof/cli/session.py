@@ -53,6 +53,7 @@ class Session:
             "baselines": lambda: ", ".join(registry.baselines.ids) or "none installed",
             "strategies": lambda: _labels(registry.strategies),
             "comparison_formats": lambda: _labels(registry.comparison_formats),
+            "consumers": lambda: _labels(registry.consumers),
             "parity_formats": lambda: _labels(registry.parity_formats),
             "store_report_formats": lambda: _labels(registry.store_report_formats),
             "revisions": _revisions,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         BuilderReader,
         CatalogVariant,
         ComparisonFormat,
+        Consumer,
         Converter,
         ListExtractor,
         Observer,
@@ -180,6 +181,11 @@ def ckprof_register_problem_sets() -> Sequence[ProblemSetFile]:
 @hookspec
 def ckprof_register_store_formats() -> Sequence[StoreFormat]:
     """Return the formats that the plugin adds to ``ckprof results import`` and ``export``."""
+
+
+@hookspec
+def ckprof_register_consumers() -> Sequence[Consumer]:
+    """Return the programs that use tuned results, whose files the plugin reads, judges or writes."""
 
 
 # --- conversion -------------------------------------------------------------------------------------------

@@ -182,6 +182,18 @@ class Registry:
     store_formats = Kind[protocols.StoreFormat](
         "store format", "ckprof_register_store_formats", protocols.StoreFormat
     )
+    #: programs that use tuned results
+    consumers = Kind[protocols.Consumer](
+        "consumer",
+        "ckprof_register_consumers",
+        protocols.Consumer,
+        (
+            protocols.FileAuditor,
+            protocols.ResultReader,
+            protocols.ResultWriter,
+            protocols.TraceReader,
+        ),
+    )
     #: what derives lists from installed libraries
     extractors = Kind[protocols.ListExtractor](
         "extractor", "ckprof_register_extractors", protocols.ListExtractor

@@ -20,6 +20,8 @@ from ckprof.cli.stop_signals import StopSignals
 #: commands that are not named
 WORDS_OF_THEIR_OWN = {
     "--arch": {
+        **dict.fromkeys(("audit", "export"), "the device that uses results"),
+        "import": "what a file lacks",
         "list": "instances that are not valid there are left out",
         "results": "which outcomes",
         "extract": "what factories are told, one of few or any",
@@ -30,7 +32,11 @@ WORDS_OF_THEIR_OWN = {
         "extract": "compares with a folder",
         "plugins": "the plugin that is tried",
     },
-    "--conf": {"parity": "what each list is compared with", "plugins": "only beside --check"},
+    "--conf": {
+        **dict.fromkeys(("audit", "identify", "export"), "where kernels are looked up, folders too"),
+        "parity": "what each list is compared with",
+        "plugins": "only beside --check",
+    },
     "--device": {
         "build": "only those that the target brings along: nothing is run",
         "generate": "only those that the target brings along: nothing is run",
@@ -43,14 +49,22 @@ WORDS_OF_THEIR_OWN = {
         "problems": "which line is written",
     },
     "--dtype": {
+        "export": "as results",
+        "import": "what a file lacks",
         "results": "which outcomes",
         "extract": "which lists",
         "train": "a table does not say it",
         "problems": "what lines mean that name none",
     },
-    "--fail-on": {"compare": "verdicts on times", "parity": "verdicts on strings", "diff": "as parity"},
+    "--fail-on": {
+        "audit": "reasons of findings",
+        "compare": "verdicts on times",
+        "parity": "verdicts on strings",
+        "diff": "as parity",
+    },
     "--format": {
         "run": "formats of plugins; says what a terminal gets",
+        "audit": "formats for CI, and no table",
         "results": "formats of outcomes, which are read as well",
         **dict.fromkeys(("compare", "parity", "diff", "report"), "formats of plugins, listed"),
         "convert": "an account of what is written elsewhere",
@@ -59,6 +73,7 @@ WORDS_OF_THEIR_OWN = {
     },
     "--json": {"extract": "the account of what -o has as lists"},
     "--layout": {
+        "import": "as results",
         "results": "only of imports",
         "train": "only recorded",
         "extract": "which lists",
@@ -73,19 +88,28 @@ WORDS_OF_THEIR_OWN = {
         ("results", "report", "train", "convert", "extract", "problems"),
         "a file is what the command is for: which one, and what is written by default",
     )
-    | dict.fromkeys(("run", "compare", "parity", "diff"), "several files in several formats"),
+    | {"export": "a folder"}
+    | dict.fromkeys(("run", "audit", "compare", "parity", "diff"), "several files in several formats"),
     "--set": {"run": "folders of a tree", "extract": "the sets that the library has lists of"},
     "--split-k": {"call": "one run", "check-support": "questions, not runs"},
     "--store": {
+        "import": "what imports are added to",
         "results": "what imports and merges are added to",
         "tune": "no shards; a search does not measure again what the store has",
     },
-    "--tag": {"results": "which outcomes"},
-    "--target": {"results": "which outcomes", "train": "a table does not say it"},
+    "--tag": {"results": "which outcomes", "import": "as results"},
+    "--target": {
+        "results": "which outcomes",
+        "import": "what a file lacks",
+        "train": "a table does not say it",
+    },
     "--tie": {"tune": "also ends the search"},
     "--to": {"convert": "of lists", "problems": "of problems"},
     "--top": {"run": "which formats have it", "validate": "the best of how many predicted ones"},
-    "--tree": {"parity": "which folders a tree has"},
+    "--tree": {
+        **dict.fromkeys(("audit", "export"), "an installation of the program that owns a file"),
+        "parity": "which folders a tree has",
+    },
     "--why": {"list": "rules of instances, no problem is asked"},
 }
 #: names of values that mean the same to users

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ckprof.model.audit import FileAudit
 from ckprof.model.catalog import CatalogRecord
 from ckprof.model.conversion import Conversion
 from ckprof.model.parity import BuilderList
@@ -16,6 +17,7 @@ from ckprof.model.strings.kind import Spelling, StringKind
 from ckprof.plugin.protocols import (
     CatalogVariant,
     ComparisonFormat,
+    FileAuditor,
     Operation,
     ParityFormat,
     ReportFormat,
@@ -77,6 +79,19 @@ class MyDirection(Forward):
 class MyOperation(StubOperation):
     id = "mine"
     line_words = ("mine",)
+
+
+class MyConsumer:
+    id, label = "mine", "mine"
+
+    def recognises(self, path, head):
+        return head.startswith(b"mine")
+
+    def audit(self, request):
+        return FileAudit(path=request.path, label="mine", entries=1)
+
+    def cleaned(self, audit):
+        return b""
 
 
 class MyConverter(StubConverter):
@@ -319,6 +334,16 @@ CASES: dict[str, Case] = {
         member="extract",
         command=("extract", "--extractor", "mine", "--stdout"),
         code=4,
+    ),
+    "consumer that recognises": Case(
+        hook="ckprof_register_consumers", make=MyConsumer, member="recognises", command=("audit", "mine.txt")
+    ),
+    "consumer that audits": Case(
+        hook="ckprof_register_consumers",
+        make=MyConsumer,
+        protocol=FileAuditor,
+        member="audit",
+        command=("audit", "mine.txt"),
     ),
     "catalog variant": Case(
         hook="ckprof_register_catalog_variants",

@@ -1,0 +1,1 @@
+"""Programs that use tuned results: their files are judged, read and written."""

@@ -1,0 +1,1 @@
+"""AITER: tables of tuned matrix products."""

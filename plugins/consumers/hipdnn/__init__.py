@@ -1,0 +1,1 @@
+"""hipDNN: overrides of the choice of engines."""

@@ -1,0 +1,235 @@
+"""hipDNN's overrides of the choice of engines: what a file says, and what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof.model.audit import AuditFinding, FileAudit, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+#: version of the files that are read
+VERSION: Final = 2
+#: environment variable that names the file
+VARIABLE: Final = "HIPDNN_HEUR_CONFIG_PATH"
+#: engine that runs MIOpen
+MIOPEN_ENGINE: Final = "MIOPEN_ENGINE"
+#: operation -> id of the direction
+OPERATIONS: Final[Mapping[str, str]] = {
+    "conv_fprop": "fwd",
+    "conv_dgrad": "bwd_data",
+    "conv_wgrad": "bwd_weight",
+}
+#: names of the tensors of a convolution: input, weight, output
+TENSORS: Final = ("X", "W", "Y")
+_LABEL: Final = "hipDNN override"
+_TIMES: Final = ("min_time_ms", "avg_time_ms", "stddev_ms")
+_KNOB_TYPES: Final[Mapping[str, Any]] = {"int64": int, "float64": (int, float), "string": str}
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One entry that is in order."""
+
+    operation: str
+    engine: str
+    #: name of a tensor -> its lengths and strides
+    tensors: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]
+    metadata: Mapping[str, Any]
+
+
+def read_document(path: Path) -> Any:
+    """Return the JSON value of a file.
+
+    :raises InputError: it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
+        raise InputError(f"is no JSON: {exc}", path) from None
+
+
+def audit_file(path: Path) -> FileAudit:
+    """Judge a file; one that is no JSON is refused as a whole.
+
+    :raises InputError: it cannot be opened.
+    """
+    if not path.is_file():
+        raise InputError("cannot be read: no such file", path)
+    try:
+        document = read_document(path)
+    except InputError as exc:
+        finding = AuditFinding(reason=Reason.MALFORMED_ROW, message=exc.message, text=path.name)
+        return FileAudit(path=path, label=_LABEL, entries=0, findings=(finding,))
+    return audit_document(path, document)
+
+
+def audit_document(path: Path, document: Any) -> FileAudit:
+    """Judge each override; the number of a row is its position, from 1."""
+    findings: list[AuditFinding] = []
+
+    def find(reason: Reason, message: str, number: int, text: str) -> None:
+        findings.append(AuditFinding(reason=reason, message=message, line=number, text=text[:160]))
+
+    overrides = document.get("engine_overrides") if isinstance(document, dict) else None
+    version = document.get("version") if isinstance(document, dict) else None
+    if version != VERSION or isinstance(version, bool):
+        find(
+            Reason.NEVER_HIT,
+            f"version is {version!r}; files of other versions than {VERSION} are refused",
+            0,
+            "",
+        )
+    if not isinstance(overrides, list):
+        find(Reason.MALFORMED_ROW, "engine_overrides is no list", 0, "")
+        overrides = []
+    seen: dict[bytes, int] = {}
+    sound = 0
+    for number, item in enumerate(overrides, 1):
+        text = msgspec.json.encode(item).decode(errors="replace")
+        remarks = list(remarks_of(item))
+        if not remarks:
+            key = msgspec.json.encode(
+                [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"
+            )
+            first = seen.setdefault(key, number)
+            if first != number:
+                remarks = [(Reason.DUPLICATE, f"override {first} is for the same operation and tensors")]
+        for reason, message in remarks:
+            find(reason, message, number, text)
+        sound += not remarks
+    judged = {"override in order; it chooses an engine, not a kernel": sound} if sound else {}
+    return FileAudit(
+        path=path,
+        label=_LABEL,
+        entries=len(overrides),
+        judged=judged,
+        findings=tuple(findings),
+    )
+
+
+def remarks_of(item: Any) -> Iterator[tuple[Reason, str]]:
+    """Yield what is wrong with an override."""
+    if not isinstance(item, dict):
+        yield Reason.MALFORMED_ROW, "an override is an object"
+        return
+    for name in ("op", "engine_name"):
+        if not isinstance(item.get(name), str) or not item[name]:
+            yield Reason.MALFORMED_ROW, f"{name} is {item.get(name)!r}, expected a text"
+            return
+    if not isinstance(item.get("criteria", {}), dict):
+        yield Reason.MALFORMED_ROW, "criteria is no object"
+        return
+    tensors = item.get("tensors")
+    if not isinstance(tensors, list) or not tensors:
+        yield Reason.MALFORMED_KEY, "tensors is no list with entries"
+        return
+    shapes: dict[str, tuple[int, ...]] = {}
+    for tensor in tensors:
+        problem = _tensor_problem(tensor, shapes)
+        if problem:
+            yield Reason.MALFORMED_KEY, problem
+            return
+        shapes[tensor["tensor_id"]] = tuple(tensor["dim"])
+    mismatch = _shape_problem(item["op"], shapes)
+    if mismatch:
+        yield Reason.WRONG_PROBLEM, mismatch
+        return
+    metadata = item.get("autotune_metadata", {})
+    if not isinstance(metadata, dict):
+        yield Reason.MALFORMED_VALUE, "autotune_metadata is no object"
+        return
+    yield from _metadata_remarks(metadata)
+
+
+def _tensor_problem(tensor: Any, known: Mapping[str, object]) -> str:
+    if (
+        not isinstance(tensor, dict)
+        or not isinstance(tensor.get("tensor_id"), str)
+        or not tensor["tensor_id"]
+    ):
+        return "a tensor has no tensor_id, which is required"
+    name = tensor["tensor_id"]
+    if name in known:
+        return f"tensor_id {name!r} stands twice; they must be unique"
+    for part, least in (("dim", 1), ("stride", 0)):
+        values = tensor.get(part)
+        if not isinstance(values, list) or not values or not all(_is_int(one, least) for one in values):
+            return f"{part} of {name} is {values!r}, expected integers from {least} on"
+    if len(tensor["dim"]) != len(tensor["stride"]):
+        return f"{name} has {len(tensor['dim'])} lengths and {len(tensor['stride'])} strides"
+    return ""
+
+
+def _is_int(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _shape_problem(operation: str, shapes: Mapping[str, Sequence[int]]) -> str:
+    if operation not in OPERATIONS or not set(TENSORS) <= shapes.keys():
+        return ""
+    x, w, y = (shapes[name] for name in TENSORS)
+    if not len(x) == len(w) == len(y) or len(x) < 3:
+        return f"X, W and Y have {len(x)}, {len(w)} and {len(y)} dimensions"
+    if x[0] != y[0]:
+        return f"the batch is {x[0]} in X and {y[0]} in Y"
+    if w[0] != y[1]:
+        return f"W has {w[0]} output channels, Y has {y[1]}"
+    if x[1] % w[1] or w[0] % (x[1] // w[1]):
+        return f"{x[1]} channels of X are no whole number of groups of {w[1]} that divides {w[0]}"
+    return ""
+
+
+def _metadata_remarks(metadata: Mapping[str, Any]) -> Iterator[tuple[Reason, str]]:
+    for name in _TIMES:
+        value = metadata.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            yield Reason.MALFORMED_VALUE, f"{name} is {value!r}, expected milliseconds"
+            return
+        if not math.isfinite(value) or value < 0:
+            yield Reason.WRONG_TIME, f"{name} is {value}"
+            return
+    least, mean = metadata.get("min_time_ms"), metadata.get("avg_time_ms")
+    if least is not None and mean is not None and least > mean:
+        yield Reason.WRONG_TIME, f"min_time_ms {least} is above avg_time_ms {mean}"
+    if not _is_int(metadata.get("workspace_size", 0), 0):
+        yield Reason.WRONG_WORKSPACE, f"workspace_size is {metadata['workspace_size']!r}, expected bytes"
+    knobs = metadata.get("knobs", [])
+    for knob in knobs if isinstance(knobs, list) else [None]:
+        if not isinstance(knob, dict) or not isinstance(knob.get("knob_id"), str):
+            yield Reason.MALFORMED_VALUE, "a knob has no knob_id"
+        elif knob.get("type") in _KNOB_TYPES and not isinstance(knob.get("value"), _KNOB_TYPES[knob["type"]]):
+            yield (
+                Reason.MALFORMED_VALUE,
+                f"knob {knob['knob_id']} is {knob.get('value')!r}, no {knob['type']}",
+            )
+
+
+def sound_overrides(document: Any) -> Iterator[tuple[int, Override]]:
+    """Yield number and content of each override that is in order."""
+    items = document.get("engine_overrides", []) if isinstance(document, dict) else []
+    for number, item in enumerate(items if isinstance(items, list) else [], 1):
+        if not list(remarks_of(item)):
+            tensors = {one["tensor_id"]: (tuple(one["dim"]), tuple(one["stride"])) for one in item["tensors"]}
+            yield (
+                number,
+                Override(item["op"], item["engine_name"], tensors, item.get("autotune_metadata", {})),
+            )
+
+
+def packed_strides(lengths: Sequence[int], channels_last: bool) -> list[int]:
+    """Return the strides of a tensor without gaps whose lengths are in the order N, C, spatial."""
+    if channels_last:
+        inner = [prod(lengths[axis + 1 :]) * lengths[1] for axis in range(2, len(lengths))]
+        return [prod(lengths[1:]), 1, *inner]
+    return [prod(lengths[axis + 1 :]) for axis in range(len(lengths))]

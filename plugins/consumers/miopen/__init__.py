@@ -1,0 +1,1 @@
+"""MIOpen: find-dbs, performance databases, log lines."""

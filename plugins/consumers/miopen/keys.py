@@ -1,0 +1,355 @@
+"""MIOpen's two keys of a convolution: of find-dbs, and of performance databases.
+
+In both, ``in`` is what the direction reads: x forward, y of both gradients, whose ``out`` is x. Channels are
+those of all groups. A key of a performance database lacks ``out``: of gradients, x is known but for what a
+stride leaves out, and the smallest x is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from ckprof.errors import InputError
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+#: letter of a key -> id of the direction
+DIRECTIONS: Final[Mapping[str, str]] = {"F": "fwd", "B": "bwd_data", "W": "bwd_weight"}
+LETTERS: Final = {id_: letter for letter, id_ in DIRECTIONS.items()}
+#: names of types in keys -> ours
+TYPES: Final[Mapping[str, str]] = {
+    "FP32": "fp32",
+    "FP16": "fp16",
+    "BF16": "bf16",
+    "INT8": "s8",
+    "INT32": "s32",
+    "INT64": "s64",
+    "FP64": "fp64",
+    "FP8": "fp8",
+    "BF8": "bf8",
+}
+#: layouts that keys can have; the library finds others, which it calls by their order
+CHANNELS_FIRST: Final = ("NCHW", "NCDHW")
+CHANNELS_LAST: Final = ("NHWC", "NDHWC")
+_LAYOUT: Final = "(?:NCHWc?|NHWC|CHWNc?|NCDHW|NDHWC)"
+_TYPE: Final = f"(?:{'|'.join(TYPES)})"
+
+#: columns of the table ``config`` of a database, texts first, as the library makes them
+TEXT_COLUMNS: Final = ("layout", "data_type", "direction")
+NUMBER_COLUMNS: Final = (
+    *("spatial_dim", "in_channels", "in_h", "in_w", "in_d", "fil_h", "fil_w", "fil_d"),
+    *("out_channels", "batchsize", "pad_h", "pad_w", "pad_d"),
+    *("conv_stride_h", "conv_stride_w", "conv_stride_d", "dilation_h", "dilation_w", "dilation_d"),
+    *("bias", "group_count"),
+)
+
+
+def _find_pattern(ndim: int) -> re.Pattern[str]:
+    lengths = r"-(\d+)" * ndim
+    joined = "-" + "x".join([r"(\d+)"] * ndim)
+    return re.compile(
+        rf"(\d+){lengths}{joined}-(\d+){lengths}-(\d+){joined * 3}-(\d+)"
+        rf"-({_LAYOUT})(?:-({_LAYOUT})-({_LAYOUT}))?-({_TYPE}+)-([FBW])"
+        rf"(?:_g(\d+))?((?:_c[iwo]{_TYPE})*)"
+    )
+
+
+_FIND: Final = {ndim: _find_pattern(ndim) for ndim in (2, 3)}
+_PERF: Final = re.compile(
+    r"(\d+)" + r"x(\d+)" * (len(NUMBER_COLUMNS) - 1) + rf"x({_LAYOUT})x({_TYPE}+)x([FBW])"
+)
+
+
+class WrongKeyError(Exception):
+    """A key that no convolution has."""
+
+
+class MiopenKey(NamedTuple):
+    """What a key says. Lengths are in the order D, H, W, and have one entry per dimension."""
+
+    in_channels: int
+    input: tuple[int, ...]
+    filter: tuple[int, ...]
+    out_channels: int
+    #: ``None``: the key does not say it
+    output: tuple[int, ...] | None
+    batch: int
+    pads: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    bias: int
+    layouts: tuple[str, ...]
+    #: types as the key spells them
+    types: str
+    #: ``F``, ``B`` or ``W``
+    letter: str
+    groups: int
+    #: casts of tensors as the key spells them
+    casts: str = ""
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions."""
+        return len(self.filter)
+
+    @property
+    def direction(self) -> str:
+        """Id of the direction."""
+        return DIRECTIONS[self.letter]
+
+    @property
+    def dtype(self) -> str:
+        """Our name of the type of all tensors; empty where they differ."""
+        return TYPES.get(self.types, "")
+
+    @property
+    def is_channels_first(self) -> bool:
+        """True if all tensors have the layout that the library transposes for Composable Kernel."""
+        return set(self.layouts) <= {CHANNELS_FIRST[self.ndim - 2]}
+
+    @property
+    def is_channels_last(self) -> bool:
+        """True if all tensors have the layout that Composable Kernel reads."""
+        return set(self.layouts) <= {CHANNELS_LAST[self.ndim - 2]}
+
+    def find_text(self) -> str:
+        """Return the key of a find-db. The lengths of the output must be known."""
+        assert self.output is not None  # noqa: S101 - the caller's duty
+        joined = ["x".join(map(str, one)) for one in (self.filter, self.pads, self.strides, self.dilations)]
+        lengths = ["-".join(map(str, one)) for one in (self.input, self.output)]
+        first = self.layouts[0]
+        usual = first in CHANNELS_FIRST and set(self.layouts) == {first}
+        layouts = [first] if usual else list(self.layouts * (3 if len(self.layouts) == 1 else 1))
+        parts = [str(self.in_channels), lengths[0], joined[0], str(self.out_channels), lengths[1]]
+        parts += [str(self.batch), *joined[1:], str(self.bias), *layouts, self.types, self.letter]
+        groups = f"_g{self.groups}" if self.groups != 1 else ""
+        return "-".join(parts) + groups + self.casts
+
+    def columns(self) -> dict[str, int | str]:
+        """Return the row of the table ``config``, texts first."""
+        flat = self.ndim == 2
+
+        def axes(values: tuple[int, ...], missing: int) -> tuple[int, int, int]:
+            return (values[0], values[1], missing) if flat else (values[1], values[2], values[0])
+
+        numbers = (
+            self.ndim,
+            self.in_channels,
+            *axes(self.input, 1),
+            *axes(self.filter, 1),
+            self.out_channels,
+            self.batch,
+            *axes(self.pads, 0),
+            *axes(self.strides, 0),
+            *axes(self.dilations, 0),
+            self.bias,
+            self.groups,
+        )
+        texts = (self.layouts[0], self.types, self.letter)
+        return {
+            **dict(zip(TEXT_COLUMNS, texts, strict=True)),
+            **dict(zip(NUMBER_COLUMNS, numbers, strict=True)),
+        }
+
+    def perf_text(self) -> str:
+        """Return the key of a performance database in text form."""
+        columns = self.columns()
+        return "x".join(str(columns[name]) for name in (*NUMBER_COLUMNS, *TEXT_COLUMNS))
+
+    def problem(self) -> ConvProblem:
+        """Return the convolution.
+
+        :raises WrongKeyError: there is none.
+        """
+        forward = self.letter == "F"
+        x_channels, y_channels = (
+            (self.in_channels, self.out_channels) if forward else (self.out_channels, self.in_channels)
+        )
+        x, y = (self.input, self.output) if forward else (self.output, self.input)
+        if not self.groups or x_channels % self.groups or y_channels % self.groups:
+            raise WrongKeyError(
+                f"{self.groups} groups do not divide {x_channels} input and {y_channels} output channels"
+            )
+        if x is None:
+            assert y is not None  # noqa: S101 - a key has one of them
+            x = tuple(
+                (size - 1) * stride + (taps - 1) * dilation + 1 - 2 * pad
+                for size, stride, taps, dilation, pad in zip(
+                    y, self.strides, self.filter, self.dilations, self.pads, strict=True
+                )
+            )
+        try:
+            problem = _problem(
+                self.groups,
+                self.batch,
+                y_channels // self.groups,
+                x_channels // self.groups,
+                self.filter,
+                x,
+                self.strides,
+                self.dilations,
+                self.pads,
+            )
+        except InputError as exc:
+            raise WrongKeyError(exc.message) from None
+        if y is not None and problem.output != y:
+            expected, said = ("x".join(map(str, lengths)) for lengths in (problem.output, y))
+            raise WrongKeyError(f"y is {said}, but x, filter, pads and strides give {expected}")
+        return problem
+
+
+@lru_cache(maxsize=1 << 14)
+def _problem(
+    groups: int,
+    batch: int,
+    out_channels: int,
+    in_channels: int,
+    filter: tuple[int, ...],
+    input: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+) -> ConvProblem:
+    return ConvProblem(
+        groups=groups,
+        batch=batch,
+        out_channels=out_channels,
+        in_channels=in_channels,
+        filter=filter,
+        input=input,
+        strides=strides,
+        dilations=dilations,
+        left_pads=pads,
+        right_pads=pads,
+    )
+
+
+def parse_find_key(text: str) -> MiopenKey:
+    """Read the key of a find-db.
+
+    :raises WrongKeyError: it is none.
+    """
+    for ndim in (2, 3):
+        found = _FIND[ndim].fullmatch(text)
+        if found is not None:
+            return _of_find(found.groups(), ndim)
+    raise WrongKeyError(
+        "expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-F|B|W"
+    )
+
+
+def _of_find(parts: tuple[str | None, ...], ndim: int) -> MiopenKey:
+    texts = [text or "" for text in parts]
+    count = 4 + 6 * ndim
+    numbers = [_number(text) for text in texts[:count]]
+
+    def lengths(start: int) -> tuple[int, ...]:
+        return tuple(numbers[start : start + ndim])
+
+    first, second, third, types, letter, groups, casts = texts[count:]
+    return MiopenKey(
+        in_channels=numbers[0],
+        input=lengths(1),
+        filter=lengths(1 + ndim),
+        out_channels=numbers[1 + 2 * ndim],
+        output=lengths(2 + 2 * ndim),
+        batch=numbers[2 + 3 * ndim],
+        pads=lengths(3 + 3 * ndim),
+        strides=lengths(3 + 4 * ndim),
+        dilations=lengths(3 + 5 * ndim),
+        bias=numbers[3 + 6 * ndim],
+        layouts=(first, second, third) if second else (first,),
+        types=types,
+        letter=letter,
+        groups=_number(groups) if groups else 1,
+        casts=casts,
+    )
+
+
+def parse_perf_key(text: str) -> MiopenKey:
+    """Read the key of a performance database.
+
+    :raises WrongKeyError: it is none.
+    """
+    found = _PERF.fullmatch(text)
+    if found is None:
+        raise WrongKeyError(f"expected {'x'.join((*NUMBER_COLUMNS, *TEXT_COLUMNS))}")
+    texts = found.groups()
+    numbers = dict(zip(NUMBER_COLUMNS, map(_number, texts[: len(NUMBER_COLUMNS)]), strict=True))
+    return of_columns({**numbers, **dict(zip(TEXT_COLUMNS, texts[len(NUMBER_COLUMNS) :], strict=True))})
+
+
+def of_columns(row: Mapping[str, object]) -> MiopenKey:
+    """Return what a row of the table ``config`` says.
+
+    :raises WrongKeyError: a cell is of another kind, or there is no such convolution.
+    """
+    number: dict[str, int] = {}
+    for name in NUMBER_COLUMNS:
+        value = row.get(name)
+        if not isinstance(value, int) or value < 0:
+            raise WrongKeyError(f"{name} is {value!r}, expected a number")
+        number[name] = value
+    layout, types, letter = (row.get(name) for name in TEXT_COLUMNS)
+    if letter not in DIRECTIONS:
+        raise WrongKeyError(f"direction is {letter!r}, expected F, B or W")
+    if not isinstance(types, str) or not isinstance(layout, str):
+        raise WrongKeyError(f"layout and data_type are {layout!r} and {types!r}, expected texts")
+    if number["spatial_dim"] not in (2, 3):
+        raise WrongKeyError(f"spatial_dim is {number['spatial_dim']}, expected 2 or 3")
+    axes = "hw" if number["spatial_dim"] == 2 else "dhw"
+
+    def along(prefix: str) -> tuple[int, ...]:
+        return tuple(number[f"{prefix}_{axis}"] for axis in axes)
+
+    return MiopenKey(
+        in_channels=number["in_channels"],
+        input=along("in"),
+        filter=along("fil"),
+        out_channels=number["out_channels"],
+        output=None,
+        batch=number["batchsize"],
+        pads=along("pad"),
+        strides=along("conv_stride"),
+        dilations=along("dilation"),
+        bias=number["bias"],
+        layouts=(layout,),
+        types=types,
+        letter=str(letter),
+        groups=number["group_count"],
+    )
+
+
+def of_problem(problem: ConvProblem, direction: str, types: str, layout: str) -> MiopenKey:
+    """Return the key of a convolution whose pads are the same on both sides.
+
+    :param types: of the tensors as keys spell them.
+    :param layout: of all tensors.
+    """
+    x = (problem.groups * problem.in_channels, problem.input)
+    y = (problem.groups * problem.out_channels, problem.output)
+    (in_channels, input), (out_channels, output) = (x, y) if direction == DIRECTIONS["F"] else (y, x)
+    return MiopenKey(
+        in_channels=in_channels,
+        input=input,
+        filter=problem.filter,
+        out_channels=out_channels,
+        output=output,
+        batch=problem.batch,
+        pads=problem.left_pads,
+        strides=problem.strides,
+        dilations=problem.dilations,
+        bias=0,
+        layouts=(layout,),
+        types=types,
+        letter=LETTERS[direction],
+        groups=problem.groups,
+    )
+
+
+def _number(text: str) -> int:
+    if len(text) > 18:
+        raise WrongKeyError(f"{text[:20]}... is too large")
+    return int(text)

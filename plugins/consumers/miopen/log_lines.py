@@ -1,0 +1,109 @@
+"""What lines of MIOpen's logs, and rows of its databases, say about a kernel that ran."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import Sighting
+from ckprof_plugins.consumers._old_ck.kernels import index_of
+from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
+from ckprof_plugins.consumers.miopen.keys import (
+    MiopenKey,
+    WrongKeyError,
+    parse_find_key,
+    parse_perf_key,
+)
+from ckprof_plugins.consumers.miopen.solvers import grouped_solver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.plugin.protocols import KernelList
+    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
+    from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+#: words of a log line that may be keys
+_KEY: Final = re.compile(r"\d+[-x]\d[\w-]{10,}")
+_SOLVER: Final = re.compile(r"\bConvHipImplicitGemm(?:3D)?Group\w+")
+_SPLITS: Final = re.compile(r"\+(-?\d+)")
+_TYPES: Final = {item.value: item for item in DataType}
+
+
+def sightings(text: str, lists: Sequence[KernelList]) -> list[Sighting]:
+    """Return what a line says; empty for a line without a solver of Composable Kernel, or a key."""
+    key = _key_in(text)
+    named = _SOLVER.search(text)
+    solver = grouped_solver(named[0]) if named else None
+    if key is None and solver is None:
+        return []
+    problem = None
+    if key is not None:
+        try:
+            problem = key.problem()
+        except WrongKeyError:
+            key = None
+    index = index_of(tuple(lists))
+    operations = operations_in(text)
+    if key is None or problem is None:
+        if solver is None:
+            return []
+        return [Sighting(what=f"solver {solver.name}", direction=_direction(solver), note=_ALONE)]
+    what = f"MIOpen key of {key.direction}" + (f", solver {solver.name}" if solver else "")
+    family: Family = (key.direction, key.ndim, key.dtype)
+    lines = [kernel.source for name in operations for kernel in index.find(family, name)[:1]]
+    note = _note(key, problem, operations, lines, solver, index, text)
+    return [
+        Sighting(
+            what=what,
+            direction=key.direction,
+            problem=problem,
+            dtype=_TYPES.get(key.dtype),
+            layout={2: "nhwgc", 3: "ndhwgc"}[key.ndim],
+            lines=tuple(lines),
+            note=note,
+        )
+    ]
+
+
+_ALONE: Final = (
+    "the line names the solver alone: the kernel stands in the performance database, under the problem's key"
+)
+
+
+def _direction(solver: GroupedSolver) -> str:
+    return {"F": "fwd", "B": "bwd_data", "W": "bwd_weight"}[solver.letter]
+
+
+def _key_in(text: str) -> MiopenKey | None:
+    for word in _KEY.findall(text):
+        for parse in (parse_find_key, parse_perf_key):
+            try:
+                return parse(word)
+            except WrongKeyError:
+                continue
+    return None
+
+
+def _note(
+    key: MiopenKey,
+    problem: ConvProblem,
+    operations: list[str],
+    lines: list[str],
+    solver: GroupedSolver | None,
+    index: KernelIndex,
+    text: str,
+) -> str:
+    if lines:
+        splits = _SPLITS.search(text, text.index(operations[0]) + len(operations[0]))
+        return f"split-K {splits[1]}" if splits else ""
+    if operations:
+        return "no list has the kernel"
+    if solver is None:
+        return "the line names no kernel"
+    family = (key.direction, key.ndim, key.dtype)
+    able = sum(not support(kernel, problem, key.dtype, 1, "").unmet for kernel in index.all_of(family))
+    return f"{_ALONE}; {able} kernels of the lists support the problem"

@@ -1,0 +1,23 @@
+"""Announces the programs that use tuned results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.plugin.protocols import Consumer
+
+
+@hookimpl
+def ckprof_register_consumers() -> Sequence[Consumer]:
+    """Add AITER, hipDNN, MIOpen, and the old library as traces show it."""
+    from ckprof_plugins.consumers._old_ck.trace_reader import ComposableKernel
+    from ckprof_plugins.consumers.aiter.consumer import Aiter
+    from ckprof_plugins.consumers.hipdnn.consumer import Hipdnn
+    from ckprof_plugins.consumers.miopen.consumer import Miopen
+
+    return [Aiter(), ComposableKernel(), Hipdnn(), Miopen()]

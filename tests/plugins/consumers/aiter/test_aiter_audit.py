@@ -1,0 +1,208 @@
+"""Tables of AITER: sound rows pass, every seeded fault is named; pandas agrees on what it makes of them."""
+
+from __future__ import annotations
+
+import random
+
+import pandas
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.model.audit import Reason
+from ckprof.plugin.protocols import AuditRequest
+from ckprof_plugins.consumers.aiter.consumer import Aiter
+from ckprof_plugins.consumers.aiter.kernel_lists import read_tree
+
+SOURCE = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Kernel:
+    BLOCK: int
+    M: int
+    N: int
+    K: int
+    CLUSTER: list[int]
+    SCHED: str
+    VERSION: int
+
+    @property
+    def name(self) -> str:
+        return ("_").join(
+            [
+                "a8w8_rowwise",
+                ("x").join(map(lambda x: str(x), [self.BLOCK, self.M, self.N, self.K])),
+                ("x").join(map(lambda x: str(x), self.CLUSTER)),
+                self.SCHED.lower(),
+                f"v{self.VERSION}",
+            ]
+        )
+
+
+kernels_list = {
+    0: Kernel(256, 128, 128, 128, [8, 32, 1], "Intrawave", 3),
+    1: Kernel(256, 64, 128, 64, [16, 16, 1], "Interwave", 1),
+    2: Kernel(BLOCK=64, M=16, N=16, K=64, CLUSTER=[8, 8, 1], SCHED="Intrawave", VERSION=1),
+}
+default_kernels_dict = {(-1): Kernel(1, 1, 1, 1, [1], "x", 1)}
+"""
+NAMES = (
+    "a8w8_rowwise_256x128x128x128_8x32x1_intrawave_v3",
+    "a8w8_rowwise_256x64x128x64_16x16x1_interwave_v1",
+    "a8w8_rowwise_64x16x16x64_8x8x1_intrawave_v1",
+)
+HEADER = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    folder = tmp_path / "tree" / "csrc" / "ck_gemm_a8w8"
+    folder.mkdir(parents=True)
+    (folder / "gemm_a8w8_common.py").write_text(SOURCE)
+    return tmp_path / "tree"
+
+
+def row(m=1, **changes):
+    cells = {
+        "cu_num": 304,
+        "M": m,
+        "N": 1280,
+        "K": 8192,
+        "kernelId": 1,
+        "splitK": 0,
+        "us": 11.5,
+        "kernelName": NAMES[1],
+        "tflops": 3.0,
+        "bw": 30.5,
+        "errRatio": 0.0,
+        **changes,
+    }
+    return ",".join(map(str, cells.values()))
+
+
+def audited(tmp_path, rows, tree=None, header=HEADER, **options):
+    path = tmp_path / "tuned.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return Aiter().audit(AuditRequest(path=path, tree=tree, **options))
+
+
+def test_names_are_those_that_running_the_source_gives(tree):
+    space = {}
+    exec(SOURCE, space)  # noqa: S102 - the text above
+    (found,) = read_tree(tree)
+    assert found.names == {number: kernel.name for number, kernel in space["kernels_list"].items()}
+    assert (found.prefix, tuple(found.names.values())) == ("a8w8_rowwise", NAMES)
+
+
+FAULTS = {
+    "another number": (Reason.ID_MISMATCH, lambda m: row(m, kernelId=0)),
+    "a number that is gone": (Reason.UNKNOWN_KERNEL, lambda m: row(m, kernelId=7)),
+    "a name that is gone": (Reason.UNKNOWN_KERNEL, lambda m: row(m, kernelName=NAMES[1].replace("64", "96"))),
+    "another family": (Reason.UNKNOWN_KERNEL, lambda m: row(m, kernelName="bf16_" + NAMES[1])),
+    "no number": (Reason.MALFORMED_VALUE, lambda m: row(m, kernelId="one")),
+    "a few steps": (Reason.UNSUPPORTED, lambda m: row(m, K=256, kernelId=0, kernelName=NAMES[0])),
+    "many splits": (Reason.WRONG_SPLIT, lambda m: row(m, K=256, splitK=3)),
+    "negative splits": (Reason.WRONG_SPLIT, lambda m: row(m, splitK=-1)),
+    "endless": (Reason.WRONG_TIME, lambda m: row(m, us="inf")),
+    "before it began": (Reason.WRONG_TIME, lambda m: row(m, us=-1)),
+    "no time": (Reason.MALFORMED_VALUE, lambda m: row(m, us="fast")),
+    "wrong elements": (Reason.WRONG_RESULT, lambda m: row(m, errRatio=0.2)),
+    "a cell more": (Reason.MALFORMED_ROW, lambda m: row(m) + ",1"),
+    "a cell less": (Reason.MALFORMED_ROW, lambda m: row(m).rpartition(",")[0]),
+    "no size": (Reason.NEVER_HIT, lambda m: row(m, N=0)),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_seeded_fault_is_named_and_nothing_else(tmp_path, tree, seed):
+    draw = random.Random(seed)
+    faults = draw.sample([*FAULTS], len(FAULTS))
+    rows, expected = [], {}
+    for number, name in enumerate(faults):
+        reason, make = FAULTS[name]
+        rows += [row(2 * number + 1), make(2 * number + 2)]
+        expected[len(rows) + 1] = reason
+    audit = audited(tmp_path, rows, tree)
+    assert {finding.line: finding.reason for finding in audit.findings} == expected
+    audit.path.write_bytes(Aiter().cleaned(audit))
+    again = Aiter().audit(AuditRequest(path=audit.path, tree=tree))
+    assert (again.entries, again.findings) == (len(FAULTS), ())
+
+
+def looked_up(path, key, columns):
+    """What the owner's loader does: drop equal rows, make a unique index, ask it."""
+    table = pandas.read_csv(path).drop_duplicates()
+    return table.set_index(list(columns)).to_dict("index").get(key)
+
+
+def test_a_text_among_numbers_poisons_its_column_for_all_rows(tmp_path):
+    audit = audited(tmp_path, [row(1), row("many")])
+    assert [(f.reason, f.line) for f in audit.findings] == [(Reason.MALFORMED_KEY, 3), (Reason.NEVER_HIT, 0)]
+    assert looked_up(audit.path, (304, 1, 1280, 8192), ("cu_num", "M", "N", "K")) is None
+    audit.path.write_bytes(Aiter().cleaned(audit))
+    assert looked_up(audit.path, (304, 1, 1280, 8192), ("cu_num", "M", "N", "K"))["kernelId"] == 1
+
+
+def test_equal_rows_are_harmless_and_different_ones_end_the_loader(tmp_path):
+    audit = audited(tmp_path, [row(1), row(1)])
+    assert [f.reason for f in audit.findings] == [Reason.DUPLICATE]
+    assert looked_up(audit.path, (304, 1, 1280, 8192), ("cu_num", "M", "N", "K"))["us"] == 11.5
+    audit = audited(tmp_path, [row(1), row(1, us=9.0)])
+    assert [f.reason for f in audit.findings] == [Reason.CONFLICT]
+    with pytest.raises(ValueError, match="unique"):
+        looked_up(audit.path, (304, 1, 1280, 8192), ("cu_num", "M", "N", "K"))
+
+
+def test_both_generations_and_the_device(tmp_path, tree):
+    newer = "gfx," + HEADER.replace("K,kernelId", "K,libtype,kernelId")
+
+    def with_gfx(gfx, libtype="ck"):
+        cells = row().split(",")
+        return ",".join([gfx, *cells[:4], libtype, *cells[4:]])
+
+    audit = audited(tmp_path, [with_gfx("gfx942"), with_gfx("gfx950")], tree, newer, arch="gfx942")
+    assert [(f.line, f.reason) for f in audit.findings] == [(3, Reason.WRONG_DEVICE)]
+    audit = audited(tmp_path, [with_gfx("gfx942", "asm")], tree, newer)
+    assert audit.findings == ()
+    assert next(iter(audit.judged)).startswith("a kernel in assembler")
+    audit = audited(tmp_path, [row()], tree, compute_units=80)
+    assert [f.reason for f in audit.findings] == [Reason.WRONG_DEVICE]
+
+
+@pytest.mark.parametrize(
+    ("units", "spelled", "hit"),
+    [
+        (304, "torch.float8_e4m3fnuz", True),
+        (256, "torch.float8_e4m3fnuz", False),
+        (304, "torch.float8_e4m3fn", False),
+        (304, "torch.int8", True),
+        (304, "float8_e4m3fnuz", False),
+    ],
+)
+def test_types_as_keys_spell_them(tmp_path, units, spelled, hit):
+    header = HEADER.replace("K,kernelId", "K,q_dtype_w,kernelId")
+    cells = row(cu_num=units).split(",")
+    audit = audited(tmp_path, [",".join([*cells[:4], spelled, *cells[4:]])], header=header)
+    assert [f.reason for f in audit.findings] == ([] if hit else [Reason.NEVER_HIT])
+
+
+def test_a_tree_without_lists_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="has no lists of kernels"):
+        audited(tmp_path, [row()], tmp_path)
+
+
+def test_no_mutation_is_an_exception(tmp_path, tree):
+    draw = random.Random(7)
+    path = tmp_path / "tuned.csv"
+    whole = "\n".join([HEADER, *(row(m) for m in range(1, 6))]).encode() + b"\n"
+    for _ in range(1500):
+        data = bytearray(whole)
+        for _ in range(draw.randint(1, 3)):
+            place = draw.randrange(len(HEADER) + 1, len(data))
+            data[place : place + draw.randint(0, 4)] = draw.choice(
+                [b"\n", b",", b'"', b"\0", b"9" * 30, b"-", b"\r", b"\xff\xfe", b"1e999", b"nan"]
+            )
+        path.write_bytes(data)
+        audit = Aiter().audit(AuditRequest(path=path, tree=tree))
+        assert len(Aiter().cleaned(audit)) <= len(data) + 1
