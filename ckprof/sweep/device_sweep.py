@@ -70,7 +70,8 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     if is_shard_folder(options.store) or not path.exists():
         return make_plan(plan_request(request, options, kernels, shared), _nothing)
     with Store(path) as store:
-        if target.embedded and options.on_engine:
+        on_host = target.embedded or bool(run.device_name)
+        if on_host and options.on_engine:
             from ckprof.sweep.cluster.local import cpus_per_worker
 
             cpus = cpus_per_worker(available_cpus(), len(options.devices))
@@ -79,7 +80,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
                 target, recipe.arch, recipe.machine_identity, run, OpenedDevice(), cpus
             )
             shared = replace(shared, device=device_key(recipe.target, recipe.arch, identity))
-        elif not target.embedded:
+        if not target.embedded:
             shared = replace(shared, device=only_device(store, shared))
         return make_plan(plan_request(request, options, kernels, shared), store.past_visits)
 
@@ -89,8 +90,9 @@ def only_device(store: Store, shared: SharedKey) -> DeviceKey:
 
     A device says its name only to a library that is built.
     """
-    wanted = (shared.device.target, shared.device.arch)
-    devices = [device for device in store.devices() if (device.target, device.arch) == wanted]
+    own = shared.device
+    wanted = own.target, own.arch, own.host
+    devices = [one for one in store.devices() if (one.target, one.arch, one.host) == wanted]
     return devices[0] if len(devices) == 1 else shared.device
 
 

@@ -77,7 +77,8 @@ class SearchSetup:
         if not target.embedded:
             shared = replace(shared, device=only_device(store, shared))
         instance = candidates[0].instance
-        elsewhere = runs_elsewhere(session.registry, target.id)
+        emulated = shared.device.is_emulated
+        elsewhere = runs_elsewhere(session.registry, target.id, emulated=emulated)
         kind = KernelKind(
             direction=instance.direction, dtype=instance.dtype.value, target=target.id if elsewhere else ""
         )
@@ -100,7 +101,9 @@ class SearchSetup:
             searched=SearchedDevice(
                 kind=kind,
                 dtype=instance.dtype,
-                name=device_of(session.registry, target.id, shared.device.model, recipe.arch),
+                name=device_of(
+                    session.registry, target.id, shared.device.model, recipe.arch, emulated=emulated
+                ),
                 units=shared.device.compute_units,
             ),
             candidates=tuple(ordered),
