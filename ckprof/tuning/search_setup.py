@@ -14,7 +14,7 @@ from ckprof.measure.device import OpenedDevice
 from ckprof.measure.rounds import KernelCell
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
-from ckprof.sweep.device_sweep import only_device
+from ckprof.sweep.device_sweep import as_stored
 from ckprof.sweep.identity import shared_key
 from ckprof.sweep.opened_library import sweep_run_options
 from ckprof.tuning.search.costs import BuildCosts
@@ -75,7 +75,7 @@ class SearchSetup:
         run = sweep_run_options(request.options, recipe)
         shared = shared_key(build_dir.direction.id, target, recipe, run, OpenedDevice())
         if not target.embedded:
-            shared = replace(shared, device=only_device(store, shared))
+            shared = as_stored(store, shared)
         instance = candidates[0].instance
         emulated = shared.device.is_emulated
         elsewhere = runs_elsewhere(session.registry, target.id, emulated=emulated)

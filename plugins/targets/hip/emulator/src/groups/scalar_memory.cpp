@@ -138,6 +138,8 @@ constexpr NamedHandler handlers[] = {
     {"s_dcache_wb", &cache_control},
     {"s_dcache_inv_vol", &cache_control},
     {"s_dcache_wb_vol", &cache_control},
+    {"s_dcache_discard", &cache_control},
+    {"s_dcache_discard_x2", &cache_control},
     {"s_atc_probe", &cache_control},
     {"s_atc_probe_buffer", &cache_control},
 };
