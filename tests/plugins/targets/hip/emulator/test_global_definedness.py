@@ -188,7 +188,8 @@ def test_an_atomic_sum_needs_something_to_add_to(hip):
 
 
 def test_what_an_exchange_returns_is_followed(hip):
-    source = "KERNEL k(u32* out, u32* to) { if (__atomic_exchange_n(to + LANE, 1, __ATOMIC_RELAXED)) out[LANE] = 1; }"
+    exchange = "__atomic_exchange_n(to + LANE, 1, __ATOMIC_RELAXED)"
+    source = f"KERNEL k(u32* out, u32* to) {{ if ({exchange}) out[LANE] = 1; }}"
     with finding("the execution mask"):
         hip.run(source, 64, hip.malloc(SIZE))
 

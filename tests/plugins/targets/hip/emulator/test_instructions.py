@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from ckprof_plugins.targets.hip.emulator.library import emulator_library
+from tests.plugins.targets.hip.emulator.tested_library import emulator_under_test
 from tests.plugins.targets.hip.emulator.wave import ARCHITECTURES, DeviceFault, execute
 
 pytestmark = [pytest.mark.amd]
@@ -29,8 +29,8 @@ NOT_EMITTED: Final = {
     "s_setvskip",
     "v_screen_partition_4se_b32",
 }
-#: memory that kernels do not use: typed buffers of graphics, the global data share's semaphores, scratch of the
-#: whole wave and atomics of the scalar unit, which no compiler emits
+#: memory that kernels do not use: typed buffers of graphics, the global data share's semaphores, scratch of
+#: the whole wave and atomics of the scalar unit, which no compiler emits
 NOT_EMITTED_MEMORY: Final = re.compile(
     r"t?buffer_(load|store)_format_.*|ds_gws_.*|s_scratch_(load|store)_.*|s_(buffer_)?atomic_.*"
 )
@@ -38,7 +38,7 @@ NOT_EMITTED_MEMORY: Final = re.compile(
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_all_that_compilers_emit_is_executed(arch):
-    names = ctypes.CDLL(str(emulator_library())).ckprof_emulator_unsupported
+    names = ctypes.CDLL(str(emulator_under_test())).ckprof_emulator_unsupported
     names.restype = ctypes.c_size_t
     text = ctypes.create_string_buffer(names(arch.encode(), None, 0))
     names(arch.encode(), text, len(text))
