@@ -6,6 +6,9 @@ A load of arguments is taken out of the compiled kernel, so that it reads throug
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -98,6 +101,46 @@ def test_an_abort_that_is_injected(run, catalog):
     status, reason = found["compv1"]
     assert (code, status) == (1, "run_error")
     assert "SIGABRT" in reason and "Memory access fault by GPU node-1" in reason
+
+
+LAUNCH = """
+import sys
+from pathlib import Path
+from ckprof.measure.worker.abi import CBuffers, CProblem, Library
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+problem = ConvProblem(
+    groups=1, batch=1, out_channels=24, in_channels=40, filter=(3, 3), input=(5, 7), strides=(1, 1),
+    dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
+)
+library = Library.load(Path(sys.argv[1]))
+library.target.select_device("gfx942", 0)
+elements = (problem.input_elements, problem.weight_elements, problem.output_elements)
+sizes = [2 * count for count in elements]
+sizes[2] -= int(sys.argv[2])
+buffers = CBuffers.of(*map(library.target.allocate, sizes))
+(kernel,) = library.kernels.values()
+status, reason, _ = kernel.run(CProblem.of(problem, 1), buffers)
+print(status.name, reason)
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "answer"), [(0, "OK"), (1, "the last of them past the end of an allocation")]
+)
+def test_the_memory_of_a_launch_is_checked_by_the_byte(ckprof, catalog, missing, answer):
+    """A result of one byte less than the kernel writes."""
+    built = ckprof("build", "fwd", "--conf", catalog, *TARGET, "--device", "emulated", timeout=1200)
+    assert built.code == 0, built.err
+    called = subprocess.run(
+        [sys.executable, "-c", LAUNCH, built.out.strip(), str(missing)],
+        env={**os.environ, "CKPROF_EMULATED_CHECKS": "bounds"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert answer in called.stdout + called.stderr
 
 
 @pytest.mark.slow

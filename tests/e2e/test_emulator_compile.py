@@ -1,4 +1,4 @@
-"""The emulated device is compiled on first use: what users see of it, and what is left where it ends too early.
+"""The emulated device is compiled on first use: what users see, and what is left where that ends early.
 
 Compilers are scripts that do what a compiler does at such a moment; kernels are only written, not compiled.
 """
@@ -28,7 +28,7 @@ HANGS = "sleep 100"
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """Return a function that gives a call which compiles the device, in an empty cache, with a script for it."""
+    """Return a function that gives a call which compiles the device by a script, in an empty cache."""
     real = shutil.which("g++") or shutil.which("clang++")
     assert real is not None
     catalog = write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])
@@ -41,7 +41,8 @@ def command(tmp_path, monkeypatch):
         # it is usable for anything else
         script = tmp_path / "g++"
         script.write_text(
-            f'#!/bin/sh\ncase " $* " in *emulator*|*" -fsyntax-only "*) {does} ;; *) exec {real} "$@" ;; esac\n'
+            f'#!/bin/sh\ncase " $* " in *emulator*|*" -fsyntax-only "*) {does} ;; '
+            f'*) exec {real} "$@" ;; esac\n'
         )
         script.chmod(0o755)
         monkeypatch.setenv("CXX", str(script))
