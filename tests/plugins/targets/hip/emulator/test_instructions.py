@@ -52,7 +52,7 @@ def test_all_that_compilers_emit_is_executed(arch):
         ("gfx942", "buffer_load_format_x v1, off, s[4:7], 0", "buffer_load_format_x"),
         ("gfx90a", "tbuffer_load_format_x v1, off, s[4:7], 0", "tbuffer_load_format_x"),
         ("gfx942", "s_atomic_add s5, s[2:3], 0x0", "s_atomic_add"),
-        ("gfx90a", "ds_gws_barrier v1 gds", "ds_gws_barrier"),
+        ("gfx90a", "ds_gws_barrier v2 gds", "ds_gws_barrier"),
     ],
 )
 def test_what_is_not_executed_is_named(arch, text, name):
