@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
-from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted, InvalidLeftOut, ListRead
+from ckprof.kernels.events import (
+    BuildFinished,
+    BuildProgress,
+    BuildStarted,
+    InvalidLeftOut,
+    ListRead,
+    PartFinished,
+    PartStarted,
+)
 from ckprof.measure.events import (
     BaselineMeasured,
     BatchListFinished,
@@ -55,6 +63,8 @@ class EventMessages:
             self._run(event)
         elif isinstance(event, (BuildStarted, BuildFinished)):
             self._build(event)
+        elif isinstance(event, (PartStarted, PartFinished)):
+            self._part(event)
         elif isinstance(event, (BatchListStarted, BatchListFinished)):
             self._batch(event)
         elif isinstance(event, SWEEP_EVENTS):
@@ -93,6 +103,14 @@ class EventMessages:
         self._end_progress()
         if event.library is not None:
             self._console.info(_build_summary(event.library))
+
+    def _part(self, event: PartStarted | PartFinished) -> None:
+        if isinstance(event, PartFinished):
+            self._end_progress()
+            return
+        takes = "what has changed" if event.cpu_s is None else f"about {event.cpu_s:.0f} s of CPU time"
+        self._console.info(f"compiling {event.name}, once on this machine: {takes}; kept in {event.folder}")
+        self._begin(event.name)
 
     def _batch(self, event: BatchListStarted | BatchListFinished) -> None:
         head = f"[{event.position}/{event.total}]"

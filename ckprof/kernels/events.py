@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ckprof.events import Event
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.validity import Rejection
     from ckprof.model.conversion import Conversion
@@ -39,6 +41,23 @@ class BuildStarted(Event):
     #: one line about the compiler
     compiler: str
     kernels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartStarted(Event):
+    """What a target needs on this machine is about to be compiled; :class:`BuildProgress` follows."""
+
+    #: a few words
+    name: str
+    #: where it is kept
+    folder: Path
+    #: seconds of CPU time that it takes, roughly; ``None`` where only some of it is out of date
+    cpu_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartFinished(Event):
+    """It is over, also where it was ended by an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

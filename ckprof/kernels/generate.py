@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import NothingLeftError
 from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.machine_parts import make_parts
 from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
 from ckprof.kernels.validity import CheckedInstances, check_validity
 from ckprof.model.recipe import Purpose
@@ -43,6 +44,8 @@ def generate_sources(
         raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
     if prepare is not None:
         build_dir = prepare(build_dir, checked.valid)
+    # what another build system will link with
+    make_parts(session, build_dir.recipe, options.jobs or session.settings.jobs)
     with build_dir.lock:
         tree, _ = generate(checked.valid, build_dir, keep_invalid=True)
     return tree, list(checked.invalid)

@@ -13,6 +13,7 @@ from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.code_objects import read_ahead, write_code_objects
 from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted
 from ckprof.kernels.generate import generate
+from ckprof.kernels.machine_parts import make_parts
 from ckprof.kernels.validity import Rejection
 from ckprof.model.recipe import Product, Purpose
 from ckprof.paths import object_cache_dir
@@ -85,6 +86,7 @@ def build_library(
             f"--target {recipe.target}: {recipe.cannot_run}; add --build-only to compile them, see what "
             f"they need with 'ckprof inspect', or run them on the CPU without --target {recipe.target}"
         )
+    make_parts(session, recipe, build_limits(session, options).jobs)
     session.tell(BuildStarted(compiler=recipe.compiler.description, kernels=len(candidates)))
     call = session.manager.call
     instances = [candidate.instance for candidate in candidates]
@@ -163,12 +165,13 @@ def link_library(
     from ckprof.kernels.build.cmake import build_with_cmake
 
     build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, embed=True)
+    jobs = build_limits(session, options).jobs
+    make_parts(session, build_dir.recipe, jobs)
     library: Path | None = None
     with build_dir.lock:
         tree, rejected = generate(selection.candidates, build_dir, keep_invalid=selection.keep_invalid)
         if tree.kernels:
             compiler = build_dir.recipe.compiler.description
             session.tell(BuildStarted(compiler=compiler, kernels=len(tree.kernels)))
-            jobs = options.jobs or session.settings.jobs
             library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=_progress(session))
     return library, rejected

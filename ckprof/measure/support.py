@@ -210,6 +210,7 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
                 api_level=library.recipe.api_level,
                 arch=library.recipe.arch,
                 compiler=None,
+                device="",
                 build_dir=None,
             )
         )

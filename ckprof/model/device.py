@@ -24,6 +24,8 @@ class DeviceIdentity:
     partition: str = ""
     #: of the kernels, on a host that has fewer CPUs for them; 0 otherwise
     threads: int = 0
+    #: what computes for a device that is emulated, with settings of it; empty for devices that there are
+    host: str = ""
     #: major version of the driver
     driver: str = ""
     #: ``event`` where the device's own clock times kernels

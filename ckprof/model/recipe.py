@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ckprof.model.types import DataType
@@ -93,6 +94,24 @@ class BuildRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MachinePart:
+    """What a target compiles once per machine, before libraries are linked with it."""
+
+    #: a few words for messages
+    name: str
+    #: where it is kept
+    folder: Path
+    #: seconds of CPU time that compiling all of it takes, roughly
+    cpu_s: float
+    #: whether it is there; it may be out of date
+    present: bool
+    #: Brings it up to date. Called with how many compilers may run at once (``None``: one per CPU), and with
+    #: what is to be called with steps done, all steps and the name of the step that has just ended.
+    #: Raises ToolchainError: no compiler, it fails, or there is no space.
+    make: Callable[[int | None, Callable[[int, int, str], None]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecipe:
     """Everything that the build layer needs to know about a target."""
 
@@ -141,6 +160,8 @@ class BuildRecipe:
     precompiling: Precompiling | None = None
     #: why the kernels cannot be run on this machine; empty if they can
     cannot_run: str = ""
+    #: what has to be there when a library is linked and when it is run
+    parts: tuple[MachinePart, ...] = ()
     #: environment variables that a device which the target brings along reads in workers
     worker_variables: tuple[tuple[str, str], ...] = ()
     #: what a flush of the device's caches must exceed; 0 for those of the host

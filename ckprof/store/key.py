@@ -57,6 +57,13 @@ class DeviceKey:
     partition: str = ""
     #: on the CPU: threads of the kernels, where these are more than the CPUs; 0 otherwise
     threads: int = 0
+    #: what computes for a device that is emulated, with settings of it; empty for devices that there are
+    host: str = ""
+
+    @property
+    def is_emulated(self) -> bool:
+        """True where times are those of another machine than the device that they are filed under."""
+        return bool(self.host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +126,7 @@ KeyPart = OperationKey | Problem | KernelKey | DeviceKey | ToolchainKey | Method
 
 
 #: fields that parts did not have from the beginning: left out at their defaults, so that keys of before hold
-_LATER: Final[Mapping[type, tuple[str, ...]]] = {DeviceKey: ("threads",), MethodKey: ("seed",)}
+_LATER: Final[Mapping[type, tuple[str, ...]]] = {DeviceKey: ("threads", "host"), MethodKey: ("seed",)}
 
 
 @lru_cache(maxsize=4096)

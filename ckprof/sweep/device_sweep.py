@@ -13,6 +13,7 @@ from ckprof.measure.device import OpenedDevice
 from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.observers import observers
 from ckprof.model.recipe import Purpose
+from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepPlanned
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.roof import Roof
     from ckprof.session import Session
-    from ckprof.store.key import DeviceKey
     from ckprof.store.query import PastVisit, SharedKey
     from ckprof.sweep.cluster.tally import ClusterSummary
     from ckprof.sweep.plan import Plan
@@ -70,7 +70,8 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     if is_shard_folder(options.store) or not path.exists():
         return make_plan(plan_request(request, options, kernels, shared), _nothing)
     with Store(path) as store:
-        if target.embedded and options.on_engine:
+        on_host = target.embedded or bool(run.device_name)
+        if on_host and options.on_engine:
             from ckprof.sweep.cluster.local import cpus_per_worker
 
             cpus = cpus_per_worker(available_cpus(), len(options.devices))
@@ -79,19 +80,34 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
                 target, recipe.arch, recipe.machine_identity, run, OpenedDevice(), cpus
             )
             shared = replace(shared, device=device_key(recipe.target, recipe.arch, identity))
-        elif not target.embedded:
-            shared = replace(shared, device=only_device(store, shared))
+        if not target.embedded:
+            shared = as_stored(store, shared)
         return make_plan(plan_request(request, options, kernels, shared), store.past_visits)
 
 
-def only_device(store: Store, shared: SharedKey) -> DeviceKey:
-    """Return the store's device of that target and architecture, if there is just one.
+def as_stored(store: Store, shared: SharedKey) -> SharedKey:
+    """Return the key with the store's device of that target and architecture, if there is just one.
 
-    A device says its name only to a library that is built.
+    A device says its name only to a library that is built; an emulated one its driver and its clock, too.
     """
-    wanted = (shared.device.target, shared.device.arch)
-    devices = [device for device in store.devices() if (device.target, device.arch) == wanted]
-    return devices[0] if len(devices) == 1 else shared.device
+    own = shared.device
+    wanted = own.target, own.arch, own.host
+    devices = [one for one in store.devices() if (one.target, one.arch, one.host) == wanted]
+    if len(devices) != 1:
+        return shared
+    (device,) = devices
+    if not device.is_emulated:
+        return replace(shared, device=device)
+    query = StoreQuery(target=device.target, arch=device.arch)
+    known = next((row.key for row in store.measurements(query) if row.key.device == device), None)
+    if known is None:
+        return replace(shared, device=device)
+    return replace(
+        shared,
+        device=device,
+        toolchain=replace(shared.toolchain, driver=known.toolchain.driver),
+        method=replace(shared.method, clock=known.method.clock),
+    )
 
 
 def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:

@@ -124,7 +124,7 @@ def choose_engine(session: Session, request: RunRequest, options: SweepOptions) 
             handler=HANDLER,
             build_handler=BUILD_HANDLER,
             devices=options.devices,
-            embedded=session.target(request.build.target).embedded,
+            embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
             settings=settings,
             folder=sweep_folder(options, settings).root,
             say=lambda text: session.tell(SweepMessage(text=text)),
@@ -319,6 +319,7 @@ class _Sweep:
             kernels=library.kernels,
             rejections=tuple(rejection.outcome for rejection in library.rejected),
             options=run,
+            worker_variables=recipe.worker_variables,
             rounds=rounds,
             reference=self._reference,
             # equal for equal calls, so that workers that live know the job

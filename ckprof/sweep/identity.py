@@ -103,6 +103,7 @@ def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
         memory_bytes=identity.memory_bytes,
         partition=identity.partition,
         threads=identity.threads,
+        host=identity.host,
     )
 
 
@@ -121,7 +122,10 @@ def identify_device(
     :param cpus: that a worker may run on, by default those of this process.
     """
     seen = opened.identity or DeviceIdentity(model=opened.text)
-    if isinstance(target, DeviceIdentifier) and not options.device_name:
+    cpus = available_cpus() if cpus is None else cpus
+    if options.device_name:
+        return replace(seen, host=_emulating(options.device_name, cpus))
+    if isinstance(target, DeviceIdentifier):
         identity = target.device_identity(arch, options.device_index)
         if identity is not None:
             # the runtime knows what the driver's tools do not say
@@ -132,7 +136,6 @@ def identify_device(
             }
             return replace(identity, **missing)
     if target.embedded:
-        cpus = available_cpus() if cpus is None else cpus
         return DeviceIdentity(
             model=cpu_model(),
             compute_units=min(options.cpu_threads or cpus, cpus),
@@ -141,6 +144,15 @@ def identify_device(
             partition=machine_identity[:16],
         )
     return seen
+
+
+def _emulating(device: str, cpus: int) -> str:
+    """Return what takes the times of a device that a target brings along.
+
+    :param device: its name, with settings that change its times, too.
+    """
+    settings = device.partition(":")[2]
+    return ", ".join(filter(None, (cpu_model(), f"{cpus} CPU" + ("s" if cpus != 1 else ""), settings)))
 
 
 def _headers(recipe: BuildRecipe) -> str:

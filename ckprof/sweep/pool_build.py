@@ -104,6 +104,7 @@ class PoolBuild:
                 api_level=recipe.api_level,
                 compiler=request.build.compiler or session.settings.compiler or "",
                 ck_root=str(request.build.ck_root.absolute()) if request.build.ck_root else "",
+                device=request.build.device,
                 library_name=tree.library_name,
                 kernels=(text,),
                 timeout_s=limits.timeout_s,
@@ -218,6 +219,7 @@ def _compile(task: BuildTask) -> BuildReply:
             api_level=task.api_level or None,
             compiler=task.compiler or None,
             ck_root=Path(task.ck_root) if task.ck_root else None,
+            device=task.device,
         )
     )
     cache = ObjectCache(object_cache_dir())

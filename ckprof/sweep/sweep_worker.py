@@ -119,12 +119,13 @@ def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
     manager.load_all(configured=job.plugins)
     session = ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
     named = job.options.device_name
-    options = replace(job.options, device=named or slot.device)
+    options = job.options if named else replace(job.options, device=slot.device)
     built = BenchLibrary(
         path=library,
         operation=session.registry.operation(job.direction),
         target=job.target,
         arch=job.arch,
+        worker_variables=dict(job.worker_variables),
         rejections={rejection.key: rejection for rejection in job.rejections},
     )
     device = DeviceUse(label=slot.label)

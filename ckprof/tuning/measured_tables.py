@@ -73,6 +73,7 @@ class _Device(NamedTuple):
     model: str
     arch: str
     compute_units: int
+    emulated: bool
 
 
 def _only_device(devices: set[_Device], path: Path) -> _Device:
@@ -121,20 +122,22 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
                     row.kernel.fields,
                     pipeline.traits(row.kernel.fields),
                 )
-            devices.add(_Device(device.target, device.model, device.arch, device.compute_units))
+            devices.add(
+                _Device(device.target, device.model, device.arch, device.compute_units, device.is_emulated)
+            )
             index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)
             times.setdefault(key, []).append(1000 * row.median_ms)
     if not times:
         raise InputError(f"it holds no verified time of {kind.direction} {kind.dtype}".rstrip(), path)
-    target, model, arch, units = _only_device(devices, path)
+    target, model, arch, units, emulated = _only_device(devices, path)
     return Measurements(
         sources=(path.name,),
         problems=tuple(problems),
         kernels=kernels,
         times=usual_times(times),
-        arch=device_of(registry, target, model, arch),
-        target=target if runs_elsewhere(registry, target) else "",
+        arch=device_of(registry, target, model, arch, emulated=emulated),
+        target=target if runs_elsewhere(registry, target, emulated=emulated) else "",
         units=units or None,
         dropped=tuple(dropped),
         unserved=tuple(problem for problem in tried if problem not in problems),

@@ -190,6 +190,9 @@ def require_use(session: Session, model: TimeModel, used: Use, path: Path) -> No
         return
     require_target(model, used.target, path)
     target = session.registry.targets.find(model.target)
+    if not runs_elsewhere(session.registry, target.id):
+        # of a device that the target only brings along
+        require_device(model, used.arch, path)
     here = target.device_name() if isinstance(target, TimedTarget) else ""
     if here and model.device.casefold() not in here.casefold():
         require_device(model, here, path)

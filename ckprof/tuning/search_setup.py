@@ -14,7 +14,7 @@ from ckprof.measure.device import OpenedDevice
 from ckprof.measure.rounds import KernelCell
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
-from ckprof.sweep.device_sweep import only_device
+from ckprof.sweep.device_sweep import as_stored
 from ckprof.sweep.identity import shared_key
 from ckprof.sweep.opened_library import sweep_run_options
 from ckprof.tuning.search.costs import BuildCosts
@@ -75,9 +75,10 @@ class SearchSetup:
         run = sweep_run_options(request.options, recipe)
         shared = shared_key(build_dir.direction.id, target, recipe, run, OpenedDevice())
         if not target.embedded:
-            shared = replace(shared, device=only_device(store, shared))
+            shared = as_stored(store, shared)
         instance = candidates[0].instance
-        elsewhere = runs_elsewhere(session.registry, target.id)
+        emulated = shared.device.is_emulated
+        elsewhere = runs_elsewhere(session.registry, target.id, emulated=emulated)
         kind = KernelKind(
             direction=instance.direction, dtype=instance.dtype.value, target=target.id if elsewhere else ""
         )
@@ -100,7 +101,9 @@ class SearchSetup:
             searched=SearchedDevice(
                 kind=kind,
                 dtype=instance.dtype,
-                name=device_of(session.registry, target.id, shared.device.model, recipe.arch),
+                name=device_of(
+                    session.registry, target.id, shared.device.model, recipe.arch, emulated=emulated
+                ),
                 units=shared.device.compute_units,
             ),
             candidates=tuple(ordered),

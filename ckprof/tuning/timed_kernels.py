@@ -63,24 +63,28 @@ def model_candidate(
     return Candidate(name=name, traits=traits, splits=splits)
 
 
-def runs_elsewhere(registry: Registry, target: str) -> bool:
+def runs_elsewhere(registry: Registry, target: str, *, emulated: bool = False) -> bool:
     """Say whether a target's times are not those of the architecture that is named.
 
     :param target: its id; empty for the architecture itself.
+    :param emulated: they are those of a device that the target brings along.
     """
+    if emulated:
+        return True
     if not target or target not in registry.targets.ids:
         return False
     registered = registry.targets.find(target)
     return registered.embedded or (isinstance(registered, ModellingTarget) and registered.models_arch)
 
 
-def device_of(registry: Registry, target: str, model: str, arch: str) -> str:
+def device_of(registry: Registry, target: str, model: str, arch: str, *, emulated: bool = False) -> str:
     """Return what a model of measured times is of.
 
     :param model: name of the device that ran the kernels.
     :param arch: architecture that was named.
+    :param emulated: as for :func:`runs_elsewhere`.
     """
-    return (model or arch) if runs_elsewhere(registry, target) else arch
+    return (model or arch) if runs_elsewhere(registry, target, emulated=emulated) else arch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,10 +109,12 @@ def run_steps(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    keep: Callable[[str], None] | None = None,
 ) -> tuple[int, list[str]]:
     """Run ninja, or what writes a tree for it, and return its exit status and its last lines.
 
     :param on_progress: called with steps done, all steps and the name of the step that has just ended.
+    :param keep: called with every line that is printed.
     :raises OSError: it cannot be started.
     """
     tail: deque[str] = deque(maxlen=_TAIL)
@@ -134,6 +136,8 @@ def run_steps(
             assert process.stdout is not None  # noqa: S101 - asked for above
             for line in process.stdout:
                 tail.append(line.rstrip())
+                if keep is not None:
+                    keep(line.rstrip())
                 progress = _PROGRESS.match(line)
                 if progress and on_progress is not None:
                     on_progress(int(progress[1]), int(progress[2]), progress[3].strip())

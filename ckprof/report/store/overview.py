@@ -97,6 +97,7 @@ def _facts(side: Side, rows: list[Row]) -> Iterable[tuple[str, str]]:
     yield from _listed("compute units", units)
     threads = (f"{key.device.threads}" if key.device.threads else "" for key in measured)
     yield from _listed("threads on these", threads)
+    yield from _listed("emulated: times of", (key.device.host for key in measured))
     yield from _listed("compiler", (key.toolchain.compiler for key in measured))
     yield from _listed("flags", (" ".join(key.toolchain.flags) for key in measured))
     yield from _listed("driver", (key.toolchain.driver for key in measured))

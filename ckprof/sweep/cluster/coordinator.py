@@ -396,7 +396,7 @@ class Coordinator:
         wanted, seen = self._work.shared.device, card.device
         differing = [
             f"{name} {getattr(seen, name) or 'unknown'} instead of {getattr(wanted, name) or 'unknown'}"
-            for name in ("model", "arch", "compute_units", "memory_bytes", "partition", "threads")
+            for name in ("model", "arch", "compute_units", "memory_bytes", "partition", "threads", "host")
             if getattr(seen, name) != getattr(wanted, name)
         ]
         state.quarantine = f"another device: {', '.join(differing)}"

@@ -68,6 +68,8 @@ class Job:
     #: of kernels that were not built
     rejections: tuple[Outcome, ...] = ()
     options: RunOptions
+    #: environment variables of the processes that run kernels
+    worker_variables: tuple[tuple[str, str], ...] = ()
     rounds: RoundOptions
     reference: ReferencePolicy = field(default_factory=ReferencePolicy)
     #: what the sessions of all workers have in common
@@ -251,6 +253,8 @@ class BuildTask:
     compiler: str = ""
     #: where CK Tile's headers lie; empty for targets that bring their own
     ck_root: str = ""
+    #: name of a device that the target brings along, with its settings; empty for those of a machine
+    device: str = ""
     library_name: str
     kernels: tuple[KernelText, ...]
     timeout_s: float

@@ -28,7 +28,7 @@ from ckprof_plugins.targets.hip.rocm import (
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
-    from ckprof.model.recipe import BuildRequest, Precompiling
+    from ckprof.model.recipe import BuildRequest, MachinePart, Precompiling
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -194,6 +194,7 @@ class _ProductParts:
     unit_flags: tuple[str, ...] = ()
     support_sources: tuple[Path, ...] = ()
     link_flags: tuple[str, ...] = ()
+    parts: tuple[MachinePart, ...] = ()
     cannot_run: str = ""
 
 
@@ -228,10 +229,12 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
         )
     arch = request.arch.partition(":")[0]
     runtime = emulated.link_flags() if request.device else runtime_link_flags()
+    parts = emulated.parts() if request.device else ()
     return _ProductParts(
         flags=LIBRARY_FLAGS,
         support_sources=_RUNTIME,
         link_flags=("-pthread", "-Wl,-z,defs", *runtime),
+        parts=parts,
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
         cannot_run="" if runnable else _why_not(arch),
@@ -290,6 +293,7 @@ def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> Build
             *(("-include", str(_SHIM)) if shim else ()),
         ),
         link_flags=parts.link_flags,
+        parts=parts.parts,
         include_dirs=(tools.headers.root, abi_dir()),
         digested_dirs=(tools.headers.root / "ck_tile", abi_dir(), SHIM_DIR),
         prefix_header=parts.prefix_header,

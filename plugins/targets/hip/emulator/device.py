@@ -6,11 +6,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
+from ckprof.model.recipe import MachinePart
 from ckprof.plain_text import unknown_name
-from ckprof_plugins.targets.hip.emulator.library import ARCHITECTURES, emulator_library
+from ckprof_plugins.targets.hip.emulator.library import (
+    ARCHITECTURES,
+    COMPILE_S,
+    emulator_library,
+    library_path,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 #: what ``--device`` calls it
 NAME: Final = "emulated"
@@ -22,6 +28,10 @@ _NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
         "budget": "CKPROF_EMULATED_BUDGET",
         "memory": "CKPROF_EMULATED_MEMORY",
     }
+)
+#: settings that are words -> variable, and the words
+_WORDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
+    {"faults": ("CKPROF_EMULATED_FAULTS", ("error", "abort"))}
 )
 _CHECKS: Final = "CKPROF_EMULATED_CHECKS"
 _CHECK_SETTING: Final = "check"
@@ -43,8 +53,13 @@ def variables_of(device: str) -> dict[str, str]:
         key, _, value = part.partition("=")
         if key == _CHECK_SETTING:
             found[_CHECKS] = ",".join(_known_checks(value))
+        elif key in _WORDS:
+            variable, words = _WORDS[key]
+            if value not in words:
+                raise UsageError(f"--device {device}: {key} is {value!r}, expected {' or '.join(words)}")
+            found[variable] = value
         elif key not in _NUMBERS:
-            known = (*_NUMBERS, _CHECK_SETTING)
+            known = (*_NUMBERS, *_WORDS, _CHECK_SETTING)
             raise UsageError(f"--device {device}: {unknown_name('setting', key, known)}")
         elif not (value.isascii() and value.isdecimal()) or (key == "threads" and int(value) == 0):
             raise UsageError(f"--device {device}: {key} is {value!r}, expected a number")
@@ -75,7 +90,28 @@ def require_emulated(arch: str) -> None:
 def link_flags() -> tuple[str, ...]:
     """Return the flags that link the emulated device in place of the HIP runtime.
 
-    :raises ToolchainError: no compiler, or it fails.
+    :raises ToolchainError: no compiler or no HIP headers.
     """
-    library = emulator_library()
+    library = library_path()
     return (f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", f"-l:{library.name}")
+
+
+def parts() -> tuple[MachinePart, ...]:
+    """Return what has to be compiled before libraries are linked so.
+
+    :raises ToolchainError: no compiler or no HIP headers.
+    """
+    library = library_path()
+    return (
+        MachinePart(
+            name=f"the {NAME} device",
+            folder=library.parent,
+            cpu_s=COMPILE_S,
+            present=library.is_file(),
+            make=_make,
+        ),
+    )
+
+
+def _make(jobs: int | None, on_progress: Callable[[int, int, str], None]) -> None:
+    emulator_library(jobs=jobs, on_progress=on_progress)

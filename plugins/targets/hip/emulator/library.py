@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
+import subprocess
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from ckprof.errors import ToolchainError
-from ckprof.files import write_atomically, write_if_changed
+from ckprof.files import scratch_folder, write_atomically, write_if_changed
 from ckprof.kernels.build.digests import digest_parts
 from ckprof.kernels.build.ninja_file import ninja_command, run_steps
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.architecture import find_architecture
-from ckprof.paths import cache_dir
+from ckprof.paths import CACHE_VARIABLE, cache_dir
 from ckprof.private_folders import lock_file
 from ckprof_plugins.targets.cpu.machine import machine_identity
 from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY, find_hip_root
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 SOURCE_DIR: Final = Path(__file__).parent / "src"
 #: what can be emulated; the first is what the device is before it knows its kernels
 ARCHITECTURES: Final = ("gfx942", "gfx90a", "gfx950")
+#: seconds of CPU time that compiling takes, roughly
+COMPILE_S: Final = 130.0
 #: bytes of the device unless set otherwise: more than the host has helps nobody
 _MEMORY_BYTES: Final = 16 * 2**30
 _FLAGS: Final = (
@@ -29,23 +37,56 @@ _FLAGS: Final = (
     # each operation rounds by itself, as the instructions of the device do
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
 )
+_PARTIAL: Final = f"{RUNTIME_LIBRARY}.partial"
+#: what the sources use of the language that older compilers lack
+_NEEDED: Final = """\
+#include <atomic>
+#include <bit>
+#include <span>
+#include <version>
+enum class E { a };
+template <E e> auto of() { using enum E; return e == a; }
+using V = int __attribute__((vector_size(16)));
+V f(V v, int& i)
+{
+    std::atomic_ref<int>(i).load();
+    of<E::a>();
+    return __builtin_shufflevector(v, v, 0, 4, 1, 5);
+}
+"""
+_COMPILERS: Final = "g++ 12, clang++ 16 or newer"
 
 
-def emulator_library(extra_flags: tuple[str, ...] = ()) -> Path:
+def emulator_library(
+    extra_flags: tuple[str, ...] = (),
+    *,
+    jobs: int | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+) -> Path:
     """Return the library, compiled if it is not yet.
 
     :param extra_flags: for the compiler and the linker, e.g. those of a sanitizer.
-    :raises ToolchainError: no compiler, or it fails.
+    :param jobs: compilers at once, by default one per CPU.
+    :param on_progress: called with steps done, all steps and the name of the step that has just ended.
+    :raises ToolchainError: no compiler, it fails, or there is no space.
     """
-    command, flags, folder = _plan(extra_flags)
+    plan = _plan(extra_flags)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        with lock_file(plan.folder / "lock"):
+            write_if_changed(plan.folder / "emulated_devices.inc", _devices())
+            _build(plan, jobs, on_progress)
     except OSError as exc:
-        raise ToolchainError(f"{folder}: cannot be made: {exc.strerror}") from exc
-    with lock_file(folder / "lock"):
-        write_if_changed(folder / "emulated_devices.inc", _devices())
-        _build(folder, command, (*flags, f"-I{folder}"))
-    return folder / RUNTIME_LIBRARY
+        raise _no_room(plan.folder, exc.strerror) from exc
+    return plan.library
+
+
+def library_path() -> Path:
+    """Return where the library is, or will be.
+
+    :raises ToolchainError: no compiler or no HIP headers.
+    """
+    return _plan(()).library
 
 
 def built_library() -> Path | None:
@@ -53,17 +94,35 @@ def built_library() -> Path | None:
 
     :raises ToolchainError: no compiler or no HIP headers.
     """
-    library = _plan(())[2] / RUNTIME_LIBRARY
+    library = library_path()
     return library if library.is_file() else None
 
 
-def _plan(extra_flags: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], Path]:
-    """Return the compiler, its flags, and the folder of what it makes with them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """How the library is compiled, and the folder of what becomes of it."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    description: str
+    folder: Path
+
+    @property
+    def library(self) -> Path:
+        return self.folder / RUNTIME_LIBRARY
+
+
+def _plan(extra_flags: tuple[str, ...]) -> _Plan:
     compiler = find_compiler()
     # structures of the runtime's functions are those that kernels are compiled with
     flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
     identity = digest_parts(str(SOURCE_DIR), compiler.identity, machine_identity(compiler), *flags)
-    return compiler.command, flags, cache_dir() / "emulator" / identity
+    return _Plan(
+        command=compiler.command,
+        flags=flags,
+        description=compiler.description,
+        folder=cache_dir() / "emulator" / identity,
+    )
 
 
 def _devices() -> str:
@@ -79,29 +138,74 @@ def _devices() -> str:
     return "".join(rows)
 
 
-def _build(folder: Path, command: tuple[str, ...], flags: tuple[str, ...]) -> None:
+def _build(plan: _Plan, jobs: int | None, on_progress: Callable[[int, int, str], None] | None) -> None:
+    folder = plan.folder
+    _write_ninja_file(plan)
+    command = (*ninja_command(), *(("-j", str(jobs)) if jobs else ()))
+    output: list[str] = []
+    try:
+        # compilers leave what they have not finished there
+        with scratch_folder() as temporary:
+            environment = {**os.environ, "NINJA_STATUS": "[%f/%t] ", "TMPDIR": str(temporary)}
+            status, _ = run_steps(command, on_progress, cwd=folder, env=environment, keep=output.append)
+    finally:
+        (folder / _PARTIAL).unlink(missing_ok=True)
+    if status:
+        _explain(plan, output)
+
+
+def _write_ninja_file(plan: _Plan) -> None:
     sources = sorted(SOURCE_DIR.rglob("*.cpp"))
     objects = {path: "_".join(path.relative_to(SOURCE_DIR).with_suffix(".o").parts) for path in sources}
-    compile_command = shlex.join((*command, *flags, "-I", str(SOURCE_DIR))).replace("$", "$$")
-    link_command = shlex.join((*command, *flags)).replace("$", "$$")
+    flags = (*plan.flags, f"-I{plan.folder}")
+    compile_command = shlex.join((*plan.command, *flags, "-I", str(SOURCE_DIR))).replace("$", "$$")
+    link_command = shlex.join((*plan.command, *flags)).replace("$", "$$")
     lines = [
         "rule object",
         f"  command = {compile_command} -MD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
+        "  description = $name",
         "rule library",
         f"  command = {link_command} -shared -Wl,-soname,{RUNTIME_LIBRARY} $in "
         # processes that have loaded the one of before keep it
-        "-o $out.partial && mv $out.partial $out",
-        *(f"build {name}: object {path}" for path, name in objects.items()),
-        f"build {RUNTIME_LIBRARY}: library {' '.join(objects.values())}",
+        f"-o {_PARTIAL} && mv {_PARTIAL} $out",
+        "  description = linking",
     ]
-    write_atomically(folder / "build.ninja", "\n".join(lines) + "\n")
-    status, tail = run_steps(
-        ninja_command(), None, cwd=folder, env={**os.environ, "NINJA_STATUS": "[%f/%t] "}
+    for path, name in objects.items():
+        lines += [f"build {name}: object {path}", f"  name = {path.relative_to(SOURCE_DIR)}"]
+    lines.append(f"build {RUNTIME_LIBRARY}: library {' '.join(objects.values())}")
+    write_atomically(plan.folder / "build.ninja", "\n".join(lines) + "\n")
+
+
+def _no_room(folder: Path, why: str | None) -> ToolchainError:
+    return ToolchainError(
+        f"{folder}: the emulated device cannot be kept there: {why}; make room, or name another folder with "
+        f"{CACHE_VARIABLE}"
     )
-    if status:
-        errors = [line for line in tail if "error" in line] or tail
+
+
+def _explain(plan: _Plan, output: Sequence[str]) -> NoReturn:
+    """Say why it does not compile.
+
+    :raises ToolchainError: always.
+    """
+    text = "\n".join(output)
+    if os.strerror(errno.ENOSPC) in text:
+        raise _no_room(plan.folder, os.strerror(errno.ENOSPC))
+    probe = subprocess.run(
+        [*plan.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"],
+        input=_NEEDED,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if probe.returncode:
         raise ToolchainError(
-            f"the emulated device does not compile (log: {folder}):\n  " + "\n  ".join(errors[:5])
+            f"{' '.join(plan.command)} ({plan.description}) does not know the C++20 that the emulated device "
+            f"is written in; install {_COMPILERS} and name it with CXX"
         )
+    errors = [line for line in output if "error" in line] or list(output)
+    raise ToolchainError(
+        f"the emulated device does not compile (folder: {plan.folder}):\n  " + "\n  ".join(errors[:5])
+    )

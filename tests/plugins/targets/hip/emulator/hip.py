@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from ckprof_plugins.targets.hip.emulator.library import emulator_library
+from tests.plugins.targets.hip.emulator.tested_library import emulator_under_test
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +86,7 @@ class Hip:
 
     def __init__(self) -> None:
         folder = Path(mkdtemp(prefix="emulated-"))
-        copy = shutil.copy(emulator_library(), folder / f"copy{next(_numbers)}.so")
+        copy = shutil.copy(emulator_under_test(), folder / f"copy{next(_numbers)}.so")
         self.library = ctypes.CDLL(str(copy), os.RTLD_LOCAL | os.RTLD_NOW)
         shutil.rmtree(folder)
         self.library.hipGetErrorString.restype = ctypes.c_char_p

@@ -22,6 +22,7 @@ def test_settings_become_variables():
         "CKPROF_EMULATED_MEMORY": "65536",
         "CKPROF_EMULATED_CHECKS": "races,waits",
     }
+    assert device.variables_of("emulated:faults=abort") == {"CKPROF_EMULATED_FAULTS": "abort"}
     assert device.variables_of("emulated:check=all")["CKPROF_EMULATED_CHECKS"] == ",".join(device.CHECKS)
 
 
@@ -33,6 +34,7 @@ def test_settings_become_variables():
         ("emulated:seed=-1", "seed is '-1', expected a number"),
         ("emulated:threads=0", "threads is '0'"),
         ("emulated:check=race", "unknown check 'race'"),
+        ("emulated:faults=stick", "faults is 'stick', expected error or abort"),
     ],
 )
 def test_wrong_settings_are_named(text, message):
@@ -42,7 +44,7 @@ def test_wrong_settings_are_named(text, message):
 
 def test_the_emulator_reads_the_variables_and_has_the_checks():
     options = (library.SOURCE_DIR / "runtime" / "options.cpp").read_text()
-    every = device.variables_of("emulated:seed=1,threads=1,budget=1,memory=1,check=all")
+    every = device.variables_of("emulated:seed=1,threads=1,budget=1,memory=1,faults=abort,check=all")
     assert set(re.findall(r'"(CKPROF_EMULATED_\w+)"', options)) == {
         *every,
         "CKPROF_EMULATED_FAIL",
@@ -53,7 +55,7 @@ def test_the_emulator_reads_the_variables_and_has_the_checks():
 
 
 def test_other_architectures_are_not_emulated(monkeypatch, tmp_path):
-    monkeypatch.setattr(device, "emulator_library", lambda: tmp_path / "libamdhip64.so")
+    monkeypatch.setattr(device, "library_path", lambda: tmp_path / "libamdhip64.so")
     assert device.link_flags() == (
         f"-L{tmp_path}",
         f"-Wl,-rpath,{tmp_path}",

@@ -60,7 +60,9 @@ def test_hidden_arguments_of_version_5(hip):
     source = """
     KERNEL k(u32* out) {
       const u32* hidden = (const u32*)__builtin_amdgcn_implicitarg_ptr();
-      if (LANE < 32) out[LANE] = hidden[LANE];
+      // one wave: others must not store to the same place at the same time
+      const bool last = GROUP == 6 && __builtin_amdgcn_workgroup_id_y() == 2;
+      if (last && LANE < 32 && __builtin_amdgcn_workitem_id_y() == 1) out[LANE] = hidden[LANE];
     }"""
     flags = ("-mcode-object-version=5",)
     out = hip.run(source, 32, flags=flags, grid=(7, 3), block=(64, 2)).tobytes()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from ckprof_plugins.targets.hip.emulator.library import emulator_library
+from tests.plugins.targets.hip.emulator.tested_library import emulator_under_test
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,7 +157,7 @@ def disassembled(arch: str, words: Sequence[int]) -> list[tuple[int, str]]:
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(emulator_library()))
+    library = ctypes.CDLL(str(emulator_under_test()))
     library.ckprof_emulator_execute.argtypes = [
         ctypes.c_char_p,
         ctypes.c_void_p,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "core/device_memory.hpp"
 
+#include <iterator>
 #include <mutex>
+#include <utility>
 
 namespace ckprof::emulator {
 
@@ -11,9 +13,27 @@ void DeviceMemory::add(uint64_t begin, uint64_t bytes)
     ends_[begin] = begin + bytes;
 }
 
+void DeviceMemory::add_undefined(uint64_t begin, uint64_t bytes)
+{
+    auto defined = std::make_unique<DefinedBytes>(begin, bytes);
+    add(begin, bytes);
+    const std::unique_lock lock(mutex_);
+    defined_[begin] = std::move(defined);
+}
+
+DefinedBytes* DeviceMemory::definedness(uint64_t address) const
+{
+    const std::shared_lock lock(mutex_);
+    auto next = defined_.upper_bound(address);
+    if(next == defined_.begin()) return nullptr;
+    DefinedBytes& found = *std::prev(next)->second;
+    return found.contains(address) ? &found : nullptr;
+}
+
 bool DeviceMemory::remove(uint64_t begin)
 {
     const std::unique_lock lock(mutex_);
+    defined_.erase(begin);
     return ends_.erase(begin) != 0;
 }
 

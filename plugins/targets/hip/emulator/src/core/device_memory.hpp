@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <shared_mutex>
-#include <string>
+
+#include "core/defined_bytes.hpp"
 
 namespace ckprof::emulator {
 
@@ -27,6 +29,8 @@ public:
     explicit DeviceMemory(uint64_t page_bytes = 4096) : page_bytes_(page_bytes) {}
 
     void add(uint64_t begin, uint64_t bytes);
+    // The same, of which it is noted what has been written.
+    void add_undefined(uint64_t begin, uint64_t bytes);
     bool remove(uint64_t begin);
     void set_page_bytes(uint64_t bytes);
 
@@ -34,10 +38,14 @@ public:
     std::optional<Allocation> find(uint64_t address, uint64_t bytes) const;
     // Begin and end as they were asked for.
     std::optional<Allocation> exact(uint64_t address) const;
+    // Of the allocation that holds the address; null where nothing is noted of it. Valid until it
+    // is removed.
+    DefinedBytes* definedness(uint64_t address) const;
 
 private:
     mutable std::shared_mutex mutex_;
     std::map<uint64_t, uint64_t> ends_;
+    std::map<uint64_t, std::unique_ptr<DefinedBytes>> defined_; // by begin
     uint64_t page_bytes_;
 };
 

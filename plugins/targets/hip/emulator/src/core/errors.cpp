@@ -40,7 +40,8 @@ DeviceError::DeviceError(Fault kind,
                          const Wave& wave,
                          const Instruction& instruction)
     : std::runtime_error(what + ": " + place_of(wave, instruction)),
-      kind_(kind)
+      kind_(kind),
+      text_(std::runtime_error::what())
 {}
 
 IllegalInstruction::IllegalInstruction(const Wave& wave, const Instruction& instruction)
@@ -53,7 +54,8 @@ MemoryFault::MemoryFault(
                   std::string("memory access fault: ") + (write ? "write of " : "read of ") +
                       std::to_string(bytes) + " bytes at " + hexadecimal(address),
                   wave,
-                  instruction)
+                  instruction),
+      address_(address)
 {}
 
 } // namespace ckprof::emulator

@@ -30,9 +30,13 @@ public:
                 const Wave& wave,
                 const Instruction& instruction);
     Fault kind() const { return kind_; }
+    const char* what() const noexcept override { return text_.c_str(); }
+    // Says more at the end of the text.
+    void add(const std::string& more) { text_ += more; }
 
 private:
     Fault kind_;
+    std::string text_;
 };
 
 class IllegalInstruction : public DeviceError
@@ -49,6 +53,10 @@ public:
                 uint64_t address,
                 unsigned bytes,
                 bool write);
+    uint64_t address() const { return address_; }
+
+private:
+    uint64_t address_;
 };
 
 // "v_add_f32 v0, v1, v2 at 0x1234 of kernel NAME, workgroup (0, 0, 0), wave 1"

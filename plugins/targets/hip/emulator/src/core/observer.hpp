@@ -37,8 +37,11 @@ struct MemoryAccess
     LaneMask lanes;
     const uint64_t* address; // 64 of them
     unsigned bytes;
-    // register that the bytes come from or go to, as in Operand::number; -1 where there is none
+    // register that the element, of which these are bytes, comes from or goes to: as in
+    // Operand::number, a scalar one in scalar instructions; -1 where there is none
     int first_register = -1;
+    // of the bytes of the element
+    unsigned first_byte = 0;
 };
 
 class Observer

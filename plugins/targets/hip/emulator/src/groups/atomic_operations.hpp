@@ -4,10 +4,11 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+
+#include "groups/small_float.hpp"
 
 namespace ckprof::emulator {
 
@@ -45,38 +46,6 @@ constexpr unsigned atomic_operands(AtomicOperation operation)
                    operation == wrap
                ? 2
                : 1;
-}
-
-inline float float_of_f16(uint32_t bits)
-{
-    const uint32_t sign = (bits & 0x8000) << 16, magnitude = bits & 0x7fff;
-    if(magnitude >= 0x7c00) // infinity, NaN
-        return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    // the exponents' biases differ by 112; the product makes denormals normal
-    const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-    return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
-}
-
-inline uint32_t f16_of_float(float value)
-{
-    const uint32_t bits = std::bit_cast<uint32_t>(value), sign = bits >> 16 & 0x8000;
-    const uint32_t magnitude = bits & 0x7fffffff;
-    if(magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
-    if(magnitude >= 0x477ff000) return sign | 0x7c00; // from 65520 on
-    if(magnitude < 0x38800000)                        // denormal: a multiple of 2^-24
-        return sign |
-               static_cast<uint32_t>(std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p24F));
-    const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    return sign | (rounded - (112U << 23)) >> 13;
-}
-
-inline float float_of_bf16(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
-
-inline uint32_t bf16_of_float(float value)
-{
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    if((bits & 0x7fffffff) > 0x7f800000) return bits >> 16 | 0x40;
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
 // Of the bits of an fp32 or fp64 number.
@@ -147,13 +116,15 @@ T atomic_result(T old, const T (&data)[2], [[maybe_unused]] bool flush_denormals
         return as(old) == as(b) ? a : old;
     else if constexpr(operation == add_two_f16)
     { // fp32 has more than twice the digits of fp16: rounding twice is rounding once
-        const auto sum = [](T x, T y) { return f16_of_float(float_of_f16(x) + float_of_f16(y)); };
+        const auto sum = [](T x, T y) {
+            return half_of_value(value_of_half(x) + value_of_half(y));
+        };
         return sum(old & 0xffff, a & 0xffff) | sum(old >> 16, a >> 16) << 16;
     }
     else if constexpr(operation == add_two_bf16)
     {
         const auto sum = [](T x, T y) {
-            return bf16_of_float(float_of_bf16(x) + float_of_bf16(y));
+            return bfloat16_to_nearest(value_of_bfloat16(x) + value_of_bfloat16(y));
         };
         return sum(old & 0xffff, a & 0xffff) | sum(old >> 16, a >> 16) << 16;
     }

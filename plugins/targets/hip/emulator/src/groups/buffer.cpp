@@ -36,10 +36,14 @@ void load(Wave& wave, const Instruction& i)
     const auto read         = [&]<Element piece>(LaneMask lanes, unsigned d) {
         const LaneAddresses& addresses = access.addresses(i, lanes, piece.bytes, false, 4 * d);
         if(lanes != 0)
-            wave.observe(
-                i,
-                access_of(
-                    access.space(), Access::read, addresses, lanes, piece.bytes, i.destination, d));
+            wave.observe(i,
+                         access_of(access.space(),
+                                   Access::read,
+                                   addresses,
+                                   lanes,
+                                   piece.bytes,
+                                   i.destination,
+                                   4 * d));
         read_lanes_or_zero<piece>(addresses, lanes, result.to + d);
     };
     visit<e>(
@@ -56,10 +60,14 @@ void store(Wave& wave, const Instruction& i)
     const auto write = [&]<Element piece>(LaneMask lanes, unsigned d) {
         if(lanes == 0) return;
         const LaneAddresses& addresses = access.addresses(i, lanes, piece.bytes, true, 4 * d);
-        wave.observe(
-            i,
-            access_of(
-                access.space(), Access::write, addresses, lanes, piece.bytes, i.destination, d));
+        wave.observe(i,
+                     access_of(access.space(),
+                               Access::write,
+                               addresses,
+                               lanes,
+                               piece.bytes,
+                               i.destination,
+                               4 * d));
         write_lanes<piece>(addresses, lanes, &wave.vector[i.destination.number + d]);
     };
     visit<e>(

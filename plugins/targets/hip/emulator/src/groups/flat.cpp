@@ -48,7 +48,7 @@ void read_scratch(Wave& wave,
             wave.observe(
                 i,
                 access_of(
-                    Space::scratch, Access::read, address, lanes, piece, i.destination, from / 4));
+                    Space::scratch, Access::read, address, lanes, piece, i.destination, from));
             for_each_lane(
                 lanes, [&](int lane) { std::memcpy(bytes[lane] + from, address.at(lane), piece); });
         });
@@ -75,8 +75,7 @@ void write_scratch(Wave& wave, const Instruction& i, const LaneAddresses& offset
         [&](const LaneAddresses& address, unsigned piece, unsigned from) {
             wave.observe(
                 i,
-                access_of(
-                    Space::scratch, Access::write, address, lanes, piece, i.source[1], from / 4));
+                access_of(Space::scratch, Access::write, address, lanes, piece, i.source[1], from));
             for_each_lane(
                 lanes, [&](int lane) { std::memcpy(address.at(lane), bytes[lane] + from, piece); });
         });

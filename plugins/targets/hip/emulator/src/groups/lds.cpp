@@ -46,7 +46,7 @@ void read_two(Wave& wave, const Instruction& i)
                                wave.exec(),
                                e.bytes,
                                i.destination,
-                               k * e.registers()));
+                               k * e.bytes));
         read_lanes_or_zero<e>(access.address, access.lanes, result.to + k * e.registers());
     }
 }

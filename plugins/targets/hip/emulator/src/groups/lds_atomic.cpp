@@ -21,11 +21,16 @@ void change_at(Wave& wave,
                const LdsAccess& access,
                const VectorRegister* first,
                const VectorRegister* second,
-               const AtomicResult& result)
+               const AtomicResult& result,
+               unsigned value = 0)
 {
-    wave.observe(
-        i,
-        access_of(Space::lds, Access::atomic, access.address, wave.exec(), sizeof(T), i.source[1]));
+    wave.observe(i,
+                 access_of(Space::lds,
+                           Access::atomic,
+                           access.address,
+                           wave.exec(),
+                           sizeof(T),
+                           i.source[1 + value]));
     if constexpr(compares(operation)) std::swap(first, second);
     change_memory<operation, T, false>(
         access.address, access.lanes, {{first, second}}, result, flushes_in_lds<T>(wave));
@@ -65,7 +70,8 @@ void exchange_two(Wave& wave, const Instruction& i)
                                             access,
                                             &wave.vector[i.source[1 + k].number],
                                             nullptr,
-                                            {{to[0], to[registers - 1]}});
+                                            {{to[0], to[registers - 1]}},
+                                            k);
     }
 }
 
@@ -82,8 +88,7 @@ void count(Wave& wave, const Instruction& i)
     const AtomicResult result = issue_atomic<uint32_t>(wave, wave.local_memory, i, true);
     wave.observe(
         i,
-        access_of(
-            Space::lds, Access::atomic, access.address, lanes & (0 - lanes), 4, i.destination));
+        access_of(Space::lds, Access::atomic, access.address, lanes & (0 - lanes), 4, Operand{}));
     VectorRegister number, old;
     fill(number, static_cast<uint32_t>(std::popcount(lanes)));
     fill(old, 0);

@@ -39,7 +39,11 @@ template <typename Vector, typename T>
 inline Vector fused(T factor, Vector vector, Vector sum)
 {
     if constexpr(std::is_integral_v<T>)
-        return sum + factor * vector;
+    { // unsigned: sums wrap around
+        typedef std::make_unsigned_t<T> Unsigned __attribute__((vector_size(sizeof(Vector))));
+        return (Vector)((Unsigned)sum +
+                        static_cast<std::make_unsigned_t<T>>(factor) * (Unsigned)vector);
+    }
     else
     {
         Vector result;

@@ -290,14 +290,15 @@ inline MemoryAccess access_of(Space space,
                               LaneMask lanes,
                               unsigned bytes,
                               const Operand& data,
-                              unsigned dword = 0)
+                              unsigned first_byte = 0)
 {
     return {space,
             kind,
             lanes,
             address.of,
             bytes,
-            data.kind == Operand::Kind::vector ? static_cast<int>(data.number + dword) : -1};
+            data.kind == Operand::Kind::vector ? static_cast<int>(data.number) : -1,
+            first_byte};
 }
 
 } // namespace ckprof::emulator

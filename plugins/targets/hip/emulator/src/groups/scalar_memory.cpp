@@ -16,12 +16,16 @@ uint64_t offset_of(Wave& wave, const Instruction& i)
            (has_register ? wave.read32(i.scalar_offset) : 0);
 }
 
-void observe_scalar(
-    Wave& wave, const Instruction& i, Access access, uint64_t address, unsigned bytes)
+void observe_scalar(Wave& wave,
+                    const Instruction& i,
+                    Access access,
+                    uint64_t address,
+                    unsigned bytes,
+                    unsigned first_byte = 0)
 {
     if(wave.observer == nullptr) return;
     const uint64_t lanes[lane_count] = {address};
-    wave.observe(i, {Space::global, access, 1, lanes, bytes, -1});
+    wave.observe(i, {Space::global, access, 1, lanes, bytes, i.destination.number, first_byte});
 }
 
 // Registers to be written once all scalar loads are waited for.
@@ -79,7 +83,7 @@ void buffer_load(Wave& wave, const Instruction& i)
     uint32_t values[dwords] = {};
     for_dwords_within<dwords>(wave, i, [&](unsigned d, uint64_t address) {
         wave.check_global(i, address, 4, false);
-        observe_scalar(wave, i, Access::read, address, 4);
+        observe_scalar(wave, i, Access::read, address, 4, 4 * d);
         std::memcpy(values + d, reinterpret_cast<const void*>(address), 4);
     });
     load_results(wave, i, values, dwords);
@@ -90,7 +94,7 @@ void buffer_store(Wave& wave, const Instruction& i)
 {
     for_dwords_within<dwords>(wave, i, [&](unsigned d, uint64_t address) {
         wave.check_global(i, address, 4, true);
-        observe_scalar(wave, i, Access::write, address, 4);
+        observe_scalar(wave, i, Access::write, address, 4, 4 * d);
         std::memcpy(
             reinterpret_cast<void*>(address), wave.scalar.data() + i.destination.number + d, 4);
     });
@@ -134,6 +138,8 @@ constexpr NamedHandler handlers[] = {
     {"s_dcache_wb", &cache_control},
     {"s_dcache_inv_vol", &cache_control},
     {"s_dcache_wb_vol", &cache_control},
+    {"s_dcache_discard", &cache_control},
+    {"s_dcache_discard_x2", &cache_control},
     {"s_atc_probe", &cache_control},
     {"s_atc_probe_buffer", &cache_control},
 };

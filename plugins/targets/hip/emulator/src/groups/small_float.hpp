@@ -124,4 +124,70 @@ struct BFloat16 : SmallFloat<8, 7, 127, Specials::ieee>
     static uint32_t to_float(uint32_t word) { return word << 16; }
 };
 
+// The same as numbers, fp16 in the way that loops over lanes can become vector instructions.
+[[gnu::always_inline]] inline float value_of_half(uint32_t bits)
+{ return std::bit_cast<float>(Half::to_float(bits)); }
+
+// Rounds as the host does at the moment: to the nearest, or as HostRounding says.
+[[gnu::always_inline]] inline uint32_t half_of_value(float value)
+{
+    const auto bits          = std::bit_cast<uint32_t>(value);
+    const uint32_t sign      = bits & 0x80000000;
+    const uint32_t magnitude = bits ^ sign;
+    // adding 1.5 * 2^13 times the power of two of the value leaves the bits that a half has; with
+    // its sign, so that rounding to zero does
+    uint32_t exponent = magnitude & 0x7f800000;
+    exponent          = exponent < 113U << 23 ? 113U << 23 : exponent;
+    exponent          = exponent > 145U << 23 ? 145U << 23 : exponent;
+    const auto magic  = std::bit_cast<float>((exponent + (13U << 23) + 0x400000) | sign);
+    const float kept  = (value + magic) - magic;
+    // overflows as the rounding mode says: to infinity, or to bits of which a half has the first
+    const float bounded    = kept * 0x1p112f * 0x1p-112f;
+    const uint32_t finite  = (std::bit_cast<uint32_t>(bounded * 0x1p-112f) & 0x7fffffff) >> 13;
+    const uint32_t head    = (std::bit_cast<uint32_t>(bounded) & 0x7fffffff) >> 23;
+    const uint32_t payload = magnitude >> 13 & 0x3ff;
+    uint32_t half          = head == 255 ? 0x7c00 : finite;
+    half = magnitude > 0x7f800000 ? 0x7c00 | payload | (payload == 0 ? 0x200 : 0) : half;
+    return half | sign >> 16;
+}
+
+[[gnu::always_inline]] inline float value_of_bfloat16(uint32_t bits)
+{ return std::bit_cast<float>(BFloat16::to_float(bits)); }
+
+// fp16 of fp32 whatever the mode: `bias` is added to the bits that do not fit, `to_even`: and one
+// where the last bit that fits is odd.
+[[gnu::always_inline]] inline uint32_t
+half_with_bias(float value, uint32_t bias, bool to_even, uint32_t overflow)
+{
+    const auto bits     = std::bit_cast<uint32_t>(value);
+    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    const uint32_t exponent = magnitude >> 23;
+    // below the least normal number more bits go
+    const uint32_t extra  = exponent < 113 ? std::min(113 - exponent, 18U) : 0;
+    const uint32_t hidden = exponent != 0 ? 0x800000 : 0;
+    const uint32_t significand =
+        exponent < 113 ? (magnitude & 0x7fffff) | hidden : magnitude - (112U << 23);
+    const uint32_t dropped = 13 + extra;
+    const uint32_t to_tie  = to_even ? ((1U << extra) - 1) + (significand >> dropped & 1) : 0;
+    uint32_t half          = (significand + (bias << extra) + to_tie) >> dropped;
+    half                   = exponent >= 143 ? overflow : std::min(half, overflow);
+    half                   = exponent == 255 ? 0x7c00 : half;
+    half                   = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : half;
+    return sign | half;
+}
+
+inline uint32_t half_to_nearest(float value) { return half_with_bias(value, 0xfff, true, 0x7c00); }
+inline uint32_t half_towards_zero(float value) { return half_with_bias(value, 0, false, 0x7bff); }
+
+// NaN become quiet ones.
+inline uint32_t bfloat16_with_bias(float value, uint32_t bias)
+{
+    const auto bits          = std::bit_cast<uint32_t>(value);
+    const uint32_t magnitude = bits & 0x7fffffff;
+    const uint32_t special   = bits >> 16 | (magnitude > 0x7f800000 ? 0x40 : 0);
+    return magnitude >= 0x7f800000 ? special : (bits + bias) >> 16;
+}
+inline uint32_t bfloat16_to_nearest(float value)
+{ return bfloat16_with_bias(value, 0x7fff + (std::bit_cast<uint32_t>(value) >> 16 & 1)); }
+
 } // namespace ckprof::emulator

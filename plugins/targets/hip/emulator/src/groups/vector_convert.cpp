@@ -49,40 +49,6 @@ u32 packed(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
 float quiet(float value) { return is_nan(value) ? quieted(value) : value; }
 
-// fp16 of fp32 whatever the mode: `bias` is added to the bits that do not fit, `to_even`: and one
-// where the last bit that fits is odd.
-[[gnu::always_inline]] inline u32 half_with_bias(float value, u32 bias, bool to_even, u32 overflow)
-{
-    const auto bits = std::bit_cast<u32>(value);
-    const u32 sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    const u32 exponent = magnitude >> 23;
-    // below the least normal number more bits go
-    const u32 extra  = exponent < 113 ? std::min(113 - exponent, 18U) : 0;
-    const u32 hidden = exponent != 0 ? 0x800000 : 0;
-    const u32 significand =
-        exponent < 113 ? (magnitude & 0x7fffff) | hidden : magnitude - (112U << 23);
-    const u32 dropped = 13 + extra;
-    const u32 to_tie  = to_even ? ((1U << extra) - 1) + (significand >> dropped & 1) : 0;
-    u32 half          = (significand + (bias << extra) + to_tie) >> dropped;
-    half              = exponent >= 143 ? overflow : std::min(half, overflow);
-    half              = exponent == 255 ? 0x7c00 : half;
-    half              = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : half;
-    return sign | half;
-}
-
-u32 half_to_nearest(float value) { return half_with_bias(value, 0xfff, true, 0x7c00); }
-u32 half_towards_zero(float value) { return half_with_bias(value, 0, false, 0x7bff); }
-
-u32 bf16_with_bias(float value, u32 bias)
-{
-    const auto bits     = std::bit_cast<u32>(value);
-    const u32 magnitude = bits & 0x7fffffff;
-    const u32 special   = bits >> 16 | (magnitude > 0x7f800000 ? 0x40 : 0);
-    return magnitude >= 0x7f800000 ? special : (bits + bias) >> 16;
-}
-u32 bf16_to_nearest(float value)
-{ return bf16_with_bias(value, 0x7fff + (std::bit_cast<u32>(value) >> 16 & 1)); }
-
 // Sixteenths from -8 to 7.
 float sixteenths(u32 value) { return static_cast<float>(static_cast<i32>(value << 28) >> 28) / 16; }
 
@@ -163,14 +129,15 @@ constexpr NamedHandler handlers[] = {
      }>},
     {"v_cvt_pk_f16_f32",
      &lanewise<[](float a, float b) { return packed(half_to_nearest(a), half_to_nearest(b)); }>},
-    {"v_cvt_pk_bf16_f32",
-     &lanewise<[](float a, float b) { return packed(bf16_to_nearest(a), bf16_to_nearest(b)); }>},
+    {"v_cvt_pk_bf16_f32", &lanewise<[](float a, float b) {
+         return packed(bfloat16_to_nearest(a), bfloat16_to_nearest(b));
+     }>},
     // random bits are added to those that do not fit
     {"v_cvt_sr_f16_f32", &lanewise<[](float a, u32 b) {
          return Kept<u16>{static_cast<u16>(half_with_bias(a, (b >> 19), false, 0x7c00))};
      }>},
     {"v_cvt_sr_bf16_f32", &lanewise<[](float a, u32 b) {
-         return Kept<u16>{static_cast<u16>(bf16_with_bias(a, (b >> 16)))};
+         return Kept<u16>{static_cast<u16>(bfloat16_with_bias(a, (b >> 16)))};
      }>},
     {"v_cvt_pk_u8_f32", &lanewise<&with_byte>},
     {"v_cvt_pkaccum_u8_f32", &accumulate_byte},

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/lanes.hpp"
+#include "groups/small_float.hpp"
 
 namespace ckprof::emulator {
 
@@ -27,40 +28,6 @@ constexpr bool is_16_bits(Format format)
 { return format == Format::float16 || format == Format::bits16; }
 constexpr unsigned dwords_of(Format format)
 { return format == Format::bits64 || format == Format::float64 ? 2 : 1; }
-
-// Exact; payloads of NaN stay at the top of the significand.
-[[gnu::always_inline]] inline float value_of_half(uint32_t bits)
-{
-    const uint32_t magnitude = (bits & 0x7fff) << 13;
-    // the exponents differ by 112, also for denormals
-    const auto finite      = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
-    const uint32_t special = magnitude | 0x7f800000;
-    const uint32_t value   = magnitude >= 31U << 23 ? special : finite;
-    return std::bit_cast<float>(value | (bits & 0x8000) << 16);
-}
-
-// Rounds as the host does at the moment: to the nearest, or as HostRounding says.
-[[gnu::always_inline]] inline uint32_t half_of_value(float value)
-{
-    const auto bits          = std::bit_cast<uint32_t>(value);
-    const uint32_t sign      = bits & 0x80000000;
-    const uint32_t magnitude = bits ^ sign;
-    // adding 1.5 * 2^13 times the power of two of the value leaves the bits that a half has; with
-    // its sign, so that rounding to zero does
-    uint32_t exponent = magnitude & 0x7f800000;
-    exponent          = exponent < 113U << 23 ? 113U << 23 : exponent;
-    exponent          = exponent > 145U << 23 ? 145U << 23 : exponent;
-    const auto magic  = std::bit_cast<float>((exponent + (13U << 23) + 0x400000) | sign);
-    const float kept  = (value + magic) - magic;
-    // overflows as the rounding mode says: to infinity, or to bits of which a half has the first
-    const float bounded    = kept * 0x1p112f * 0x1p-112f;
-    const uint32_t finite  = (std::bit_cast<uint32_t>(bounded * 0x1p-112f) & 0x7fffffff) >> 13;
-    const uint32_t head    = (std::bit_cast<uint32_t>(bounded) & 0x7fffffff) >> 23;
-    const uint32_t payload = magnitude >> 13 & 0x3ff;
-    uint32_t half          = head == 255 ? 0x7c00 : finite;
-    half = magnitude > 0x7f800000 ? 0x7c00 | payload | (payload == 0 ? 0x200 : 0) : half;
-    return half | sign >> 16;
-}
 
 // fp16 as the exact value, or as an fp32 value that is still to be rounded: two roundings to the
 // nearest give what one does for sums, products, quotients and square roots.
@@ -163,7 +130,7 @@ template <>
 struct Lane<BF16>
 {
     static constexpr Format format = Format::bits16;
-    static BF16 from(uint32_t low, uint32_t) { return {std::bit_cast<float>(low << 16)}; }
+    static BF16 from(uint32_t low, uint32_t) { return {value_of_bfloat16(low)}; }
 };
 
 template <>

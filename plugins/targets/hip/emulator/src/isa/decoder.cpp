@@ -448,13 +448,19 @@ constexpr InstructionInfo scaled_products[] = {
     {Encoding::vop3p, 46, "v_mfma_scale_f32_32x32x64_f8f6f4", 4, {16, 8, 8, 16}},
 };
 
+// Alone it does nothing that is documented, and nothing emits it: named in errors.
+constexpr InstructionInfo load_scale{Encoding::vop3p, 44, "v_mfma_ld_scale_b32", 4, {0, 1, 1, 0}};
+
+bool loads_scale(Architecture architecture, const Form& form)
+{
+    return architecture == Architecture::gfx950 && form.encoding == load_scale.encoding &&
+           form.opcode == load_scale.opcode;
+}
+
 const InstructionInfo*
 find_scaled_product(Architecture architecture, const Form& form, std::span<const uint32_t> words)
 {
-    constexpr unsigned load_scale = 44;
-    if(architecture != Architecture::gfx950 || form.encoding != Encoding::vop3p ||
-       form.opcode != load_scale || words.size() < 4)
-        return nullptr;
+    if(!loads_scale(architecture, form) || words.size() < 4) return nullptr;
     const Form product = form_of(words[2]);
     for(const InstructionInfo& info : scaled_products)
         if(product.encoding == info.encoding && product.opcode == info.opcode) return &info;
@@ -487,7 +493,9 @@ Instruction decode(Architecture architecture, std::span<const uint32_t> words, u
         return decode_scaled_product(*scaled, words, address);
     Instruction out;
     out.address = address;
-    out.info    = find_instruction(architecture, form.encoding, form.opcode);
+    out.info    = loads_scale(architecture, form)
+                      ? &load_scale
+                      : find_instruction(architecture, form.encoding, form.opcode);
     out.bytes   = static_cast<uint8_t>(4 * form.words);
     if(out.info == nullptr || words.size() < form.words)
     {

@@ -2,10 +2,12 @@
 // Errors as the HIP runtime keeps them: the last one until it is read, those of kernels for good.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "runtime/abort.hpp"
 #include "runtime/api.hpp"
 #include "runtime/device.hpp"
 
@@ -73,11 +75,12 @@ bool ends_device(hipError_t error)
 // FUNCTION:CALL:CODE, calls counted from 1.
 hipError_t injected(const std::string& wanted, const char* function, int call)
 {
-    char name[64] = "";
-    int at = 0, code = 0;
-    const bool now = std::sscanf(wanted.c_str(), "%63[^:]:%d:%d", name, &at, &code) == 3 &&
+    char name[64] = "", code[16] = "";
+    int at         = 0;
+    const bool now = std::sscanf(wanted.c_str(), "%63[^:]:%d:%15s", name, &at, code) == 3 &&
                      call == at && std::string(name) == function;
-    return now ? static_cast<hipError_t>(code) : hipSuccess;
+    if(now && std::string(code) == "abort") abort_process(Fault::memory);
+    return now ? static_cast<hipError_t>(std::atoi(code)) : hipSuccess;
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What compilers call to announce device code and to launch kernels.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "runtime/abort.hpp"
 #include "runtime/api.hpp"
 #include "runtime/device.hpp"
 
@@ -129,7 +131,12 @@ hipError_t hipLaunchKernel(
     }
     catch(const DeviceError& error)
     {
-        return device_lost(error_of(error.kind()), error.what());
+        const hipError_t code = device_lost(error_of(error.kind()), error.what());
+        // a device does not end what hangs
+        if(!device().options().faults_abort || error.kind() == Fault::hang) return code;
+        const auto* fault = dynamic_cast<const MemoryFault*>(&error);
+        abort_process(error.kind(),
+                      fault != nullptr ? std::optional(fault->address()) : std::nullopt);
     }
     catch(const CheckFailure& error)
     {

@@ -14,6 +14,15 @@ namespace {
 hipError_t outside(const char* what)
 { return remember(hipErrorInvalidValue, std::string(what) + " is not within an allocation"); }
 
+hipError_t allocate(void** memory, size_t bytes, bool host_writes)
+{
+    if(memory == nullptr) return remember(hipErrorInvalidValue);
+    *memory = nullptr;
+    if(bytes == 0) return hipSuccess;
+    *memory = device().allocate(bytes, host_writes);
+    return *memory != nullptr ? hipSuccess : remember(hipErrorOutOfMemory);
+}
+
 hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind)
 {
     if(bytes == 0) return hipSuccess;
@@ -31,6 +40,10 @@ hipError_t copy(void* to, const void* from, size_t bytes, hipMemcpyKind kind)
     if(to_device && !device().holds(to, bytes)) return outside("what a copy writes");
     if(from_device && !device().holds(from, bytes)) return outside("what a copy reads");
     std::memmove(to, from, bytes);
+    if(to_device && from_device)
+        device().copied(to, from, bytes);
+    else if(to_device)
+        device().written(to, bytes);
     return hipSuccess;
 }
 
@@ -58,11 +71,7 @@ hipError_t copy_symbol(const void* symbol, size_t bytes, size_t offset, std::byt
 hipError_t hipMalloc(void** memory, size_t bytes)
 {
     CKPROF_ENTER();
-    if(memory == nullptr) return remember(hipErrorInvalidValue);
-    *memory = nullptr;
-    if(bytes == 0) return hipSuccess;
-    *memory = device().allocate(bytes);
-    return *memory != nullptr ? hipSuccess : remember(hipErrorOutOfMemory);
+    return allocate(memory, bytes, false);
 }
 
 hipError_t hipFree(void* memory)
@@ -72,7 +81,11 @@ hipError_t hipFree(void* memory)
 }
 
 // Memory of the host that the device could reach: any is.
-hipError_t hipHostMalloc(void** memory, size_t bytes, unsigned) { return hipMalloc(memory, bytes); }
+hipError_t hipHostMalloc(void** memory, size_t bytes, unsigned)
+{
+    CKPROF_ENTER();
+    return allocate(memory, bytes, true);
+}
 
 hipError_t hipHostFree(void* memory) { return hipFree(memory); }
 

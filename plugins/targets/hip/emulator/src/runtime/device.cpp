@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -31,11 +32,11 @@ std::string shortened(const std::string& name)
                : name.substr(0, most / 2) + "..." + name.substr(name.size() - most / 2);
 }
 
-// Throws if there are any.
-void report(const std::vector<Finding>& findings)
+// Empty if there are none.
+std::string text_of(const std::vector<Finding>& findings)
 {
     constexpr size_t shown = 5;
-    if(findings.empty()) return;
+    if(findings.empty()) return {};
     std::string text = std::to_string(findings.size()) +
                        (findings.size() == 1 ? " finding" : " findings") + " of checks";
     for(size_t n = 0; n < std::min(findings.size(), shown); ++n)
@@ -43,7 +44,7 @@ void report(const std::vector<Finding>& findings)
                 std::to_string(findings[n].count) + " times)";
     if(findings.size() > shown)
         text += "\nand " + std::to_string(findings.size() - shown) + " more";
-    throw CheckFailure(text);
+    return text;
 }
 
 void fill_undefined(std::byte* memory, size_t bytes, uint32_t value)
@@ -172,8 +173,19 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
     std::vector<std::unique_ptr<Observer>> observers;
     for(unsigned thread = 0; thread < executor_->threads(); ++thread)
         observers.push_back(checks.observer());
-    executor_->run(dispatch, launch, observers);
-    report(checks.findings(launch));
+    try
+    {
+        executor_->run(dispatch, launch, observers);
+    }
+    catch(DeviceError& error)
+    {
+        // often the cause of it
+        if(const std::string found = text_of(checks.findings(launch)); !found.empty())
+            error.add("\n" + found);
+        throw;
+    }
+    if(const std::string found = text_of(checks.findings(launch)); !found.empty())
+        throw CheckFailure(found);
 }
 
 void Device::omit(CodeObject& code, const Kernel& kernel)
@@ -203,7 +215,7 @@ const DeviceModel& Device::model() const { return find_model(arch()); }
 uint64_t Device::memory_bytes() const
 { return options_.memory_bytes != 0 ? options_.memory_bytes : model().memory_bytes; }
 
-void* Device::allocate(size_t bytes)
+void* Device::allocate(size_t bytes, bool host_writes)
 {
     const std::lock_guard lock(mutex_);
     const uint64_t total = memory_bytes();
@@ -213,9 +225,20 @@ void* Device::allocate(size_t bytes)
     auto* memory        = static_cast<std::byte*>(std::aligned_alloc(page_bytes, padded));
     if(memory == nullptr) return nullptr;
     if(!timing_) fill_undefined(memory, padded, options_.undefined());
+    if(host_writes || !options_.notes_undefined())
+        memory_.add(reinterpret_cast<uint64_t>(memory), bytes);
+    else
+        try
+        {
+            memory_.add_undefined(reinterpret_cast<uint64_t>(memory), bytes);
+        }
+        catch(const std::bad_alloc&)
+        {
+            std::free(memory);
+            return nullptr;
+        }
     blocks_[memory] = bytes;
     used_ += bytes;
-    memory_.add(reinterpret_cast<uint64_t>(memory), bytes);
     return memory;
 }
 
@@ -240,7 +263,11 @@ void Device::set(void* memory, size_t pitch, int value, size_t width, size_t hei
         return;
     }
     for(size_t row = 0; row < height; ++row)
-        std::memset(static_cast<std::byte*>(memory) + pitch * row, value, width);
+    {
+        std::byte* begin = static_cast<std::byte*>(memory) + pitch * row;
+        std::memset(begin, value, width);
+        written(begin, width);
+    }
 }
 
 void Device::begin_timing(TimingOptions options)
@@ -255,6 +282,24 @@ bool Device::holds(const void* memory, size_t bytes) const
     const auto address = reinterpret_cast<uint64_t>(memory);
     const auto exact   = memory_.exact(address);
     return exact && exact->contains(address, bytes);
+}
+
+void Device::written(void* memory, size_t bytes)
+{
+    const auto address = reinterpret_cast<uint64_t>(memory);
+    if(DefinedBytes* defined = memory_.definedness(address)) defined->define(address, bytes);
+}
+
+void Device::copied(void* to, const void* from, size_t bytes)
+{
+    const auto target = reinterpret_cast<uint64_t>(to), source = reinterpret_cast<uint64_t>(from);
+    DefinedBytes* defined         = memory_.definedness(target);
+    const DefinedBytes* of_source = memory_.definedness(source);
+    if(defined == nullptr) return;
+    if(of_source == nullptr)
+        defined->define(target, bytes);
+    else
+        defined->copy(target, *of_source, source, bytes);
 }
 
 Device& device()

@@ -68,8 +68,8 @@ public:
     uint64_t memory_bytes() const;
     uint64_t memory_used() const { return used_; }
 
-    // Null where memory does not suffice.
-    void* allocate(size_t bytes);
+    // Null where memory does not suffice. What the host can write without a word counts as written.
+    void* allocate(size_t bytes, bool host_writes = false);
     bool free(void* memory);
     // Executes `bytes` of memory being set; times are predicted without touching it.
     void set(void* memory, size_t pitch, int value, size_t width, size_t height);
@@ -81,6 +81,9 @@ public:
 
     // Whether all bytes are in one allocation of the program or in one variable.
     bool holds(const void* memory, size_t bytes) const;
+    // Notes that the host has written bytes of an allocation, or copied them from another one.
+    void written(void* memory, size_t bytes);
+    void copied(void* to, const void* from, size_t bytes);
 
 private:
     struct Symbol

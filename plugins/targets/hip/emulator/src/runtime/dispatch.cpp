@@ -51,7 +51,8 @@ void fill_bytes(std::span<std::byte> bytes, uint32_t value)
 {
     for(size_t at = 0; at + sizeof(value) <= bytes.size(); at += sizeof(value))
         std::memcpy(bytes.data() + at, &value, sizeof(value));
-    std::memcpy(bytes.data() + bytes.size() / 4 * 4, &value, bytes.size() % 4);
+    if(const size_t rest = bytes.size() % 4; rest != 0)
+        std::memcpy(bytes.data() + bytes.size() - rest, &value, rest);
 }
 
 void resize(std::vector<std::byte>& bytes, size_t count, uint32_t undefined)

@@ -54,18 +54,25 @@ Options Options::from_environment()
     read("CKPROF_EMULATED_SEED", options.seed);
     read("CKPROF_EMULATED_BUDGET", options.instruction_budget);
     read("CKPROF_EMULATED_MEMORY", options.memory_bytes);
-    options.checks  = variable("CKPROF_EMULATED_CHECKS");
-    options.omitted = variable("CKPROF_EMULATED_OMIT");
-    options.failure = variable("CKPROF_EMULATED_FAIL");
+    const std::string_view faults = variable("CKPROF_EMULATED_FAULTS");
+    if(!faults.empty() && faults != "abort" && faults != "error")
+        throw std::invalid_argument("CKPROF_EMULATED_FAULTS is " + std::string(faults) +
+                                    ", expected abort or error");
+    options.faults_abort = faults == "abort";
+    options.checks       = variable("CKPROF_EMULATED_CHECKS");
+    options.omitted      = variable("CKPROF_EMULATED_OMIT");
+    options.failure      = variable("CKPROF_EMULATED_FAIL");
     return options;
 }
 
 uint32_t Options::undefined() const
 {
-    if(seed == 0 || checks.find("uninitialised") != std::string::npos) return Wave::undefined_value;
+    if(seed == 0 || notes_undefined()) return Wave::undefined_value;
     // 0x7f81 to 0x7fff are NaN in both formats of 16 bits
     const auto half = static_cast<uint32_t>(0x7f81 + seed % 0x7f);
     return half | half << 16;
 }
+
+bool Options::notes_undefined() const { return checks.find("uninitialised") != std::string::npos; }
 
 } // namespace ckprof::emulator

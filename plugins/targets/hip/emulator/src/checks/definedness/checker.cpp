@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "checks/checkers.hpp"
+#include "checks/definedness/memory.hpp"
 #include "checks/definedness/propagate.hpp"
 #include "checks/definedness/rules.hpp"
 #include "checks/definedness/shadow.hpp"
@@ -21,15 +25,16 @@ public:
     void workgroup_begins(Workgroup& group) override
     {
         learn(*group.launch->program);
-        waves_.resize(std::max(waves_.size(), group.waves.size()));
-        for(const Wave& wave : group.waves) begin(wave, waves_[wave.number]);
-        lds_.assign(group.lds.size(), 0xff);
+        GroupShadow& shadow = groups_[&group];
+        shadow.waves.resize(group.waves.size());
+        for(const Wave& wave : group.waves) begin(wave, shadow.waves[wave.number]);
+        shadow.lds.assign(group.lds.size(), 0xff);
     }
 
     void before(Wave& wave, const Instruction& i) override
     {
-        const DefinednessRule& rule = rules_[static_cast<size_t>(&i - first_)];
-        WaveShadow& shadow          = waves_[wave.number];
+        const DefinednessRule& rule = rule_of(i);
+        WaveShadow& shadow          = of(wave);
         switch(rule.rule)
         {
         case Rule::none: return;
@@ -59,34 +64,30 @@ public:
 
     void accesses(Wave& wave, const Instruction& i, const MemoryAccess& access) override
     {
-        if(access.first_register < 0 || i.info->encoding == Encoding::smem) return;
-        WaveShadow& shadow = waves_[wave.number];
-        const bool high = std::string_view(i.info->name).find("_d16_hi") != std::string_view::npos;
-        for(int lane = 0; lane < lane_count; ++lane)
+        GroupShadow& group = groups_[wave.group];
+        const std::string wrong =
+            memory_.follow(wave, i, access, rule_of(i), group.waves[wave.number], group.lds);
+        if(!wrong.empty()) report(wrong, wave, i);
+    }
+
+    // What a load brings to LDS is written there in all active lanes, as zeros where it lies
+    // outside of a buffer.
+    void after(Wave& wave, const Instruction& i) override
+    {
+        if(!i.to_lds) return;
+        GroupShadow& group                = groups_[wave.group];
+        WaveShadow& shadow                = group.waves[wave.number];
+        const PendingOperation& operation = wave.vector_memory.operations().back();
+        for(size_t r = 0; r < operation.registers; ++r)
         {
-            if((access.lanes >> lane & 1) == 0) continue;
-            for(unsigned byte = 0; byte < access.bytes; ++byte)
+            const PendingRegister& to = wave.vector_memory.at(operation, r);
+            for(int lane = 0; lane < lane_count; ++lane)
             {
-                const unsigned at = byte + (high ? 2 : 0);
-                uint32_t& bits =
-                    shadow.vector[(static_cast<unsigned>(access.first_register) + at / 4) % 512]
-                        .lane[lane];
-                const unsigned shift  = 8 * (at % 4);
-                const auto undefined  = static_cast<uint8_t>(bits >> shift);
-                const uint64_t memory = access.address[lane] + byte;
-                if(access.access == Access::read)
-                {
-                    const uint32_t loaded = undefined_at(access.space, memory, shadow);
-                    bits                  = (bits & ~(0xffU << shift)) | loaded << shift;
-                }
-                else if(undefined != 0 && access.space == Space::global)
-                {
-                    report("undefined bits are stored in global memory", wave, i);
-                    bits = 0; // said once
-                }
-                else if(access.access == Access::write)
-                    define(access.space, memory, undefined, shadow);
+                const size_t at = to.lds_offset + size_t{to.lds_step} * static_cast<size_t>(lane);
+                if((to.lanes >> lane & 1) != 0 && at + 4 <= group.lds.size())
+                    std::memcpy(group.lds.data() + at, shadow.to_lds[r].lane + lane, 4);
             }
+            fill(shadow.to_lds[r], 0);
         }
     }
 
@@ -100,6 +101,11 @@ private:
         rules_.emplace_back(); // what reports the end of the code
     }
 
+    const DefinednessRule& rule_of(const Instruction& i) const
+    { return rules_[static_cast<size_t>(&i - first_)]; }
+
+    WaveShadow& of(const Wave& wave) { return groups_[wave.group].waves[wave.number]; }
+
     // What the dispatcher has not set has a pattern that values do not have by chance.
     static void begin(const Wave& wave, WaveShadow& shadow)
     {
@@ -111,24 +117,7 @@ private:
                     wave.vector[r].lane[lane] == Wave::undefined_value ? ~0U : 0;
         shadow.scc = false;
         shadow.scratch.clear();
-    }
-
-    uint8_t undefined_at(Space space, uint64_t address, const WaveShadow& shadow) const
-    {
-        if(space == Space::lds) return address < lds_.size() ? lds_[address] : 0;
-        if(space == Space::global) return 0;
-        const auto found = shadow.scratch.find(address);
-        return found == shadow.scratch.end() ? 0xff : found->second;
-    }
-
-    void define(Space space, uint64_t address, uint8_t undefined, WaveShadow& shadow)
-    {
-        if(space == Space::lds)
-        {
-            if(address < lds_.size()) lds_[address] = undefined;
-        }
-        else if(space == Space::scratch)
-            shadow.scratch[address] = undefined;
+        shadow.unwritten_load = nullptr;
     }
 
     // All lanes take part, whatever the execution mask says.
@@ -172,12 +161,24 @@ private:
         if(rule.rule == Rule::lane_exchange) return exchange(wave, i, shadow);
         // what is loaded says the access; lanes out of bounds get zeros
         for(const RegisterUse& use : context_.uses.of(i))
-            if(use.written)
-                for(unsigned dword = 0; dword < use.dwords; ++dword)
-                    if(use.scalar)
-                        shadow.scalar[(use.number + dword) % 128] = 0;
-                    else if(std::string_view(i.info->name).find("_d16") == std::string_view::npos)
-                        merge(shadow.vector[use.number + dword], defined_, exec);
+        {
+            if(!use.written) continue;
+            for(unsigned dword = 0; dword < use.dwords; ++dword)
+                if(use.scalar)
+                    shadow.scalar[(use.number + dword) % 128] = 0;
+                else if(!is_data(use, i))
+                    merge(shadow.vector[use.number + dword], defined_, exec);
+        }
+    }
+
+    // Whether the instruction reads the registers, too: loads of halves, atomics.
+    bool is_data(const RegisterUse& written, const Instruction& i) const
+    {
+        return std::ranges::any_of(context_.uses.of(i), [&](const RegisterUse& use) {
+            return use.read && !use.address && !use.scalar &&
+                   use.number < written.number + written.dwords &&
+                   written.number < use.number + use.dwords;
+        });
     }
 
     void exchange(Wave& wave, const Instruction& i, WaveShadow& shadow)
@@ -193,13 +194,29 @@ private:
     }
 
     void report(const std::string& what, const Wave& wave, const Instruction& i)
-    { context_.log.add("uninitialised", what, wave, i); }
+    {
+        const WaveShadow& shadow = of(wave);
+        std::string text         = what;
+        if(shadow.unwritten_load != nullptr)
+        {
+            char where[120];
+            std::snprintf(where,
+                          sizeof(where),
+                          "; bytes of global memory at 0x%llx, which nothing had written, were "
+                          "loaded at 0x%x",
+                          static_cast<unsigned long long>(shadow.unwritten_address),
+                          shadow.unwritten_load->address);
+            text += where;
+        }
+        context_.log.add("uninitialised", text, wave, i);
+    }
 
     CheckContext context_;
     const Instruction* first_ = nullptr;
     std::vector<DefinednessRule> rules_;
-    std::vector<WaveShadow> waves_;
-    std::vector<uint8_t> lds_;
+    // workgroups whose storage this thread uses: several take turns while they wait
+    std::unordered_map<const Workgroup*, GroupShadow> groups_;
+    MemoryDefinedness memory_;
     VectorRegister defined_{};
 };
 

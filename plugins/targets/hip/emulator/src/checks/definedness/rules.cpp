@@ -167,7 +167,13 @@ DefinednessRule definedness_rule(const Instruction& i)
         if(name.starts_with("v_cvt_f32_ubyte")) rule.source_bits = 0xffU << 8 * (name.back() - '0');
         if(contains(name, "_u24") || contains(name, "_i24")) rule.source_bits = 0xffffff;
         return rule;
-    default: rule.rule = memory_rule(name); return rule;
+    default:
+        rule.rule       = memory_rule(name);
+        rule.half       = contains(name, "_d16");
+        rule.upper_half = contains(name, "_d16_hi");
+        rule.extends_sign =
+            contains(name, "_sbyte") || contains(name, "_sshort") || contains(name, "ds_read_i");
+        return rule;
     }
 }
 

@@ -48,7 +48,9 @@ struct DefinednessRule
     Rule rule            = Rule::none;
     bool writes_scc      = false;
     bool reads_scc       = false;
-    bool half            = false; // 16 bits of each source are read
+    bool half            = false; // 16 bits of each source are read; of memory: are loaded
+    bool upper_half      = false; // of memory: the upper 16 bits of a register are its data
+    bool extends_sign    = false; // what is loaded
     bool mask_source     = false; // the third source is a bit per lane
     uint32_t source_bits = ~0U;   // of 32-bit sources that are read
 };

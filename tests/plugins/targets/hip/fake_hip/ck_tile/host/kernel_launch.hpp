@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <tuple>
-#include <vector>
 
 #include "ck_tile/core/utility/hip_check_error.hpp"
 #include "ck_tile/host/stream_config.hpp"
@@ -19,23 +18,6 @@ namespace host_model {
 
 // Of the device, which executes one block after the other.
 inline constexpr double fake_block_us = 10;
-
-template <typename Element, typename Lengths>
-std::size_t fake_bytes(const Lengths& lengths)
-{
-    std::size_t bytes = sizeof(Element);
-    for(const auto length : lengths) bytes *= static_cast<std::size_t>(length);
-    return bytes;
-}
-
-// What a convolution touches; of other kernels that is not known, so they do not compile.
-template <typename Kernel>
-std::vector<FakeAccess> fake_accesses(const typename Kernel::KernelArgs& args)
-{
-    return {{args.in_ptr, fake_bytes<typename Kernel::InDataType>(args.in_g_n_c_wis_lengths)},
-            {args.wei_ptr, fake_bytes<typename Kernel::WeiDataType>(args.wei_g_k_c_xs_lengths)},
-            {args.out_ptr, fake_bytes<typename Kernel::OutDataType>(args.out_g_n_k_wos_lengths)}};
-}
 
 // A kernel, its arguments and its grid; calling it queues the execution of every block.
 template <typename Kernel, typename Args>
@@ -52,7 +34,7 @@ public:
         const double blocks = static_cast<double>(grid_.x) * grid_.y * grid_.z;
         hip_check_error(
             fake_launch([grid = grid_, call = call_] { run_grid(grid, &run_block, &call); },
-                        fake_accesses<Kernel>(std::get<1>(call_)),
+                        {},
                         fake_block_us * blocks));
         hip_check_error(hipGetLastError());
     }
