@@ -10,6 +10,8 @@ import pytest
 from tests.plugins.targets.hip.emulator.wave import State
 from tests.plugins.targets.hip.timing.timed_wave import timed
 
+pytestmark = pytest.mark.amd
+
 #: a wave's instructions follow one another at this distance
 ISSUE = 4
 

@@ -17,6 +17,8 @@ from tests.plugins.targets.hip.emulator.hip import Hip, code_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytestmark = pytest.mark.amd
+
 #: reads, adds up by a loop, and writes
 SUM = """
 KERNEL k(u32* out, const u32* in, u32 count) {

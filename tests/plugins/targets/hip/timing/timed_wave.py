@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ckprof_plugins.targets.hip.emulator.library import emulator_library
 from ckprof_plugins.targets.hip.timing.tables import unit_table
+from tests.plugins.targets.hip.emulator.tested_library import emulator_under_test
 from tests.plugins.targets.hip.emulator.wave import LANES, DeviceFault, State, _CRange, _CState, assembled
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _END: Final = 0xBF810000
 
 @cache
 def _time() -> Any:
-    call = ctypes.CDLL(str(emulator_library())).ckprof_emulator_time
+    call = ctypes.CDLL(str(emulator_under_test())).ckprof_emulator_time
     call.argtypes = [
         ctypes.c_char_p,
         ctypes.c_void_p,
