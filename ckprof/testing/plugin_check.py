@@ -16,6 +16,7 @@ from ckprof.paths import conf_root
 from ckprof.plain_text import unknown_name
 from ckprof.plugin.registry import Registry
 from ckprof.private_folders import temporary_folder
+from ckprof.testing.consumer_trials import ConsumerTrials
 from ckprof.testing.contract import ContractCheck, Verdict
 from ckprof.testing.list_trials import ListTrials
 from ckprof.testing.measurement_trials import MeasurementTrials
@@ -84,6 +85,7 @@ def trials_of_kinds(samples: Samples) -> Mapping[Kind[Any], Callable[[Any], Tria
         Registry.comparison_formats: measured.comparison_format,
         Registry.store_report_formats: measured.store_report_format,
         Registry.store_formats: measured.store_format,
+        Registry.consumers: ConsumerTrials(samples).consumer,
     }
 
 

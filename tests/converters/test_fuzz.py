@@ -176,7 +176,9 @@ def test_the_stored_corpus():
 
 
 def test_some_fresh_mutations():
-    assert len(fuzz(random.randrange(2**32), 1000)) > 20
+    seed = random.randrange(2**32)
+    print(f"fuzz({seed}, 1000)")  # shown where it fails
+    assert len(fuzz(seed, 1000)) > 20
 
 
 @pytest.mark.slow

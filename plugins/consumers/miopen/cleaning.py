@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof.private_folders import temporary_folder
 from ckprof_plugins.consumers.miopen.rows import is_database, read_bytes, text_rows
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def cleaned(audit: FileAudit) -> bytes:
 
 
 def _cleaned_table(path: Path, data: bytes, wrong: dict[int, set[int | None]]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         copy = Path(folder, "database")
         copy.write_bytes(data)
         try:

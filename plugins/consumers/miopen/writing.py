@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.plugin.protocols import ConsumerFiles
+from ckprof.private_folders import temporary_folder
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.miopen.file_names import (
@@ -131,7 +132,7 @@ def _table(rows: Sequence[tuple[MiopenKey, str, str]]) -> bytes:
     texts = ",".join(f"`{name}` TEXT NOT NULL" for name in TEXT_COLUMNS)
     numbers = ",".join(f"`{name}` INT NOT NULL" for name in NUMBER_COLUMNS)
     names = ",".join(columns)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         path = Path(folder, "database")
         with closing(sqlite3.connect(path)) as connection:
             connection.executescript(

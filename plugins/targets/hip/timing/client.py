@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import ToolchainError
+from ckprof.python_child import python_command
 from ckprof_plugins.targets.hip.timing.child import Answer, Question, Setup
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-_COMMAND: Final = (sys.executable, "-m", "ckprof_plugins.targets.hip.timing.child")
+_CHILD: Final = "ckprof_plugins.targets.hip.timing.child"
 #: characters of the error output that are shown
 _TAIL: Final = 400
 
@@ -61,7 +61,7 @@ class LaunchTimes:
     def _start(self) -> None:
         # what the library prints, such as why a kernel rejects a problem, is in the answers
         self._process = subprocess.Popen(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            _command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         answer = self._exchange(self._setup)
         if answer is None or answer.reason:
@@ -79,3 +79,7 @@ class LaunchTimes:
             return msgspec.json.decode(process.stdout.readline(), type=Answer)
         except (OSError, msgspec.DecodeError):
             return None
+
+
+def _command() -> list[str]:
+    return python_command(_CHILD)

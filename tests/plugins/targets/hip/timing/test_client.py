@@ -37,7 +37,7 @@ def test_a_library_that_is_none_is_refused(tmp_path):
 
 
 def test_a_process_that_ends_costs_one_answer(monkeypatch, tmp_path):
-    monkeypatch.setattr(client, "_COMMAND", (sys.executable, "-c", ANSWERS.format(count=2)))
+    monkeypatch.setattr(client, "_command", lambda: [sys.executable, "-c", ANSWERS.format(count=2)])
     with LaunchTimes(_setup(tmp_path)) as times:
         reasons = [times.ask(QUESTION).reason for _ in range(7)]
     ended = "the kernel ended the process that predicts its time"
@@ -45,6 +45,6 @@ def test_a_process_that_ends_costs_one_answer(monkeypatch, tmp_path):
 
 
 def test_a_process_that_does_not_start_well_is_an_error(monkeypatch, tmp_path):
-    monkeypatch.setattr(client, "_COMMAND", (sys.executable, "-c", "pass"))
+    monkeypatch.setattr(client, "_command", lambda: [sys.executable, "-c", "pass"])
     with LaunchTimes(_setup(tmp_path)) as times, pytest.raises(ToolchainError, match="its process ended"):
         times.ask(QUESTION)

@@ -1,0 +1,91 @@
+"""Trials of programs that use tuned results: on files that say nothing, and on winners that there are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.plugin.protocols.consumers import (
+    AuditRequest,
+    ExportRequest,
+    FileAuditor,
+    ResultReader,
+    ResultWriter,
+    TraceReader,
+)
+from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.testing.contract import CannotTry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.plugin.protocols.consumers import Consumer
+    from ckprof.testing.contract import Trials
+    from ckprof.testing.samples import Samples
+
+#: no program's, but a text with what some separate by
+_NOTHING: Final = b"a line, of nothing = at all: 1\n"
+
+
+class ConsumerTrials:
+    """What a consumer is tried with.
+
+    :param samples: their folder is written to.
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        self._folder = samples.folder
+        self._arch = samples.profiler.target().default_arch
+
+    def consumer(self, consumer: Consumer) -> Trials:
+        """Yield the trials of a consumer and of each of its abilities."""
+        path = self._folder / "nothing"
+        path.write_bytes(_NOTHING)
+        yield "looks at a file", lambda: _recognised(consumer, path)
+        if isinstance(consumer, FileAuditor):
+            yield "judges a file of nothing", lambda: _judged(consumer, path)
+        if isinstance(consumer, ResultReader):
+            yield "reads the times of a file of nothing", lambda: _read(consumer, path)
+        if isinstance(consumer, ResultWriter):
+            yield "writes no winners", lambda: _written(consumer, self._arch)
+        if isinstance(consumer, TraceReader):
+            yield "reads a line of nothing", lambda: _seen(consumer)
+
+
+def _recognised(consumer: Consumer, path: Path) -> str:
+    for content in (b"", _NOTHING):
+        answer = consumer.recognises(path, content)
+        if not isinstance(answer, bool):
+            raise PluginError(f"recognises returns {answer!r}, expected True or False")
+    return "an empty one, and one of nothing"
+
+
+def _judged(consumer: FileAuditor, path: Path) -> str:
+    audit = consumer.audit(AuditRequest(path=path))
+    kept = len(consumer.cleaned(audit))
+    return f"{len(audit.findings)} findings, {kept} bytes remain"
+
+
+def _read(consumer: ResultReader, path: Path) -> str:
+    try:
+        count = sum(1 for _ in consumer.measurements(path, ImportHints()))
+    except (InputError, UsageError) as error:
+        return str(error)
+    return f"{count} times"
+
+
+def _written(consumer: ResultWriter, arch: str) -> str:
+    try:
+        files = consumer.export(ExportRequest(winners=(), arch=arch, compute_units=1))
+    except UsageError as error:
+        raise CannotTry(str(error)) from None
+    if files.entries:
+        raise PluginError(f"{files.entries} entries are written of no winner")
+    return f"{len(files.files)} files"
+
+
+def _seen(consumer: TraceReader) -> str:
+    found = consumer.sightings(_NOTHING.decode(), ())
+    if found:
+        raise PluginError(f"{found[0].what} is seen in a line of nothing")
+    return "nothing is seen"
