@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
-from tests.measure.fakes import ABI_FOLDER
+from tests.e2e.answer_program import answered
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, NOVEMBER, OLD, broken, make_product
 
 if TYPE_CHECKING:
@@ -68,12 +67,6 @@ def toolchain():
         pytest.skip(str(exc).splitlines()[0])
 
 
-def run(arguments: list[str]) -> str:
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
-
-
 def answers(recipe: BuildRecipe, folder: Path, kernels: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Build the program of answers with a target's headers; kernel -> two digits for each problem."""
     folder.mkdir()
@@ -89,20 +82,7 @@ def answers(recipe: BuildRecipe, folder: Path, kernels: list[dict[str, Any]]) ->
         + "".join(f"    ANSWER({one.launcher})\n" for one in lines)
         + "}\n"
     )
-    binary = folder / "answers"
-    flags = [
-        *recipe.compile_flags,
-        *recipe.kernel_flags,
-        *(f"-I{one}" for one in (*recipe.include_dirs, ABI_FOLDER)),
-    ]
-    link = [flag for flag in recipe.link_flags if not flag.startswith("-Wl,")]
-    objects = []
-    for source in (program, *(path for path in recipe.support_sources if path.name != "target.cpp")):
-        objects.append(f"{folder / source.stem}.o")
-        unit = [flag.format(key=source.stem) for flag in recipe.unit_flags]
-        run([*recipe.compiler.command, *flags, *unit, "-c", str(source), "-o", objects[-1]])
-    run([*recipe.compiler.command, *link, *objects, "-o", str(binary)])
-    rows = (line.split() for line in run([str(binary)]).splitlines())
+    rows = (line.split() for line in answered(recipe, program))
     return {row[0]: row[1:] for row in rows}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.answer_program import answered
 from tests.e2e.test_amd import TILE, lds_formula
 
 if TYPE_CHECKING:
@@ -115,12 +115,6 @@ def toolchain():
     assert recipe.api_level == API_LEVEL_2025_11
 
 
-def run(arguments: list[str]) -> str:
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=1500, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
-
-
 def answers(
     recipe: BuildRecipe, folder: Path, instances: list[ImplicitGemmInstance], problems: int
 ) -> dict[str, list[str]]:
@@ -137,24 +131,8 @@ def answers(
         + "".join(f'    answers::print<{one.launcher}>("{one.name}", {problems});\n' for one in sources)
         + "}\n"
     )
-    link = [flag for flag in recipe.link_flags if not flag.startswith("-Wl,")]
-    # those of the C interface are for libraries
-    support = [str(one) for one in recipe.support_sources if one.name != "target.cpp"]
-    binary = folder / "answers"
-    run(
-        [
-            *recipe.compiler.command,
-            *recipe.compile_flags,
-            *recipe.kernel_flags,
-            *recipe.location_flags,
-            *(f"-I{one}" for one in recipe.include_dirs),
-            *link,
-            *(str(program), *support),
-            *("-o", str(binary)),
-        ]
-    )
     lines: list[str] = []
-    for line in run([str(binary)]).splitlines():
+    for line in answered(recipe, program):
         if " widths " in line:
             name, _, about = line.partition(" ")
             lines = found.setdefault(name, [about])
