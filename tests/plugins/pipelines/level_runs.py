@@ -161,8 +161,11 @@ def _grouped(kernels: Iterable[Candidate], fields: Sequence[str]) -> list[list[C
     return list(groups.values())
 
 
-def convolutions(draw: random.Random, ndim: int) -> list[ProblemCase]:
-    """Draw convolutions: half of them as they come, half with channels that every kernel can load."""
+def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[ProblemCase]:
+    """Draw convolutions: half of them as they come, half with channels that every kernel can load.
+
+    :param merged: groups that kernels compute together: what every second convolution has.
+    """
     drawn: list[ProblemCase] = []
     while len(drawn) < PROBLEMS:
         try:
@@ -172,6 +175,8 @@ def convolutions(draw: random.Random, ndim: int) -> list[ProblemCase]:
         if len(drawn) % 2:
             channels = {name: -(-getattr(one, name) // 16) * 16 for name in ("in_channels", "out_channels")}
             one = replace(one, **channels)
+            if merged > 1:
+                one = replace(one, groups=merged, in_channels=8, out_channels=8, batch=1)
         if len(drawn) % 4 == 1:
             # what kernels for filters of one element ask for
             none, unit = (0,) * ndim, (1,) * ndim
@@ -193,9 +198,10 @@ def run_some(profiler: Profiler, arch: str, kernels: Sequence[Candidate]) -> lis
             alike = tuple(replace(one, index=place) for place, one in enumerate(left))
             alike = tuple(one for one in alike if one.instance.ndim == ndim)
             direction = alike[0].instance.direction
+            merged = max(one.instance.fields().get("num_groups_to_merge", 1) for one in alike)
             request = RunRequest(
                 selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
-                problems=tuple(convolutions(draw, ndim)),
+                problems=tuple(convolutions(draw, ndim, merged)),
                 build=BuildOptions(
                     target="hip", arch=arch, device="emulated:check=all", jobs=1, compile_timeout_s=3600
                 ),
