@@ -35,7 +35,6 @@ BASE = f"{PIPELINES}_ag_bg_cr_base.hpp"
 EPILOGUE = "ops/epilogue/cshuffle_epilogue.hpp"
 FORWARD = "ops/grouped_convolution/kernel/grouped_convolution_forward_kernel.hpp"
 TO_GEMM = "ops/grouped_convolution/utils/transform_conv_fwd_to_gemm.hpp"
-BUFFER = "core/arch/amd_buffer_addressing_builtins.hpp"
 ARCHITECTURE = "core/arch/arch.hpp"
 
 BARRIER = "block_sync_lds();"
@@ -48,12 +47,6 @@ TAILS_OF_C = """            const auto& c_tensor_view = views.at(I3);
                                    make_tuple(number<TilePartitioner::MPerBlock>{},
                                               number<TilePartitioner::NPerBlock>{}),
                                    sequence<true, true>{});"""
-TAILS_OF_A = """            const auto& a_tensor_view = views.at(I0);
-            return pad_tensor_view(a_tensor_view,
-                                   make_tuple(number<TilePartitioner::MPerBlock>{},
-                                              number<TilePartitioner::KPerBlock>{}),
-                                   sequence<true, true>{});"""
-
 COMPV1 = {"pipeline": "compv1"}
 COMPV3 = {"pipeline": "compv3"}
 COMPV4 = {"pipeline": "compv4", "double_smem_buffer": True}
@@ -72,8 +65,8 @@ class Fault(NamedTuple):
     header: str
     right: str
     wrong: str
-    #: which of the places where ``right`` stands, from 0
-    place: int
+    #: which of the places where ``right`` stands, from 0; ``None`` for all
+    place: int | None
     #: check that finds it; empty where only the result can show it
     check: str
     #: beginning of the instruction that has to be named
@@ -108,28 +101,23 @@ FAULTS = {
         COMPV1, FORWARD, "smem_ptr_0[GetSmemSize()]", "smem_ptr_0[GetSmemSize() - 64]", 0, "bounds", "ds_"
     ),
     "compv3-not-cleared": Fault(COMPV3, V3, CLEARED, NOT_CLEARED, 0, "uninitialised", "v_mfma"),
-    "compv1-not-cleared": Fault(COMPV1, V1, CLEARED, NOT_CLEARED, 0, "uninitialised", "v_mfma"),
-    "size-of-buffers": Fault(
-        COMPV3,
-        BUFFER,
-        "buffer_resource res{ptr, size, CK_TILE",
-        "buffer_resource res{ptr, 0xffffffff + 0 * size, CK_TILE",
-        0,
-        "bounds",
-        "buffer_load",
-    ),
+    # what its registers held before has been written, so that no check can tell it from a result
+    "compv1-not-cleared": Fault(COMPV1, V1, CLEARED, NOT_CLEARED, 0, ""),
     "tails-of-result": Fault(
-        COMPV3, FORWARD, TAILS_OF_C, TAILS_OF_C.replace("true, true", "false, false"), 0, ""
-    ),
-    "tails-of-input": Fault(
-        COMPV3, FORWARD, TAILS_OF_A, TAILS_OF_A.replace("true, true", "true, false"), 0, ""
+        COMPV3,
+        FORWARD,
+        TAILS_OF_C,
+        TAILS_OF_C.replace("true, true", "false, false"),
+        0,
+        "races",
+        "buffer_store",
     ),
     "left-pad": Fault(
         COMPV3,
         TO_GEMM,
         "make_pad_transform(Wi_, InLeftPadW_, InRightPadW_)",
         "make_pad_transform(Wi_, InLeftPadW_ - 1, InRightPadW_ + 1)",
-        5,
+        None,
         "",
     ),
 }
@@ -137,6 +125,9 @@ FAULTS = {
 
 def replaced(text: str, fault: Fault) -> str:
     """Return a header with the fault in it."""
+    if fault.place is None:
+        assert fault.right in text
+        return text.replace(fault.right, fault.wrong)
     before = text.split(fault.right)
     assert len(before) > fault.place + 1, f"{fault.header} is not what this test knows"
     return fault.wrong.join(
@@ -180,4 +171,4 @@ def test_a_fault_of_the_source_is_found(outcome, name):
         assert f"{fault.check}: " in reason
         assert fault.instruction in reason
     else:
-        assert status == "wrong_result"
+        assert status == "wrong_result", reason
