@@ -117,7 +117,7 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
 
     const bool turned      = !facts.a_row_major || facts.b_row_major;
     facts.first_block_only = gemm_level::first_block_only_of_turned<Pipeline> && turned;
-    facts.store       = gemm_level::store<Epilogue>;
+    facts.store            = gemm_level::store<Epilogue>;
     // The basic pipeline has no tail.
     if(gemm_level::fixed_tails && !Pipeline::facts.basic)
     {

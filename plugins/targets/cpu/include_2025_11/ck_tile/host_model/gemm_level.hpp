@@ -29,7 +29,8 @@ struct gemm_level
     // This one multiplies two blocks behind the end if there are three.
     template <typename Pipeline>
     static constexpr std::uint32_t overruns =
-        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4") ? 0b1000 : 0;
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV4") ? 0b1000
+                                                                                         : 0;
 
     // Pipelines that go along another axis than K after the first block of an operand whose fast
     // axis is not K.

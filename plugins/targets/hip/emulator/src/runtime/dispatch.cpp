@@ -202,8 +202,8 @@ void Dispatch::prepare(Workgroup& group, uint64_t index, const Launch& launch) c
 
 void Dispatch::set_lanes(Wave& wave) const
 {
-    const uint32_t all          = ((kernel_.rsrc1 & 0x3f) + 1) * register_grain;
-    const uint32_t plain        = ((kernel_.rsrc3 & 0x3f) + 1) * 4;
+    const uint32_t all   = ((kernel_.rsrc1 & 0x3f) + 1) * register_grain;
+    const uint32_t plain = ((kernel_.rsrc3 & 0x3f) + 1) * 4;
     // Where plain registers leave more of them, the rest has no number.
     const uint32_t accumulation = all > plain ? std::min(all - plain, 256u) : 0;
     for(uint32_t v = 0; v < std::min(all, plain); ++v) fill(wave.vector[v], undefined_);

@@ -226,7 +226,7 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
     const std::int64_t planned = (call.k + grain - 1) / grain;
     // Elsewhere one of the operands is zero after the end.
     constexpr std::int64_t bits = 32;
-    const bool overruns = planned < bits && (facts.overruns >> planned) % 2 != 0;
+    const bool overruns         = planned < bits && (facts.overruns >> planned) % 2 != 0;
     if(overruns && facts.a_row_major && !facts.b_row_major && !facts.pad_k &&
        !reject("pipeline-depth",
                "the pipeline " + std::string(facts.pipeline_class) + " reads behind the end of " +
@@ -236,8 +236,9 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
     }
     if(facts.first_block_only && planned > 1 &&
        !reject("pipeline-depth",
-               "the pipeline " + std::string(facts.pipeline_class) + " reads wrong elements after " +
-                   "the first of " + std::to_string(planned) + " K blocks"))
+               "the pipeline " + std::string(facts.pipeline_class) +
+                   " reads wrong elements after " + "the first of " + std::to_string(planned) +
+                   " K blocks"))
     {
         return false;
     }
