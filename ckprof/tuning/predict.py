@@ -152,23 +152,18 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
             if answer.time is not None
         }
     )
+    by_case: dict[int, list[KernelPrediction]] = {id(case): [] for case in options.problems}
+    for (case, kernel, split), answer in answers:
+        corrected = _corrected(answer, calibration, kernel)
+        if id(case) in by_case:
+            by_case[id(case)].append(KernelPrediction(kernel=kernel, split_k=split, answer=corrected))
     return Predictions(
         target=target.id,
         arch=library.recipe.arch,
         model=model,
         library=library,
         problems=tuple(
-            ProblemPredictions(
-                case=case,
-                kernels=_ranked(
-                    KernelPrediction(
-                        kernel=kernel, split_k=split, answer=_corrected(answer, calibration, kernel)
-                    )
-                    for (of, kernel, split), answer in answers
-                    if of is case
-                ),
-            )
-            for case in options.problems
+            ProblemPredictions(case=case, kernels=_ranked(by_case[id(case)])) for case in options.problems
         ),
         calibration=calibration,
     )

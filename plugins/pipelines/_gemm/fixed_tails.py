@@ -6,7 +6,6 @@ launcher instantiates several kernels and chooses one of them for each problem.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -15,7 +14,7 @@ from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
-from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
+from ckprof_plugins.pipelines._gemm.loop_ends import loop_ends
 from ckprof_plugins.pipelines._gemm.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest, LauncherRequirement
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
-_WAVE_LANES: Final = 64
 _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
 
 
@@ -40,8 +38,6 @@ class _Level:
     epilogue: str
     #: template arguments of a launch
     launch_bounds: str
-    #: GEMM pipeline -> combinations of hot loop and tail that it is instantiated for, where they are fixed
-    tails: Mapping[GemmPipeline, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,30 +76,14 @@ _LEVELS: Final[Mapping[str, _Level]] = {
         host_args={"GroupedConvFwdHostArgs<>": "GroupedConvFwdHostArgs"},
         epilogue="ConvEpilogue<ConvPipeline<HasHotLoop, TailNum>::BlockSize, Store>",
         launch_bounds="blocks.x, Config::kBlockPerCu",
-        tails={GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4},
     ),
     API_LEVEL_2025_11: _Level(
         header=_Header202511,
         host_args={},
         epilogue="ConvEpilogue<Store>",
         launch_bounds="Config::kBlockPerCu",
-        tails={GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 5},
     ),
 }
-
-#: API levels whose kernels have hot loop and tail among their template arguments
-FIXED_TAILS_LEVELS: Final = frozenset(_LEVELS)
-
-
-def _tails(instance: GemmInstance, level: _Level) -> int:
-    """Return how many combinations of hot loop and tail the GEMM pipeline is instantiated for."""
-    if instance.gemm_pipeline is not GemmPipeline.MEM:
-        return level.tails.get(instance.gemm_pipeline, 1)
-    # as many as it has prefetch stages, with and without hot loop
-    tile = instance.tile
-    stage_bytes = (tile.m + tile.n) * tile.k * instance.dtype.properties.size_bytes
-    lanes = _WAVE_LANES * math.prod(instance.wave_grid.sizes)
-    return 2 * mem_prefetch_stages(stage_bytes, lanes)
 
 
 @lru_cache(maxsize=32)
@@ -124,7 +104,7 @@ def _unmet(instance: GemmInstance, operation: ConvOperation, api_level: str) -> 
     surface = SURFACES[api_level]
     pipeline = instance.gemm_pipeline
     at_level = f"at API level {api_level}"
-    one_block = pipeline in surface.first_block_only.get(operation.kernel, ())
+    one_block = pipeline in surface.first_block_only and operation.kernel in surface.turned_operands
     if operation.zeroing is Zeroing.IF_SPLIT:
         yield rejection(
             "split-k",
@@ -195,7 +175,7 @@ def fixed_tails_values(
             tuple(constant for constant in group if constant[0] not in _MISSING_TYPES)
             for group in values["constants"]
         ),
-        "device_functions": _tails(instance, level) * (2 if splits else 1),
+        "device_functions": loop_ends(instance, request.api_level) * (2 if splits else 1),
         "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
         "zeroes": operation.zeroing is not Zeroing.NEVER,
         "zeroing_comment": ZEROING_COMMENTS[operation.zeroing],

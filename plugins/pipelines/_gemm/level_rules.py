@@ -46,9 +46,9 @@ class LevelSurface:
     #: GEMM pipeline -> numbers of blocks along K per split with which splits of a reduction read beyond their
     #: share: the tail of the main loop takes blocks of the next split
     wrong_split_loops: Mapping[GemmPipeline, tuple[int, ...]]
-    #: GEMM pipelines that read wrong elements after the first block along K: they advance along the fastest
-    #: axis of an operand whose fastest axis is not K
-    first_block_only: Mapping[ConvKernel, frozenset[GemmPipeline]]
+    #: GEMM pipelines that read wrong elements after the first block along K of an operand whose fastest axis
+    #: is not K: they advance along the fastest axis
+    first_block_only: frozenset[GemmPipeline]
     #: kernel -> numbers of spatial dimensions with which an operand has its axes the wrong way round
     wrong_dimensions: Mapping[ConvKernel, frozenset[int]]
     #: kernel -> operands whose fastest axis is not K: they are turned in registers, for which the headers lay
@@ -91,7 +91,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         # other grids compile, but it adds up the accumulators of two waves
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
-        first_block_only={},
+        first_block_only=frozenset(),
         wrong_dimensions={},
         turned_operands={},
         reads_transposed=frozenset(),
@@ -120,10 +120,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wave_layouts={},
         # one block has an end of its own since, three still run five
         wrong_split_loops={GemmPipeline.COMPV4: (3,)},
-        first_block_only={
-            ConvKernel.BACKWARD_DATA: frozenset({GemmPipeline.COMPV1}),
-            ConvKernel.BACKWARD_WEIGHT: frozenset({GemmPipeline.COMPV1}),
-        },
+        first_block_only=frozenset({GemmPipeline.COMPV1}),
         # the output is described as K rows there and read as K columns
         wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},

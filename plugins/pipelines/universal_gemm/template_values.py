@@ -6,47 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.kernels.source.cpp import boolean
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
+from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof.version import __version__
 from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS, ElementwiseOp
-from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
+from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
+from ckprof_plugins.pipelines._gemm.loop_ends import FIXED_TAILS_LEVELS, loop_ends
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
 from ckprof_plugins.pipelines.universal_gemm.instance import BatchedGemmInstance, MultiDGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ckprof.model.types import DataType
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FixedTails:
-    """An API level at which hot loop and tail are template arguments."""
-
-    #: kinds of hot loop and tail that a kernel is instantiated for
-    tails: Mapping[GemmPipeline, int]
-    #: numbers of blocks along K after which compv4 multiplies others behind the end
-    overruns: tuple[int, ...]
-    #: GEMM pipelines that go along another axis than K after the first block of an operand whose fast axis is
-    #: not K
-    first_block_only: frozenset[GemmPipeline]
-
-
-_FIXED_TAILS: Final = {
-    API_LEVEL_2025_07: _FixedTails(
-        tails={GemmPipeline.COMPV1: 1, GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4},
-        overruns=(1, 3),
-        first_block_only=frozenset(),
-    ),
-    API_LEVEL_2025_11: _FixedTails(
-        tails={GemmPipeline.COMPV1: 1, GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 5},
-        overruns=(3,),
-        first_block_only=frozenset({GemmPipeline.COMPV1}),
-    ),
-}
-_WAVE_LANES: Final = 64
 _HALF_BYTES: Final = 2
 _OPERATORS: Final = {ElementwiseOp.MULTI_D_ADD: "+", ElementwiseOp.MULTI_D_MULTIPLY: "*"}
 
@@ -162,15 +135,6 @@ def _constants(instance: UniversalGemmInstance) -> tuple[tuple[tuple[str, str, s
     )
 
 
-def _tails(instance: UniversalGemmInstance, level: _FixedTails) -> int:
-    """Return how many combinations of hot loop and tail the kernel is instantiated for."""
-    if instance.gemm_pipeline in level.tails:
-        return level.tails[instance.gemm_pipeline]
-    # as many as it has prefetch stages, with and without hot loop
-    stage_bytes = (instance.tile.m + instance.tile.n) * instance.tile.k * instance.dtype.properties.size_bytes
-    return 2 * mem_prefetch_stages(stage_bytes, _WAVE_LANES * instance.waves)
-
-
 def _adds(instance: UniversalGemmInstance) -> bool:
     """Say whether splits of K are added up.
 
@@ -221,12 +185,12 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
     :param name: the kernel's name, unique in its library.
     """
     properties = instance.gemm_pipeline.properties
-    fixed = _FIXED_TAILS.get(api_level)
+    fixed = api_level in FIXED_TAILS_LEVELS
+    surface = SURFACES[api_level] if fixed else None
     adds = _adds(instance)
     turned = instance.layout.a != "MK" or instance.layout.b == "KN"
-    overruns = (
-        instance.gemm_pipeline is GemmPipeline.COMPV4 and instance.layout.name == "rcr" and not instance.pad_k
-    )
+    # elsewhere one of the operands is zero after the end of K
+    reaches_end = instance.layout.name == "rcr" and not instance.pad_k
     return UniversalGemmHeader(
         version=__version__,
         name=name,
@@ -240,11 +204,11 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
         basic=instance.gemm_pipeline is GemmPipeline.COMPV1,
         default_epilogue=instance.epilogue is Epilogue.DEFAULT,
         persistent=instance.persistent,
-        fixed_tails=fixed is not None,
+        fixed_tails=fixed,
         is_2025_07=api_level == API_LEVEL_2025_07,
-        overruns=fixed.overruns if fixed and overruns else (),
-        first_block_only=bool(fixed and turned and instance.gemm_pipeline in fixed.first_block_only),
-        device_functions=_tails(instance, fixed) * (2 if adds else 1) if fixed else 1,
+        overruns=surface.wrong_split_loops.get(instance.gemm_pipeline, ()) if surface and reaches_end else (),
+        first_block_only=bool(surface and turned and instance.gemm_pipeline in surface.first_block_only),
+        device_functions=loop_ends(instance, api_level) * (2 if adds else 1) if fixed else 1,
         adds=adds,
         **_variant(instance),
     )
