@@ -41,18 +41,30 @@ def consumer_of(registry: Registry, path: Path, id_: str = "") -> Consumer | Non
     return next((one for one in registry.consumers if one.recognises(path, head)), None)
 
 
+def required_consumer(registry: Registry, path: Path, id_: str = "") -> Consumer:
+    """Return what :func:`consumer_of` does.
+
+    :raises InputError: no program owns the file, besides.
+    """
+    owner = consumer_of(registry, path, id_)
+    if owner is None:
+        raise InputError(f"is a file of none of the known programs ({_known(registry)})", path)
+    return owner
+
+
+def _known(registry: Registry) -> str:
+    # labels have commas of their own
+    return "; ".join(f"{one.id}: {one.label}" for one in registry.consumers)
+
+
 def owned_files(registry: Registry, call: AuditCall) -> Iterator[tuple[Path, Consumer]]:
     """Yield each file that was named, or that a program owns in a folder that was named.
 
     :raises InputError: there is no such file, or no program owns it; or no file of a folder.
     """
-    known = ", ".join(f"{one.id}: {one.label}" for one in registry.consumers)
     for path in call.paths:
         if not path.is_dir():
-            owner = consumer_of(registry, path, call.consumer)
-            if owner is None:
-                raise InputError(f"is a file of none of the known programs ({known})", path)
-            yield path, owner
+            yield path, required_consumer(registry, path, call.consumer)
             continue
         found = False
         for inner in sorted(one for one in path.rglob("*") if one.is_file()):
@@ -63,7 +75,7 @@ def owned_files(registry: Registry, call: AuditCall) -> Iterator[tuple[Path, Con
                 found = True
                 yield inner, owner
         if not found:
-            raise InputError(f"holds no file of the known programs ({known})", path)
+            raise InputError(f"holds no file of the known programs ({_known(registry)})", path)
 
 
 def audit(registry: Registry, call: AuditCall) -> AuditReport:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.consumers.audit import consumer_of
-from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.consumers.audit import required_consumer
+from ckprof.errors import PluginError, UsageError
 from ckprof.model.outcome import Status, Verification
 from ckprof.option import option
 from ckprof.plugin.protocols import ResultReader
@@ -47,9 +47,7 @@ def attempts_of(registry: Registry, call: ImportCall, path: Path) -> Iterator[At
     :raises InputError: the file cannot be read, or is of no known program.
     :raises UsageError: the program's files have no times, or do not say what must be known.
     """
-    owner = consumer_of(registry, path, call.consumer)
-    if owner is None:
-        raise InputError("is a file of none of the known programs", path)
+    owner = required_consumer(registry, path, call.consumer)
     if not isinstance(owner, ResultReader):
         readers = ", ".join(one.id for one in registry.consumers if isinstance(one, ResultReader))
         raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")

@@ -78,11 +78,13 @@ def test_outcomes_are_kept_for_their_architecture_alone(tmp_path, monkeypatch, k
     assert first.endswith("| 1 | 1 | 1 | 3 | 1 |")
 
 
+@pytest.mark.parametrize("merged", [1, 8])
 @pytest.mark.parametrize("ndim", [1, 2, 3])
-def test_convolutions_are_small_and_some_suit_every_kernel(ndim):
-    found = [one.problem for one in convolutions(random.Random(ndim), ndim)]
+def test_convolutions_are_small_and_some_suit_every_kernel(ndim, merged):
+    found = [one.problem for one in convolutions(random.Random(ndim), ndim, merged)]
     assert len(found) == PROBLEMS
     for one in found:
         channels = one.in_channels * one.out_channels * one.groups * one.batch
         assert channels * math.prod(one.filter) * math.prod(one.output) <= LARGEST
     assert any(one.filter == one.strides == (1,) * ndim and not any(one.left_pads) for one in found)
+    assert merged == 1 or sum(one.groups % merged == 0 for one in found) == PROBLEMS // 2
