@@ -58,6 +58,8 @@ ANSWER_FLAGS: Final = (
 )
 #: of sources of a library that runs
 LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
+#: of its kernels: on the host they only prepare arguments, and optimising that further takes as long as the rest
+KERNEL_FLAGS: Final = ("-O1", "-Xarch_device", "-O3")
 #: the driver puts a header of its own in front, which a precompiled header already holds; what that header
 #: instantiates is instantiated once, not in each unit
 PRECOMPILING: Final = Precompiling(
@@ -191,6 +193,7 @@ class _ProductParts:
     product: Product = Product.LIBRARY
     prefix_header: str = ""
     precompiling: Precompiling | None = None
+    kernel_flags: tuple[str, ...] = ()
     unit_flags: tuple[str, ...] = ()
     support_sources: tuple[Path, ...] = ()
     link_flags: tuple[str, ...] = ()
@@ -232,6 +235,8 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
     parts = emulated.parts() if request.device else ()
     return _ProductParts(
         flags=LIBRARY_FLAGS,
+        # a level that the user names is meant for both
+        kernel_flags=() if any(flag.startswith("-O") for flag in request.extra_flags) else KERNEL_FLAGS,
         support_sources=_RUNTIME,
         link_flags=("-pthread", "-Wl,-z,defs", *runtime),
         parts=parts,
@@ -305,6 +310,7 @@ def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> Build
         functions_per_unit=parts.functions_per_unit,
         fields_without_cost=FIELDS_WITHOUT_COST,
         product=parts.product,
+        kernel_flags=parts.kernel_flags,
         unit_flags=parts.unit_flags,
         precompiling=parts.precompiling,
         cannot_run=parts.cannot_run,

@@ -1,53 +1,50 @@
-"""Which kernels of the shipped lists the emulated AMD device runs right, as a table of docs/amd.md.
+"""Compile and run kernels of the shipped lists on the emulated AMD device, and count them for docs/amd.md.
 
 .. code-block:: text
 
-    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs RECORD [--arch ARCH] [--minutes N]
-    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs RECORD [--arch ARCH] --table
+    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--minutes N]
+    python -m tests.plugins.pipelines.level_runs table [--arch ARCH] [--level LEVEL]
 
 Compiles and runs one kernel of every kind first - direction, pipeline, type, dimensions, MMA tile,
 specialisation - then the lists of ``tests``, then the others, those of one tile together: on random
-convolutions with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. RECORD
-takes a line for each kernel as soon as its outcome is known, so that the next call goes on where one ended,
-whenever that was. It tells compilers, architectures and headers apart, not templates of ckprof: begin a new
-one when these change. A kernel that several lists have runs once.
+convolutions with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. A kernel
+that several lists have runs once. Outcomes are stored as soon as they are known
+(:mod:`tests.plugins.pipelines.run_record`).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import random
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof import Profiler
 from ckprof.errors import InputError
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.digests import FolderDigests, digest_parts
+from ckprof.kernels.build.digests import FolderDigests
 from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
-from ckprof.kernels.validity import check_validity
 from ckprof.measure.options import RunOptions
 from ckprof.measure.run_plan import RunRequest
+from ckprof.model.api_level import API_LEVEL_2025_11
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import AUTO, as_case
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.directions._convolution.sample import random_convolution
 from ckprof_plugins.targets.hip.target import HipTarget
-from tests.plugins.pipelines.level_counts import ARCH, shipped
+from tests.plugins.pipelines.level_counts import ARCH
+from tests.plugins.pipelines.run_record import RAN, Outcome, Record, expressed, table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.recipe import BuildRecipe
 
 #: fields that decide which parts of the headers a kernel uses
 KIND: Final = (
@@ -72,62 +69,6 @@ DRAWS: Final = 4
 LARGEST: Final = 3_000_000
 #: numbers of splits of the reduction
 SPLITS: Final = {"bwd_weight": (1, 2, AUTO)}
-#: a kernel that was compiled and run
-RAN: Final = ""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of a kernel."""
-
-    key: str
-    #: the compiler's message; empty if it compiles
-    failure: str = RAN
-    #: runs with the right result and no finding of a check
-    right: int = 0
-    #: runs that the kernel does not support
-    unsupported: int = 0
-    #: every other run: problem, status and reason
-    wrong: list[str] = field(default_factory=list)
-
-
-class Record:
-    """The outcomes of one compiler, one architecture and one set of headers, in a file of JSON lines.
-
-    :param path: the file; it may hold those of others as well.
-    :param recipe: what decides about outcomes.
-    """
-
-    def __init__(self, path: Path, recipe: BuildRecipe) -> None:
-        self._path = path
-        digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
-        self._setting = {
-            "arch": recipe.arch,
-            "level": recipe.api_level,
-            "compiler": recipe.compiler.description,
-            "headers": digest_parts(*map(digests.of, recipe.digested_dirs or ())),
-        }
-        lines = path.read_text().splitlines() if path.exists() else []
-        found = [json.loads(line) for line in lines]
-        own = ({name: one[name] for name in self._setting} == self._setting for one in found)
-        self.outcomes = {
-            one["key"]: Outcome(**{name: one[name] for name in Outcome.__slots__})
-            for one, is_own in zip(found, own, strict=True)
-            if is_own
-        }
-
-    def add(self, outcomes: Iterable[Outcome]) -> None:
-        """Store what has become known."""
-        with self._path.open("a") as stream:
-            for one in outcomes:
-                self.outcomes[one.key] = one
-                stream.write(json.dumps({**self._setting, **asdict(one)}) + "\n")
-
-
-def expressed(recipe: BuildRecipe) -> Iterator[tuple[str, int, tuple[Candidate, ...]]]:
-    """Yield each list: its name, how many kernels it has, and those that the level can express."""
-    for name, candidates in shipped():
-        yield name, len(candidates), check_validity(candidates, recipe.arch, recipe.api_level).valid
 
 
 def in_order(
@@ -187,9 +128,9 @@ def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[Proble
     return drawn
 
 
-def run_some(profiler: Profiler, arch: str, kernels: Sequence[Candidate]) -> list[Outcome]:
+def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -> list[Outcome]:
     """Compile kernels of one direction together, run them, and say what became of each."""
-    outcomes = {one.instance.key: Outcome(one.instance.key) for one in kernels}
+    outcomes = {one.instance.key: Outcome(one.instance.key, record.source_of(one)) for one in kernels}
     draw = random.Random(kernels[0].instance.key)
     for attempt in range(DRAWS):
         left = [one for one in kernels if outcomes[one.instance.key].right < ENOUGH]
@@ -203,7 +144,11 @@ def run_some(profiler: Profiler, arch: str, kernels: Sequence[Candidate]) -> lis
                 selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
                 problems=tuple(convolutions(draw, ndim, merged)),
                 build=BuildOptions(
-                    target="hip", arch=arch, device="emulated:check=all", jobs=1, compile_timeout_s=3600
+                    target="hip",
+                    arch=record.arch,
+                    device="emulated:check=all",
+                    jobs=1,
+                    compile_timeout_s=3600,
                 ),
                 options=RunOptions(
                     device=f"emulated:seed={attempt},threads=1",
@@ -238,47 +183,44 @@ def run_some(profiler: Profiler, arch: str, kernels: Sequence[Candidate]) -> lis
     return list(outcomes.values())
 
 
-def table(recipe: BuildRecipe, record: Record) -> list[str]:
-    """Return the lines of the table, lists of which the level expresses nothing left out."""
-    lines = [
-        f"| list | kernels | expressed at {recipe.api_level} | compiled | failed | ran | right | wrong |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, kernels, valid in expressed(recipe):
-        known = [record.outcomes[one.instance.key] for one in valid if one.instance.key in record.outcomes]
-        failed = sum(one.failure != RAN for one in known)
-        ran = sum(one.right + len(one.wrong) > 0 for one in known)
-        right, wrong = sum(one.right for one in known), sum(len(one.wrong) for one in known)
-        cells = (name, kernels, len(valid), len(known) - failed, failed, ran, right, wrong)
-        if valid:
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    return lines
-
-
 def main() -> None:
     """Compile and run for as long as was asked for, or print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("record", type=Path)
+    parser = argparse.ArgumentParser(description="kernels of the shipped lists on the emulated AMD device")
     parser.add_argument("--arch", default=ARCH)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--only", default="", help="a part of the names of lists or kernels")
-    parser.add_argument("--table", action="store_true")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="compile and run what has no outcome yet")
+    run.add_argument("--minutes", type=float, default=60.0)
+    run.add_argument("--only", default="", help="a part of the names of lists or kernels")
+    count = commands.add_parser("table", help="print the table of docs/amd.md")
+    count.add_argument("--level", default=API_LEVEL_2025_11)
     asked = parser.parse_args()
-    recipe = HipTarget().recipe(BuildRequest(arch=asked.arch, purpose=Purpose.INSPECT))
-    record = Record(asked.record, recipe)
-    if asked.table:
-        print("\n".join(table(recipe, record)))
-        return
-    lists = sorted(expressed(recipe), key=lambda one: _TESTS not in one[0])
+    if asked.command == "table":
+        print("\n".join(table(Record(asked.arch, asked.level))))
+    else:
+        run_until(asked.arch, asked.only, time.monotonic() + 60 * asked.minutes)
+
+
+def run_until(arch: str, only: str, end: float) -> None:
+    """Compile and run kernels that have no outcome yet.
+
+    :param only: a part of the names of lists or kernels.
+    :param end: when to begin with no more, in monotonic seconds.
+    """
+    recipe = HipTarget().recipe(BuildRequest(arch=arch, purpose=Purpose.INSPECT))
+    digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
+    headers = recipe.include_dirs[0] / "ck_tile"
+    compiled_by = {"compiler": recipe.compiler.description, "headers": digests.of(headers)}
+    record = Record(arch, recipe.api_level, compiled_by)
+    lists = sorted(expressed(arch, recipe.api_level), key=lambda one: _TESTS not in one[0])
     kernels: dict[str, Candidate] = {}
     for one in (one for _, _, valid in lists for one in valid):
         kernels.setdefault(one.instance.key, one)
-    end = time.monotonic() + 60 * asked.minutes
+    known = record.known(kernels.values())
     profiler = Profiler()
-    for group in in_order(kernels, dict(record.outcomes), asked.only):
+    for group in in_order(kernels, known, only):
         if time.monotonic() < end:
-            record.add(run_some(profiler, asked.arch, group))
-    print(f"{len(record.outcomes)} of {len(kernels)} known", flush=True)
+            record.add(run_some(profiler, record, group))
+    print(f"{len(record.known(kernels.values()))} of {len(kernels)} known", flush=True)
 
 
 if __name__ == "__main__":

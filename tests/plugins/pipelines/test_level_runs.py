@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 
-from ckprof.kernels.build.keys import abi_dir
 from ckprof.model.api_level import API_LEVEL_2025_11
-from tests.plugins.pipelines.level_runs import (
-    KIND,
-    LARGEST,
-    PROBLEMS,
-    Outcome,
-    Record,
-    convolutions,
-    expressed,
-    in_order,
-    table,
-)
+from tests.plugins.pipelines import run_record
+from tests.plugins.pipelines.level_counts import ARCH
+from tests.plugins.pipelines.level_runs import KIND, LARGEST, PROBLEMS, convolutions, in_order
+from tests.plugins.pipelines.run_record import Outcome, Record, expressed, table
 
 pytestmark = pytest.mark.thorough
-
-
-def setting(arch="gfx942"):
-    return SimpleNamespace(
-        arch=arch,
-        api_level=API_LEVEL_2025_11,
-        compiler=SimpleNamespace(description="clang 19"),
-        digested_dirs=(abi_dir(),),
-    )
 
 
 def kind(candidate):
@@ -40,7 +23,7 @@ def kind(candidate):
 
 @pytest.fixture(scope="module")
 def kernels():
-    return {one.instance.key: one for _, _, valid in expressed(setting()) for one in valid}
+    return {one.instance.key: one for _, _, valid in expressed(ARCH, API_LEVEL_2025_11) for one in valid}
 
 
 def test_every_kernel_comes_once_and_one_of_each_kind_first(kernels):
@@ -62,20 +45,39 @@ def test_what_is_known_is_not_compiled_again_nor_another_one_of_its_kind_before_
     assert {kind(one) for one in order[: len(left)]} == left
 
 
-def test_outcomes_are_kept_for_their_architecture_alone(tmp_path, monkeypatch, kernels):
-    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
-    passed, failed = list(kernels)[:2]
-    path = tmp_path / "record.jsonl"
+@pytest.fixture
+def begin(tmp_path, monkeypatch):
+    """Return a function that opens the record of an architecture among those of the test."""
+    monkeypatch.setattr(run_record, "RECORDS", tmp_path)
+    return partial(Record, level=API_LEVEL_2025_11)
+
+
+def test_outcomes_are_kept_for_their_architecture_alone(begin, kernels):
+    compiled_by = {"compiler": "clang 19", "headers": "0123"}
+    record = begin(ARCH, compiled_by=compiled_by)
+    passed, failed = list(kernels.values())[:2]
     outcomes = [
-        Outcome(passed, right=3, wrong=["a problem: wrong_result: 1 of 8"]),
-        Outcome(failed, "no match"),
+        Outcome(passed.instance.key, record.source_of(passed), right=3, wrong=["a problem: wrong_result: 1"]),
+        Outcome(failed.instance.key, record.source_of(failed), "no match"),
     ]
-    Record(path, setting()).add(outcomes)
-    record = Record(path, setting())
-    assert list(record.outcomes.values()) == outcomes
-    assert not Record(path, setting("gfx950")).outcomes
-    first = next(line for line in table(setting(), record) if line.startswith("| forward"))
+    record.add(outcomes)
+    assert list(begin(ARCH, compiled_by=compiled_by).outcomes.values()) == outcomes
+    assert not begin("gfx950").outcomes
+    lines = table(begin(ARCH))
+    first = next(line for line in lines if line.startswith("| forward"))
     assert first.endswith("| 1 | 1 | 1 | 3 | 1 |")
+    assert lines[-1].endswith(f"| {len(kernels)} | 1 | 1 | 1 | 3 | 1 |")
+    with pytest.raises(ValueError, match="clang 19"):
+        begin(ARCH, compiled_by=compiled_by | {"compiler": "clang 22"})
+
+
+def test_an_outcome_counts_for_its_source_alone(begin, kernels):
+    record = begin(ARCH, compiled_by={})
+    kernel = next(iter(kernels.values()))
+    record.add([Outcome(kernel.instance.key, record.source_of(kernel), right=3)])
+    assert record.known([kernel])
+    record.add([Outcome(kernel.instance.key, "another", right=3)])
+    assert not begin(ARCH).known([kernel])
 
 
 @pytest.mark.parametrize("merged", [1, 8])

@@ -1,0 +1,140 @@
+"""What became of kernels of the shipped lists on the emulated device: ``tests/data/emulated/ran``.
+
+One file for each architecture and API level: compiling and running all of them takes a machine hours, so it
+goes on where it ended. The first line says what compiled; each other line is the outcome of a kernel, with a
+digest of its generated source: it counts for as long as ckprof writes that source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.kernels.build.digests import digest_parts
+from ckprof.kernels.validity import check_validity
+from tests.plugins.pipelines.level_counts import shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ckprof.kernels.candidates import Candidate
+
+RECORDS: Final = Path(__file__).parents[2] / "data" / "emulated" / "ran"
+#: a kernel that was compiled and run
+RAN: Final = ""
+_DIGEST_LENGTH: Final = 16
+#: columns: kernels, and runs that were right and those that were not
+_COUNTED: Final = ("compiled", "failed", "ran", "right", "wrong")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a kernel."""
+
+    #: content key of the instance
+    key: str
+    #: digest of the source that ckprof wrote for it
+    source: str
+    #: the compiler's message; empty if it compiles
+    failure: str = RAN
+    #: runs with the right result and no finding of a check
+    right: int = 0
+    #: runs that the kernel does not support
+    unsupported: int = 0
+    #: every other run: problem, status and reason
+    wrong: list[str] = field(default_factory=list)
+
+
+class Record:
+    """The outcomes of an architecture and an API level.
+
+    :param compiled_by: what compiles further kernels, as the file's first line says it; empty to read only.
+    :raises ValueError: what the file has was compiled by something else.
+    """
+
+    def __init__(self, arch: str, level: str, compiled_by: Mapping[str, str] | None = None) -> None:
+        self.arch, self.level = arch, level
+        self._path = RECORDS / f"{arch}_{level}.jsonl"
+        self.outcomes: dict[str, Outcome] = {}
+        if self._path.exists():
+            first, *lines = self._path.read_text().splitlines()
+            if compiled_by is not None and json.loads(first) != compiled_by:
+                raise ValueError(f"{self._path}: compiled by {first}; remove it to begin anew")
+            found = (Outcome(**json.loads(line)) for line in lines)
+            self.outcomes = {one.key: one for one in found}
+        elif compiled_by is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(json.dumps(compiled_by) + "\n")
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Store what has become known."""
+        defaults = asdict(Outcome("", ""))
+        with self._path.open("a") as stream:
+            for one in outcomes:
+                self.outcomes[one.key] = one
+                said = {name: value for name, value in asdict(one).items() if value != defaults[name]}
+                stream.write(json.dumps(said) + "\n")
+
+    def known(self, kernels: Iterable[Candidate]) -> dict[str, Outcome]:
+        """Return the outcomes of those kernels whose source is as it was then, by content key."""
+        return {
+            one.key: one
+            for kernel in kernels
+            if (one := self.outcomes.get(kernel.instance.key)) is not None
+            and one.source == self.source_of(kernel)
+        }
+
+    def source_of(self, kernel: Candidate) -> str:
+        """Return the digest of the source that ckprof writes for a kernel."""
+        source = kernel.pipeline.render(kernel.instance, self.arch, self.level)
+        return digest_parts(source.header)[:_DIGEST_LENGTH]
+
+
+def expressed(arch: str, level: str) -> Iterator[tuple[str, int, tuple[Candidate, ...]]]:
+    """Yield each list: its name, how many kernels it has, and those that the level can express."""
+    for name, candidates in shipped():
+        yield name, len(candidates), check_validity(candidates, arch, level).valid
+
+
+def table(record: Record) -> list[str]:
+    """Return the lines of the table, lists of which the level expresses nothing left out, and their sum.
+
+    A kernel that several lists have counts for each of them, and once in the sum.
+    """
+    lines = [
+        f"| list | kernels | expressed at {record.level} | {' | '.join(_COUNTED)} |",
+        "|---" * (3 + len(_COUNTED)) + "|",
+    ]
+    distinct: dict[str, Candidate] = {}
+    all_known: dict[str, Outcome] = {}
+    for name, kernels, valid in expressed(record.arch, record.level):
+        known = record.known(valid)
+        distinct.update((one.instance.key, one) for one in valid)
+        all_known.update(known)
+        if valid:
+            lines.append(_row(name, str(kernels), len(valid), known.values()))
+    lines.append(_row("each kernel once", "", len(distinct), all_known.values()))
+    return lines
+
+
+def _row(name: str, kernels: str, valid: int, known: Iterable[Outcome]) -> str:
+    total = Counter[str]()
+    for one in known:
+        runs = one.right + len(one.wrong)
+        total.update(
+            compiled=one.failure == RAN,
+            failed=one.failure != RAN,
+            ran=runs > 0,
+            right=one.right,
+            wrong=len(one.wrong),
+        )
+    cells = (
+        name,
+        kernels,
+        valid,
+        *(total[column] for column in ("compiled", "failed", "ran", "right", "wrong")),
+    )
+    return f"| {' | '.join(map(str, cells))} |"
