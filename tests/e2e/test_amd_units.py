@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ckprof.kernels.code_objects import read_code_objects
+from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.code_object import read_metadata
 from ckprof_plugins.targets.hip.instructions import find_disassembler
+from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.test_amd import FORWARD, TILE, write_catalog
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+#: which compiler of one call optimises how far
+_LEVEL = re.compile(r'"-triple" "([a-z0-9_]+)-.*?"(-O\d)"')
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(3000)]
 
@@ -89,3 +94,16 @@ def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_
     assert sum(len(code[0]) for name, code in alone.items() if "kentry" in name) > 500 * len(kernels)
     for name, code in alone.items():
         assert together[name] == code, name
+
+
+def test_libraries_optimise_code_of_the_device_as_code_objects_are(tmp_path):
+    """Code of the host is optimised less, which must not reach the device."""
+    source = tmp_path / "kernel.cpp"
+    source.write_text("__global__ void kernel() {}\n")
+    recipe = HipTarget().recipe(BuildRequest(arch="gfx942", device="emulated"))
+    assert recipe.kernel_flags
+    flags = (*recipe.compile_flags, *recipe.location_flags, *recipe.kernel_flags)
+    command = [*recipe.compiler.command, *flags, "-###", "-c", str(source)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert dict(_LEVEL.findall(said)) == {"amdgcn": "-O3", "x86_64": "-O1"}
+    assert "-O3" in HipTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT)).compile_flags
