@@ -241,6 +241,7 @@ def ckprof_after_conversion(conversion):
     assert "hostile.py: ckprof_after_conversion called sys.exit(0)" in shown.err
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm.plugin")

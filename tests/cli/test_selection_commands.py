@@ -97,6 +97,7 @@ def test_select_without_a_compiler(model, capsys):
     assert main([*select, "--arch", "gfx950", "--filter", "dtype == 'fp16'"]) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_select_takes_only_what_supports_the_problem_and_measures_it(model, capsys):
     # kernels 13 and 14 demand a filter of 1x1; the problem's is 3x3

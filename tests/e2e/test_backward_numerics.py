@@ -28,7 +28,7 @@ from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, problems, run_kernel
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PLAIN = {
     **{"vector_size_a": 1, "vector_size_b": 1, "vector_size_c": 2},

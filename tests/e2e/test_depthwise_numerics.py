@@ -20,7 +20,7 @@ from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT, DepthwisePipeline
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, run_kernel
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: tile, filter, strides, pads, images per block, sub-tile, vectors: as a list has them
 CONFIGURATIONS = (

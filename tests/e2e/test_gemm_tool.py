@@ -14,7 +14,7 @@ from ckprof.store.store import Store
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from tests.e2e.conftest import Called, Ckprof
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 LINE = (
     "DeviceGemmXdlUniversal<MNKPadding, RCR> BlkSize: 256, BlkTile: 32x32x32, WaveTile: 16x16, WaveMap: 1x1, "
@@ -52,7 +52,6 @@ def fine(called: Called) -> Called:
     return called
 
 
-@pytest.mark.thorough
 def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     """Workers sweep, a model is trained, kernels are selected and tuned, stores are reported and compared."""
     problems = [part for size in SIZES for part in ("--problem", size)]

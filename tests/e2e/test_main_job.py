@@ -91,6 +91,7 @@ def test_table_with_the_best_configuration(
     assert "Filter3x3 needs C = 1, got 16" in called.out  # why the merged-group instance rejects
 
 
+@pytest.mark.thorough
 def test_a_second_run_compiles_nothing(ckprof: Ckprof, short_list: Path) -> None:
     quick = ("--max-time", "0.02", "--rounds", "1")
     arguments = ("run", "fwd", "--conf", short_list, "--problem", SMALL, *quick)
@@ -99,6 +100,7 @@ def test_a_second_run_compiles_nothing(ckprof: Ckprof, short_list: Path) -> None
     assert ": 0 compiled, 4 from the cache, 0 failed" in again.err
 
 
+@pytest.mark.thorough
 def test_json_has_everything_needed_to_reproduce(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     called = ckprof(
@@ -133,6 +135,7 @@ def test_no_instance_supports_the_problem(ckprof: Ckprof, short_list: Path) -> N
     assert called.out.count("C = 3") >= 3
 
 
+@pytest.mark.thorough
 def test_selection_by_number_and_expression(ckprof: Ckprof, short_list: Path) -> None:
     listed = ckprof("run", "fwd", "--conf", short_list, "--list-instances")
     assert listed.out.startswith("[0] GroupedConvolutionForwardKernel<") and "Total: 4" in listed.out
@@ -142,6 +145,7 @@ def test_selection_by_number_and_expression(ckprof: Ckprof, short_list: Path) ->
     assert "would build 1 fwd kernel" in planned.out and "[1] grouped_conv_fwd_fp16" in planned.out
 
 
+@pytest.mark.thorough
 def test_without_verification_nothing_is_ranked(ckprof: Ckprof, short_list: Path) -> None:
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--instance", "1", "--no-verify",
@@ -150,6 +154,7 @@ def test_without_verification_nothing_is_ranked(ckprof: Ckprof, short_list: Path
     assert "ok (not verified)" in called.out and "nothing is ranked" in called.out
 
 
+@pytest.mark.thorough
 def test_every_hook_is_called(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
     (tmp_path / "observer.py").write_text(OBSERVER)
     called = ckprof(
@@ -165,6 +170,7 @@ def test_every_hook_is_called(ckprof: Ckprof, short_list: Path, tmp_path: Path) 
     assert events[-1] == ["report", "run", 0]
 
 
+@pytest.mark.thorough
 def test_stages_as_commands(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
     catalog = tmp_path / "short.json"
     assert ckprof("convert", short_list, "-o", catalog).code == 0

@@ -18,7 +18,7 @@ from ckprof.measure.requests import StoreOptions
 from ckprof.report.run_summary import render_best
 from tests.e2e.conftest import Ckprof
 
-pytestmark = [pytest.mark.compiler]
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 

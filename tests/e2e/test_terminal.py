@@ -20,6 +20,8 @@ import pytest
 from ckprof.report.layout import display_width
 from tests.e2e.conftest import Ckprof
 
+pytestmark = pytest.mark.thorough
+
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 RUN = ("--problem", PROBLEM, "--max-time", "0.05", "--min-samples", "2", "--rounds", "1")
@@ -156,7 +158,6 @@ SWEEP = ("--problems", "layers.txt", "--min-samples", "2", "--min-rounds", "1", 
 
 
 @pytest.mark.compiler
-@pytest.mark.thorough
 @pytest.mark.parametrize("width", [80, pytest.param(120, marks=pytest.mark.slow)])
 def test_what_measures_fits_the_terminal(shown: Shown, tmp_path: Path, short_list: Path, width: int) -> None:
     (tmp_path / "layers.txt").write_text(LAYERS)
@@ -197,7 +198,6 @@ def check_progress(text: str, width: int, start: str) -> None:
 
 
 @pytest.mark.compiler
-@pytest.mark.thorough
 def test_pipes_get_whole_names_lines_of_lists_and_few_lines_of_progress(
     ckprof: Ckprof, tmp_path: Path, short_list: Path
 ) -> None:

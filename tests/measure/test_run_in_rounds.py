@@ -78,6 +78,7 @@ def test_every_kernel_runs_in_every_round_in_another_order(start):
         assert outcome.measurement.median_ms == kernel_time(outcome.rounds).time_ms
 
 
+@pytest.mark.thorough
 @compiler
 def test_the_order_is_that_of_the_seed(start):
     orders = []
@@ -212,6 +213,7 @@ def test_closing_tells_what_was_measured(start, opened):
             assert outcome.status is Status.OK and outcome.measurement.samples >= 1
 
 
+@pytest.mark.thorough
 @compiler
 def test_a_result_that_breaks_in_a_later_round_is_wrong(start):
     # right in the first run and the samples of the first round

@@ -20,6 +20,8 @@ from tests.measured import Made, attempts
 
 from . import hostile
 
+pytestmark = pytest.mark.thorough
+
 KIND_OF = {kind.hook: kind for kind in KINDS}
 CASES = [pytest.param(case, id=name) for name, case in hostile.CASES.items()]
 
