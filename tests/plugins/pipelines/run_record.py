@@ -125,9 +125,9 @@ def _row(name: str, kernels: str, valid: int, known: Iterable[Outcome]) -> str:
     for one in known:
         runs = one.right + len(one.wrong)
         total.update(
-            compiled=one.failure == RAN,
-            failed=one.failure != RAN,
-            ran=runs > 0,
+            compiled=int(one.failure == RAN),
+            failed=int(one.failure != RAN),
+            ran=int(runs > 0),
             right=one.right,
             wrong=len(one.wrong),
         )

@@ -160,6 +160,19 @@ def test_result_may_be_written_over_a_and_b():
 
 
 @pytest.mark.parametrize(
+    "name", ["v_mfma_f32_16x16x16_bf16", "v_mfma_i32_16x16x32_i8", "v_mfma_f64_16x16x4_f64"]
+)
+@pytest.mark.parametrize("offset", [-3, -2, -1, 1, 2, 3])
+def test_result_may_overlap_a_part_of_c(name, offset):
+    """Compilers place D so where it has four registers: all of C is read before D is written."""
+    p = product(name)
+    a, b, c = operands(p, "gfx942", np.random.default_rng(7), whole=True)
+    wanted = run(p, "gfx942", a, b, c)
+    assert np.array_equal(run(p, "gfx942", a, b, c, registers=(96 + 2 * offset, 64, 80, 96)), wanted)
+    assert np.array_equal(run(p, "gfx942", a, b, c, registers=(96 + offset, 64, 80, 96)), wanted)
+
+
+@pytest.mark.parametrize(
     "name", ["v_mfma_f32_16x16x16_f16", "v_mfma_f32_16x16x16_bf16", "v_mfma_f32_16x16x4_f32"]
 )
 def test_infinities_and_nan(name):

@@ -93,12 +93,14 @@ void multiply(Wave& wave,
     using Sums              = Vectors<T>;
     using Vector            = typename Sums::Vector;
     constexpr unsigned rows = lane_count / S::size, parts = S::size / Sums::width;
+    // written last: compilers let D overlap a part of C, of which the device reads all before
+    VectorRegister results[S::blocks * S::registers];
     for(unsigned block = 0; block < S::blocks; ++block)
     {
         const unsigned of_a = i.cbsz == 0 ? block : block_of_a(i, S::blocks, block);
         for(unsigned r = 0; r < S::registers; ++r)
         {
-            VectorRegister values;
+            VectorRegister& values = results[block * S::registers + r];
             accumulator(wave, c, block * S::registers + r, flushed, values);
             Sums sums;
             std::memcpy(&sums, &values, sizeof(sums));
@@ -124,9 +126,9 @@ void multiply(Wave& wave,
                 }
             std::memcpy(&values, &sums, sizeof(sums));
             if(flushed) flush(values);
-            wave.result(i.destination, block * S::registers + r) = values;
         }
     }
+    for(unsigned r = 0; r < S::blocks * S::registers; ++r) wave.result(i.destination, r) = results[r];
 }
 
 // 4x4 results of 16 blocks: register r has row r of all blocks.
