@@ -58,7 +58,7 @@ ANSWER_FLAGS: Final = (
 )
 #: of sources of a library that runs
 LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
-#: of its kernels: on the host they only prepare arguments, and optimising that further takes as long as the rest
+#: of its kernels: on the host they only prepare arguments; optimising that further takes as long as the rest
 KERNEL_FLAGS: Final = ("-O1", "-Xarch_device", "-O3")
 #: the driver puts a header of its own in front, which a precompiled header already holds; what that header
 #: instantiates is instantiated once, not in each unit
