@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.inductor.library_lists import library_lists
 from ckprof_plugins.consumers.inductor.listed_convolutions import listed_convolutions
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.consumers.inductor.listed_convolutions import ListedConvolutions
     from ckprof_plugins.consumers.inductor.torch_templates import Choice
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -60,9 +59,12 @@ class Provider:
     ) -> None:
         self.headers = headers
         self._models = Models.read(registry, models, arch)
-        self._lists = tuple(lists)
+        # read now, so that a mistake is told before torch compiles
+        self._convolutions = listed_convolutions(lists)
         self._choice: ContextVar[Choice | None] = ContextVar("choice", default=None)
+        #: what was warned of: operations and types without a model, classes without lists
         self._untrained: set[tuple[str, str]] = set()
+        self._missing: set[str] = set()
 
     @contextmanager
     def choosing(self, choice: Choice | None) -> Iterator[None]:
@@ -114,7 +116,14 @@ class Provider:
         return cast("list[CKBatchedGemmOperation]", self._products(_BATCHED))
 
     def _products(self, kind: str) -> list[CKGemmOperation]:
-        found = library_lists(Path(self.library_path()), kind)
+        try:
+            found = library_lists(Path(self.library_path()), kind)
+        except InputError as exc:
+            # an installation has no sources; convolutions can do without
+            if kind not in self._missing:
+                self._missing.add(kind)
+                _log.warning("no kernel of %s is offered: %s", kind, exc)
+            return []
         operations = [cast("CKGemmOperation", one.operation) for one in found.operations]
         choice = self._choice.get()
         if choice is None:
@@ -149,7 +158,3 @@ class Provider:
                 "no time model of %s %s: kernels are ranked by their tiles alone; 'ckprof train' fits one",
                 *kind,
             )
-
-    @cached_property
-    def _convolutions(self) -> ListedConvolutions:
-        return listed_convolutions(self._lists)

@@ -6,8 +6,9 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ckprof.errors import InputError
 from ckprof.model.architecture import architectures
-from ckprof.tuning.model_training import gemm_sizes_of, load_model, require_device
+from ckprof.tuning.model_training import gemm_sizes_of, load_model
 from ckprof.tuning.search.prior import physical_model
 from ckprof.tuning.time_model.selector import Candidate, Selector
 from ckprof_converters.conf_family import LineProperties
@@ -51,9 +52,14 @@ class Models:
         """
         models = []
         for path in paths:
-            models.append(load_model(path))
-            arch = arch or models[-1].device
-            require_device(models[-1], arch, path)
+            model = load_model(path)
+            arch = arch or model.device
+            if model.device not in ("", arch):
+                raise InputError(
+                    f"the model is of {model.device}, kernels are chosen for {arch}; train one there",
+                    path,
+                )
+            models.append(model)
         return cls(registry, models, arch)
 
     def trained(self, direction: str, dtype: DataType) -> bool:

@@ -137,6 +137,21 @@ def test_an_untrained_ranking_says_so_once(provider, caplog):
     assert caplog.text.count("no time model of fwd bf16") == 1
 
 
+def test_an_installation_without_sources_offers_no_products(registry, tmp_path, caplog):
+    installed = Provider(registry, headers=tmp_path)
+    assert installed.gen_ops_library() == installed.gen_ops_library() == []
+    assert caplog.text.count("no kernel of DeviceGemm_Xdl_CShuffleV3 is offered") == 1
+    assert len(installed.gen_conv_ops_library()) == 588
+
+
+def test_wrong_lists_and_models_are_told_at_once(registry, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        Provider(registry, headers=tmp_path, lists=("none.conf",))
+    (tmp_path / "model.json").write_text("{}")
+    with pytest.raises(InputError, match=r"model\.json"):
+        Provider(registry, headers=tmp_path, models=(tmp_path / "model.json",))
+
+
 def test_modules_are_put_in_place_and_taken_away(provider):
     names = activation.modules_of(provider)
     done = activation.Activation(provider=provider)
