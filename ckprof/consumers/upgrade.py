@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ckprof.session import Session
 
 _PACKAGES: Final = (".deb", ".a")
+#: the lists with every instance; others are samples of it, or say the same in fewer words
+_SETS: Final = ("profiler",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +147,10 @@ def upgrade(session: Session, call: UpgradeCall) -> Upgrade:
             changed=builds.changed_lines() if builds is not None else {},
             splits=builds.splits_of if builds is not None else None,
         )
-        rows = judge.judge(call.databases)
+        rows = tuple(judge.judge(call.databases))
         judged.append(f"{counted(judge.entries, 'entry', 'entries')} of databases")
         notes += judge.notes
-        found = replace(found, rows=tuple(rows))
+        found = replace(found, rows=rows)
     if not judged:
         raise UsageError(
             "nothing to compare: there are no lists of both sides, no instances (--conf) and no databases "
@@ -180,7 +182,7 @@ def _extracted(
         return None
     directions = (call.selection.direction,) if call.selection is not None else ()
     try:
-        report = extract_lists(session, ExtractRequest(source=side.source, directions=directions))
+        report = extract_lists(session, ExtractRequest(source=side.source, directions=directions, sets=_SETS))
     except CkprofError as exc:
         notes.append(one_line(f"{side.name}: no lists: {exc}"))
         return None

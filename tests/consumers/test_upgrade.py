@@ -23,6 +23,7 @@ from ckprof.report.upgrade_formats import render_json, render_junit, render_text
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from tests.converters.extract.tree import MAIN_ALIAS, Tree, alias, element, line
+from tests.plugins.consumers.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
 from tests.plugins.consumers.databases import Tuned, index
 from tests.report.test_inspection import device_kernel
 
@@ -95,6 +96,25 @@ def test_lists_that_change_and_rows_that_this_affects(profiler, trees, tmp_path)
     back = upgrade(profiler, UpgradeCall(old=str(new), new=str(old), databases=(database,)))
     (row,) = back.rows
     assert (row.line, row.new) == (2, False)
+
+
+def test_numbers_of_a_programs_own_kernels_that_move(profiler, tmp_path):
+    for side, text in (("old", SOURCE), ("new", SOURCE.replace("    1: Kernel", "    7: Kernel"))):
+        folder = tmp_path / side / "csrc" / "ck_gemm_a8w8"
+        folder.mkdir(parents=True)
+        (folder / "gemm_a8w8_common.py").write_text(text)
+    table = tmp_path / "a8w8_tuned_gemm.csv"
+    rows = [f"304,{m},1280,8192,{id_},0,11.5,{NAMES[id_]},1,1,0.0" for m, id_ in ((1, 0), (2, 1), (3, 1))]
+    table.write_text("\n".join([HEADER, *rows, ""]))
+    call = UpgradeCall(old=str(tmp_path / "old"), new=str(tmp_path / "new"), databases=(table,))
+    found = upgrade(profiler, call)
+    assert [(row.line, row.new, row.finding.reason) for row in found.rows] == [
+        (3, True, Reason.UNKNOWN_KERNEL),
+        (4, True, Reason.UNKNOWN_KERNEL),
+    ]
+    # neither side is a tree of the library
+    assert sum("no lists" in note for note in found.notes) == 2
+    assert found.judged == ("3 entries of databases",)
 
 
 def test_nothing_is_affected_by_an_upgrade_to_the_same(profiler, trees, tmp_path):
