@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib.util import find_spec
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -22,6 +23,7 @@ from ckprof.model.upgrade import UpgradePart
 from ckprof.report.upgrade_formats import render_json, render_junit, render_text, verdict
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.converters.extract.conftest import MAIN_LINES, MERGED_LINES, members, write_archive
 from tests.converters.extract.tree import MAIN_ALIAS, Tree, alias, element, line
 from tests.plugins.consumers.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
 from tests.plugins.consumers.databases import Tuned, index
@@ -96,6 +98,24 @@ def test_lists_that_change_and_rows_that_this_affects(profiler, trees, tmp_path)
     back = upgrade(profiler, UpgradeCall(old=str(new), new=str(old), databases=(database,)))
     (row,) = back.rows
     assert (row.line, row.new) == (2, False)
+
+
+def test_packages_are_compared_by_what_was_compiled(profiler, tmp_path, monkeypatch):
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
+    sides = []
+    for name, lines in (("old", MAIN_LINES), ("new", MAIN_LINES[:-2])):
+        tree = Tree(tmp_path / name)
+        tree.write()
+        root = write_archive(tree, members(lines, MERGED_LINES))
+        sides.append(str(root / "lib/x86_64-linux-gnu/libdevice_conv_operations.a"))
+    assert all(UpgradeSide.of(side).headers is None for side in sides)
+    if find_spec("elftools") is None:
+        pytest.skip("pyelftools is not installed")
+    found = upgrade(profiler, UpgradeCall(old=sides[0], new=sides[1]))
+    (changed,) = [one for one in found.lists if not one.is_same]
+    # the last specialization was not compiled any more
+    assert {one.text for one in changed.removed} == set(MAIN_LINES[-2:])
+    assert not changed.added
 
 
 def test_numbers_of_a_programs_own_kernels_that_move(profiler, tmp_path):
