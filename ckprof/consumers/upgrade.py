@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.consumers.changed_rows import RowJudge
 from ckprof.consumers.requests import DeviceChoice
 from ckprof.errors import CkprofError, InputError, NothingLeftError, UsageError
-from ckprof.kernels.inspection import Inspection, compare, inspect_selection
+from ckprof.kernels.inspection import Inspection, compare, inspect_what_compiles
 from ckprof.kernels.requests import BuildOptions
 from ckprof.lists.extraction import extract_lists, find_extractor
 from ckprof.measure.support import support_answers
@@ -232,13 +232,13 @@ class _Builds:
                 compiler=side.compiler or call.build.compiler,
                 build_dir=call.build.build_dir / part if call.build.build_dir else None,
             )
-            try:
-                inspection, library = inspect_selection(session, selection, build)
-            except NothingLeftError as exc:
-                raise NothingLeftError(f"{side.name}: {exc}") from None
+            inspection, library = inspect_what_compiles(session, selection, build)
             inspections.append(inspection)
             reasons.append({one.candidate.name: one.reason for one in library.rejected})
             options.append(replace(build, target=inspection.target))
+        if not any(inspection.kernels for inspection in inspections):
+            why = next((reason for found in reasons for reason in found.values()), "")
+            raise NothingLeftError(one_line(f"neither side has a kernel of the instances: {why}"))
         return cls(
             selection=selection,
             inspections=(inspections[0], inspections[1]),

@@ -13,7 +13,7 @@ import pytest
 import ckprof
 from ckprof.consumers import upgrade as module
 from ckprof.consumers.upgrade import UpgradeCall, UpgradeSide, upgrade
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.kernels.inspection import InspectedKernel, Inspection
 from ckprof.measure.support import SupportAnswer
 from ckprof.model.audit import Reason
@@ -216,7 +216,7 @@ def built(profiler, monkeypatch):
         ]
         return inspection, SimpleNamespace(rejected=rejected)
 
-    monkeypatch.setattr(module, "inspect_selection", inspect)
+    monkeypatch.setattr(module, "inspect_what_compiles", inspect)
     monkeypatch.setattr(
         module, "support_answers", lambda session, selection, build, queries: answers[build.compiler]
     )
@@ -271,6 +271,31 @@ def test_what_fails_the_gate_is_the_users_choice(profiler, built, fail_on, passe
     found = upgrade(profiler, call_of(built[0], fail_on=fail_on))
     assert found.passed is passed
     assert verdict(found).endswith("none of which fails the gate") is passed
+
+
+def test_a_side_that_compiles_nothing_has_lost_every_kernel(profiler, built, monkeypatch):
+    selection, chosen = built
+    usual = module.inspect_what_compiles
+
+    def nothing_new(session, selection, build):
+        inspection, library = usual(session, selection, build)
+        return (inspection if build.compiler == "old" else replace(inspection, kernels=())), library
+
+    monkeypatch.setattr(module, "inspect_what_compiles", nothing_new)
+    found = upgrade(profiler, call_of(selection, fail_on=(UpgradePart.KERNELS,)))
+    assert [one.kernel for one in found.kernels] == [one.name for one in chosen]
+    assert not (found.code or found.splits or found.passed)
+
+
+def test_instances_that_no_side_compiles_are_an_error(profiler, built, monkeypatch):
+    selection, chosen = built
+    empty = Inspection(target="hip", arch="gfx942", api_level="2025-11", compiler="c", kernels=())
+    rejected = [SimpleNamespace(candidate=chosen[0], reason="no such\ntile")]
+    monkeypatch.setattr(
+        module, "inspect_what_compiles", lambda *_: (empty, SimpleNamespace(rejected=rejected))
+    )
+    with pytest.raises(NothingLeftError, match="neither side has a kernel of the instances: no such"):
+        upgrade(profiler, call_of(selection))
 
 
 def test_rows_whose_kernels_have_changed_are_told(profiler, built, tmp_path):
