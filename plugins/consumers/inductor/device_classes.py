@@ -40,8 +40,8 @@ CLASSES: Final[Mapping[str, DeviceClass]] = {
         folder=f"include/ck/library/{_GPU}/grouped_conv_fwd",
         operation=CKGroupedConvFwdOp,
         inserted={},
-        # loads straight into local memory, merged groups
-        rest=("false", "1"),
+        # merged groups
+        rest=("1",),
     ),
     "DeviceGemm_Xdl_CShuffleV3": DeviceClass(
         folder=f"src/{_GPU}/gemm_universal", operation=CKGemmOperation, inserted={2: (), 6: ()}
@@ -102,6 +102,9 @@ def operation_of(kind: str, arguments: Sequence[str]) -> Operation:
 def _value(field: str, text: str | tuple[()]) -> Any:
     if not isinstance(text, str) or text == "EmptyTuple":
         return ()
+    if field == "direct_load":
+        # said where it is true alone
+        return "true" if _WORDS.get(text, text) == "1" else None
     sequence = _SEQUENCE.fullmatch(text)
     if sequence is not None:
         return tuple(map(int, sequence[1].split(",")))

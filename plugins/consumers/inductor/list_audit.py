@@ -127,8 +127,8 @@ def _judge(judging: _Audit, number: int, line: str, found: re.Match[str]) -> Non
     if len(written) > most:
         judging.find(
             Reason.MALFORMED_VALUE,
-            f"has {len(written)} arguments and ck4inductor's operation {most}: reading the lists fails, and "
-            "torch gets no kernel of any",
+            f"has {len(written)} arguments and ck4inductor's operation {most}: the kernel is passed over, "
+            "by older versions every other one as well",
             number,
             line,
         )
@@ -166,7 +166,12 @@ def _undeclared(operation: Operation, line: str) -> str:
     """Return the first field whose word nobody declares; empty if there is none."""
     convolution = isinstance(operation, CKGroupedConvFwdOp)
     for name, value in operation.dict_items():
-        if not isinstance(value, str) or value in _OPEN or (convolution and name in _REPLACED):
+        if (
+            not isinstance(value, str)
+            or value in _OPEN
+            or name == "direct_load"
+            or (convolution and name in _REPLACED)
+        ):
             continue
         if name in ENUMERATIONS:
             # the words of the line: its short names are declared in the header alone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.consumers.kernel_lists import kernel_lists
@@ -53,6 +54,7 @@ def listed_convolutions(names: Sequence[str]) -> ListedConvolutions:
     return convolutions_of(kernel_lists(names))
 
 
+@lru_cache(maxsize=4)
 def convolutions_of(lists: tuple[KernelList, ...]) -> ListedConvolutions:
     """Return the kernels of lists, in their order."""
     index = index_of(lists)

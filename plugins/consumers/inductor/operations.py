@@ -94,6 +94,8 @@ class CKGroupedConvFwdOp(_Operation):
     block_gemm_pipeline_version: str
     a_compute_dtype: str | None = None
     b_compute_dtype: str | None = None
+    #: ``true`` for kernels that load straight into local memory; headers of before have no such parameter
+    direct_load: str | None = None
 
 
 @dataclass

@@ -12,8 +12,8 @@ from ckprof.tuning.model_training import gemm_sizes_of, load_model
 from ckprof.tuning.search.prior import physical_model
 from ckprof.tuning.time_model.selector import Candidate, Selector
 from ckprof_converters.conf_family import LineProperties
+from ckprof_converters.derivation import DIRECT_PIPELINES, mma_k, waves
 from ckprof_converters.derivation import PIPELINES as CONVOLUTION_PIPELINES
-from ckprof_converters.derivation import mma_k, waves
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
 from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
@@ -151,8 +151,9 @@ def _traits(description: tuple[tuple[str, Any], ...], dtype: DataType) -> Kernel
 def _description(operation: Operation) -> tuple[tuple[str, Any], ...]:
     """Return the fields of an instance that traits depend on, and what they are derived from."""
     version = operation.block_gemm_pipeline_version.rpartition("::")[2]
-    convolution = isinstance(operation, CKGroupedConvFwdOp)
+    pipelines = PRODUCT_PIPELINES
     if isinstance(operation, CKGroupedConvFwdOp):
+        pipelines = DIRECT_PIPELINES if operation.direct_load else CONVOLUTION_PIPELINES
         result_width: Any = operation.cde_block_transfer_scalar_per_vector_n_per_block
         k1, label = operation.ak1, operation.conv_forward_specialization
     else:
@@ -168,7 +169,7 @@ def _description(operation: Operation) -> tuple[tuple[str, Any], ...]:
         ("repeat_m", operation.m_xdl_per_wave),
         ("repeat_n", operation.n_xdl_per_wave),
         ("k1", k1),
-        ("gemm_pipeline", (CONVOLUTION_PIPELINES if convolution else PRODUCT_PIPELINES)[version]),
+        ("gemm_pipeline", pipelines[version]),
         ("double_smem_buffer", version == "v4"),
         ("vector_size_a", operation.a_block_transfer_src_scalar_per_vector),
         ("vector_size_b", operation.b_block_transfer_src_scalar_per_vector),

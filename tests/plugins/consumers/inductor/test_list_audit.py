@@ -27,7 +27,7 @@ FAULTS = [
     (product((128, 128, 64), "v3", scheduler="Intrawave"), Reason.MALFORMED_VALUE, "scheduler is Intrawave"),
     (PRODUCT.replace("PassThrough", "Relu", 1), Reason.MALFORMED_VALUE, "a_elementwise_op is Relu"),
     (CONVOLUTION.replace(" 64,", " 48,", 1), Reason.UNKNOWN_KERNEL, "no list has"),
-    (CONVOLUTION[:-1] + ", BF16, BF16, true>", Reason.MALFORMED_VALUE, "torch gets no kernel of any"),
+    (CONVOLUTION[:-1] + ", BF16, BF16, true, 8>", Reason.MALFORMED_VALUE, "50 arguments"),
 ]
 
 
@@ -45,6 +45,12 @@ def audited(path, lists, *elements):
 def test_sound_kernels_pass(tmp_path, lists):
     found = audited(tmp_path / "a.hpp", lists, CONVOLUTION, PRODUCT)
     assert not found.findings
+    direct = audited(tmp_path / "b.hpp", lists, CONVOLUTION[:-1] + ", BF16, BF16, true>")
+    known = any(
+        ",256,128,128,64,8,8,32,32,2,2," in line and line.endswith("v4,bf16,bf16,true,1>")
+        for _, line in lists[0].lines
+    )
+    assert (not direct.findings) is known
     assert (found.entries, sum(found.judged.values())) == (2, 2)
 
 

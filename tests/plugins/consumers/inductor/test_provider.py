@@ -64,7 +64,7 @@ def offered(provider, template, most):
 
 
 def test_without_a_problem_all_kernels_are_offered(provider):
-    assert len(provider.gen_conv_ops_library()) == 588
+    assert len(provider.gen_conv_ops_library()) == 636
     assert len(provider.gen_ops_library()) == len(provider.gen_ops_preselected()) == 4
     assert len(provider.gen_batched_ops_library()) == 1
 
@@ -127,7 +127,7 @@ def test_unknown_sizes_and_types_lead_to_all_kernels(provider):
     unknown._TORCH_DTYPE_TO_CK = {}
     assert choice_of(unknown, config(4)) is None
     with provider.choosing(None):
-        assert len(provider.gen_conv_ops_library()) == 588
+        assert len(provider.gen_conv_ops_library()) == 636
 
 
 def test_an_untrained_ranking_says_so_once(provider, caplog):
@@ -141,7 +141,7 @@ def test_an_installation_without_sources_offers_no_products(registry, tmp_path, 
     installed = Provider(registry, headers=tmp_path)
     assert installed.gen_ops_library() == installed.gen_ops_library() == []
     assert caplog.text.count("no kernel of DeviceGemm_Xdl_CShuffleV3 is offered") == 1
-    assert len(installed.gen_conv_ops_library()) == 588
+    assert len(installed.gen_conv_ops_library()) == 636
 
 
 def test_wrong_lists_and_models_are_told_at_once(registry, tmp_path):
