@@ -19,7 +19,7 @@ from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.gemm_work import KernelTraits
@@ -151,7 +151,7 @@ def _traits(description: tuple[tuple[str, Any], ...], dtype: DataType) -> Kernel
 def _description(operation: Operation) -> tuple[tuple[str, Any], ...]:
     """Return the fields of an instance that traits depend on, and what they are derived from."""
     version = operation.block_gemm_pipeline_version.rpartition("::")[2]
-    pipelines = PRODUCT_PIPELINES
+    pipelines: Mapping[str, str] = PRODUCT_PIPELINES
     if isinstance(operation, CKGroupedConvFwdOp):
         pipelines = DIRECT_PIPELINES if operation.direct_load else CONVOLUTION_PIPELINES
         result_width: Any = operation.cde_block_transfer_scalar_per_vector_n_per_block
