@@ -144,6 +144,16 @@ COMMANDS: Final = (
         task="use elsewhere",
     ),
     Command(
+        name="upgrade",
+        module="ckprof.cli.cmd_upgrade",
+        summary="show what changes between two libraries or compilers, and which rows that affects",
+        task="use elsewhere",
+        first=(
+            "DIRECTION --old --new --database --conf --rule-set --instance --problem --problems --target "
+            "--arch --fail-on --format -o"
+        ),
+    ),
+    Command(
         name="identify",
         module="ckprof.cli.cmd_identify",
         summary="say which instance a kernel of a trace, a log or a database is",

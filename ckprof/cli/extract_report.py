@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ckprof.report.document import Document
+from ckprof.report.list_changes import change_lines
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
 
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.extraction import ExtractionReport, ListComparison
-
-#: removed lines of one list that are printed with their nearest neighbour
-_SHOWN: Final = 20
 
 
 def summary(report: ExtractionReport) -> Document:
@@ -60,20 +58,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 def comparison_lines(comparisons: Sequence[ListComparison]) -> Iterator[str]:
     """Yield how each list differs, and a summary."""
     for item in comparisons:
-        yield f"{item.place}: {item.verdict}"
-        if item.missing:
-            continue
-        for function, lines in item.added.items():
-            yield f"  + {len(lines)} {function}"
-        for removed in item.removed[:_SHOWN]:
-            yield f"  - {removed.text}"
-            if removed.nearest:
-                changes = "; ".join(
-                    f"{change.name} {change.old} -> {change.new}" for change in removed.changes
-                )
-                yield f"    nearest added: {changes}"
-        if len(item.removed) > _SHOWN:
-            yield f"  - ... and {len(item.removed) - _SHOWN} more"
+        yield from change_lines(item)
     different = sum(not item.is_same for item in comparisons)
     added = sum(item.added_count for item in comparisons if not item.missing)
     removed_count = sum(len(item.removed) for item in comparisons)

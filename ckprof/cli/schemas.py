@@ -45,6 +45,7 @@ SCHEMAS: Final = (
     Schema(name="ckprof-parity-lock", what="parity --write", module="ckprof.parity.lockfile"),
     Schema(name="ckprof.convert", what="convert --format json", module="ckprof.cli.convert_report"),
     Schema(name="ckprof.audit", what="audit --format json", module="ckprof.report.audit_formats"),
+    Schema(name="ckprof.upgrade", what="upgrade --format json", module="ckprof.report.upgrade_formats"),
     Schema(name="ckprof.extract", what="extract.json", module="ckprof.lists.extraction"),
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: commands that do without a DIRECTION where lists say it
-_DEDUCING: Final = ("run", "sweep", "tune", "parity")
+_DEDUCING: Final = ("run", "sweep", "tune", "parity", "upgrade")
 
 #: fields of :class:`BuildOptions` that all commands have which build
 _BUILD: Final = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.consumers.kernel_lists import kernel_lists
 from ckprof.errors import InputError, UsageError
 from ckprof.files import write_output
-from ckprof.model.audit import AuditReport
+from ckprof.model.audit import AuditFinding, AuditReport, Reason
 from ckprof.plugin.protocols import AuditRequest, FileAuditor
 
 if TYPE_CHECKING:
@@ -97,12 +98,22 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
             arch=call.device.arch,
             compute_units=call.device.compute_units or 0,
         )
-        files.append(owner.audit(request))
+        files.append(_or_empty(owner.audit(request)))
     return AuditReport(
         files=tuple(files),
         fail_on=frozenset(call.fail_on),
         lists=tuple(call.sources.conf) or ("the lists that ship with ckprof",),
     )
+
+
+def _or_empty(file: FileAudit) -> FileAudit:
+    """Return an audit that says of a file without entries that nothing was judged."""
+    if file.entries or file.findings:
+        return file
+    finding = AuditFinding(
+        reason=Reason.EMPTY_FILE, message="holds no entry: nothing was judged", text=file.path.name
+    )
+    return replace(file, findings=(finding,))
 
 
 def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | None:

@@ -207,4 +207,5 @@ def _tuned(store: Store, summary: MeasurementSummary, lines: _Lines) -> TunedKer
         splits=splits,
         time_ms=summary.median_ms,
         workspace_bytes=workspace,
+        key=key.kernel.instance,
     )

@@ -275,6 +275,20 @@ def inspect_selection(
     :raises NothingLeftError: no kernel compiled.
     :raises CkprofError: no toolchain, or a code object cannot be read.
     """
+    inspection, library = inspect_what_compiles(session, selection, options, problem)
+    if library.code_objects is None:
+        raise NothingLeftError("no kernel is left to inspect")
+    return inspection, library
+
+
+def inspect_what_compiles(
+    session: Session, selection: Selection, options: BuildOptions, problem: ProblemCase | None = None
+) -> tuple[Inspection, BuiltLibrary]:
+    """Do what :func:`inspect_selection` does; where no kernel compiles, the inspection has none.
+
+    :raises UsageError: the target builds no code objects.
+    :raises CkprofError: no toolchain, or a code object cannot be read.
+    """
     target = inspecting_target(session, options.target)
     library = build_library(
         session,
@@ -283,8 +297,16 @@ def inspect_selection(
         Purpose.INSPECT,
         keep_invalid=selection.keep_invalid,
     )
+    recipe = library.recipe
     if library.code_objects is None:
-        raise NothingLeftError("no kernel is left to inspect")
+        nothing = Inspection(
+            target=recipe.target,
+            arch=recipe.arch,
+            api_level=recipe.api_level,
+            compiler=recipe.compiler.description,
+            kernels=(),
+        )
+        return nothing, library
     inspection = inspect_build(
         read_code_objects(library.code_objects),
         target,

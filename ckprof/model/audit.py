@@ -60,6 +60,8 @@ class Reason(Enum):
     AUTOMATIC_SPLIT = "automatic_split"
     #: a time of 0 or the like, which nothing depends on
     DOUBTFUL_TIME = "doubtful_time"
+    #: nothing was judged, for there is nothing
+    EMPTY_FILE = "empty_file"
 
 
 #: what each reason means for a row
@@ -72,6 +74,7 @@ SEVERITIES: Mapping[Reason, Severity] = {
     Reason.AMBIGUOUS_KERNEL: Severity.NOTE,
     Reason.AUTOMATIC_SPLIT: Severity.NOTE,
     Reason.DOUBTFUL_TIME: Severity.NOTE,
+    Reason.EMPTY_FILE: Severity.NOTE,
 }
 
 

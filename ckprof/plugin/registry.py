@@ -120,6 +120,7 @@ class Registry:
         protocols.Pipeline,
         (
             protocols.DirectionUser,
+            protocols.DeducingPipeline,
             protocols.MatrixPipeline,
             protocols.NamedPipeline,
             protocols.RecordingPipeline,

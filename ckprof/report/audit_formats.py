@@ -43,6 +43,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     Reason.AMBIGUOUS_KERNEL: "several kernels have the name; the first one runs",
     Reason.AUTOMATIC_SPLIT: "the number of splits depends on occupancy",
     Reason.DOUBTFUL_TIME: "a time that orders the row before all others",
+    Reason.EMPTY_FILE: "nothing was judged: the file has no entries",
 }
 SCHEMA: Final = "ckprof.audit"
 VERSION: Final = 1

@@ -61,8 +61,12 @@ def _recognised(consumer: Consumer, path: Path) -> str:
 
 
 def _judged(consumer: FileAuditor, path: Path) -> str:
-    audit = consumer.audit(AuditRequest(path=path))
-    kept = len(consumer.cleaned(audit))
+    try:
+        audit = consumer.audit(AuditRequest(path=path))
+        kept = len(consumer.cleaned(audit))
+    except InputError as error:
+        # a file that is none of the consumer's may be refused as a whole
+        return str(error)
     return f"{len(audit.findings)} findings, {kept} bytes remain"
 
 

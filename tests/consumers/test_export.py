@@ -202,6 +202,18 @@ def test_overrides_of_hipdnn_name_packed_tensors(registry, tmp_path):
     assert audit(registry, AuditCall(paths=(path,))).passed
 
 
+def test_a_table_for_generated_libraries_names_instances_by_their_keys(registry, tmp_path):
+    attempts = list(measured(registry, "fwd"))[:2]
+    done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "generated")
+    (path,) = done.paths
+    text = path.read_text()
+    assert done.entries == 2
+    for attempt in attempts:
+        values = ", ".join(map(str, attempt.key.problem.values()))
+        row = f'{{"fwd", "fp16", "nhwgc", {{{{{values}}}}}, "{attempt.key.kernel.instance}", '
+        assert row in text
+
+
 AITER = """
 from dataclasses import dataclass
 

@@ -48,6 +48,7 @@ from ckprof.plugin.protocols.operations import ProblemSetFile as ProblemSetFile
 from ckprof.plugin.protocols.operations import SyntheticProblems as SyntheticProblems
 from ckprof.plugin.protocols.operations import TableReader as TableReader
 from ckprof.plugin.protocols.operations import TolerantOperation as TolerantOperation
+from ckprof.plugin.protocols.pipelines import DeducingPipeline as DeducingPipeline
 from ckprof.plugin.protocols.pipelines import DirectionUser as DirectionUser
 from ckprof.plugin.protocols.pipelines import KernelSource as KernelSource
 from ckprof.plugin.protocols.pipelines import MatrixPipeline as MatrixPipeline

@@ -58,6 +58,8 @@ class TunedKernel:
     splits: int
     time_ms: float
     workspace_bytes: int = 0
+    #: content key of the instance that ran
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

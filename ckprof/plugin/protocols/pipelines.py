@@ -152,6 +152,19 @@ class MatrixPipeline(Protocol):
         """
 
 
+@runtime_checkable
+class DeducingPipeline(Protocol):
+    """A pipeline that knows what number of splits its kernels choose for ``--split-k auto``."""
+
+    def automatic_splits(self, instance: Instance, problem: Any, workgroups: int) -> int | None:
+        """Return the number of parts of the reduction that the instance's kernel chooses.
+
+        :param workgroups: of the kernel that the device holds at once: those of a compute unit, by its
+            occupancy, times the compute units.
+        :returns: ``None`` where the kernel does not choose.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSetRequest:
     """Which kernels of a rule set are asked for, in one call."""

@@ -167,6 +167,10 @@ class _PhysicalModel(TimeModel):
             rows=0,
         )
 
+    def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
+        """Return nothing: a model that was not trained has no range."""
+        return ()
+
 
 def physical_model(units: int, element_bytes: int) -> TimeModel:
     """Return the model.

@@ -92,6 +92,11 @@ class KernelIndex:
     def __bool__(self) -> bool:
         return bool(self._families)
 
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The families that lists have kernels of, in their order."""
+        return tuple(self._families)
+
     def has(self, family: Family) -> bool:
         """Say whether a list has kernels of a family."""
         return family in self._families

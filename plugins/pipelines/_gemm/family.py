@@ -63,6 +63,19 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
             return None
         return gemm_work(self.checked(instance), self.operation_of(instance).kernel, problem, splits)
 
+    def automatic_splits(self, instance: Instance, problem: ConvProblem, workgroups: int) -> int | None:
+        """Return how many splits fill the device: its workgroups divided by the tiles of the result.
+
+        At least 1, and at most the length of the reduction; ``None`` for kernels that do not choose.
+        """
+        if not self.operation_of(self.checked(instance)).deduces_split_k:
+            return None
+        work = self.work(instance, problem, 1)
+        if work is None:
+            return None
+        tiles = -(-work.m // work.tile_m) * -(-work.n // work.tile_n) * work.batch
+        return min(max(1, workgroups // tiles), work.k)
+
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
         """Return what the time of the kernel of an instance with these fields depends on."""
         return gemm_traits(fields, schedule=self.schedule, reduction=self.reduction)

@@ -1,0 +1,1 @@
+"""Programs that embed generated kernels: a table of winners in C++."""

@@ -1,0 +1,124 @@
+"""The C++ lists of a library folder: what each of its functions instantiates.
+
+A list is a tuple with open parameters, such as the padding; the source files of the library say with which
+values it is used. Only these combinations are instances that the library has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof_converters.extract.header import InstanceHeader, TupleAlias, read_header, substitute
+from ckprof_converters.extract.preprocess import preprocess
+from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_converters.extract.vocabulary import Vocabulary
+from ckprof_plugins.consumers.inductor.device_classes import CLASSES, operation_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from ckprof_plugins.consumers.inductor.device_classes import Operation
+
+#: what a configured library defines, and device code of one architecture or another
+_MACROS: Final[Mapping[str, str]] = {
+    **{f"CK_ENABLE_{name}": "1" for name in ("FP8", "BF8", "FP16", "BF16", "FP32", "INT8", "TF32")},
+    "CK_USE_GFX94": "1",
+    "__gfx94__": "1",
+}
+_WORDS: Final = Vocabulary({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedOperation:
+    """An instance that the library has."""
+
+    operation: Operation
+    #: ``file:line`` of its tuple
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryLists:
+    """The instances of one class."""
+
+    #: each once, in the order of the files
+    operations: tuple[ListedOperation, ...]
+    #: why others are left out -> how many
+    left_out: Counter[str]
+
+
+@lru_cache(maxsize=8)
+def library_lists(library: Path, kind: str) -> LibraryLists:
+    """Return the instances of a class.
+
+    :param library: folder with ``include`` and ``src``.
+    :param kind: name of the class.
+    :raises InputError: the folder has no lists of the class, or one cannot be read.
+    """
+    folder = library / CLASSES[kind].folder
+    if not folder.is_dir():
+        raise InputError("there is no such folder of lists", folder)
+    found: dict[str, ListedOperation] = {}
+    left_out: Counter[str] = Counter()
+    for path in sorted(folder.rglob("*.hpp")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if f"{kind}<" not in text:
+            continue
+        header = read_header(preprocess(text, _MACROS, str(path))[0], str(path))
+        uses = _uses(path, header)
+        for alias in header.tuples.values():
+            for bound in uses.get(alias.name, []):
+                for operation in _instances(header, alias, bound, kind, left_out):
+                    line = header.stream.line_of(alias.body)
+                    found.setdefault(
+                        operation.key_name(), ListedOperation(operation=operation, source=f"{path}:{line}")
+                    )
+    if not found:
+        raise InputError(f"has no list of {kind}", folder)
+    return LibraryLists(operations=tuple(found.values()), left_out=left_out)
+
+
+def _uses(path: Path, header: InstanceHeader) -> dict[str, list[Mapping[str, Expr]]]:
+    """Return, for each tuple of a header, the values with which the sources beside it use it."""
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, header.tuples))})\b") if header.tuples else None
+    uses: dict[str, list[Mapping[str, Expr]]] = {}
+    for source in sorted(path.parent.glob("*.cpp")) if pattern else ():
+        text = source.read_text(encoding="utf-8", errors="replace")
+        if pattern is None or path.name not in text or not pattern.search(text):
+            continue
+        stream = TokenStream(preprocess(text, _MACROS, str(source))[0], str(source))
+        for position, piece in enumerate(stream.texts):
+            if piece in header.tuples and stream.texts[position + 1 : position + 2] == ["<"]:
+                given = ExprReader(stream, position + 1).arguments()
+                names = [item.name for item in header.tuples[piece].parameters]
+                bound = {
+                    name: substitute(value, header, {}) for name, value in zip(names, given, strict=False)
+                }
+                if bound not in uses.setdefault(piece, []):
+                    uses[piece].append(bound)
+    return uses
+
+
+def _instances(
+    header: InstanceHeader,
+    alias: TupleAlias,
+    bound: Mapping[str, Expr],
+    kind: str,
+    left_out: Counter[str],
+) -> Iterator[Operation]:
+    # parameters without a value keep their names, which nobody declares: they are types of further tensors
+    empty = {item.name: Expr("Tuple", ()) for item in alias.parameters if item.name.startswith("Ds")}
+    for element in header.elements(alias):
+        if element.name != kind or element.args is None:
+            continue
+        written = [substitute(item, header, {**empty, **bound}) for item in element.args]
+        try:
+            yield operation_of(kind, [_WORDS.print_argument(item) for item in written])
+        except InputError as exc:
+            left_out[exc.message] += 1

@@ -1,0 +1,190 @@
+"""Judges C++ lists of kernels as ck4inductor reads them: line by line, wherever the name of a class stands.
+
+AMD's package searches the lists' lines for the name, splits what follows at commas and takes the words for
+those of the sources that torch generates. It follows neither comments nor conditions nor short names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.audit import AuditFinding, FileAudit, Reason
+from ckprof.model.types import DataType
+from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_converters.extract.vocabulary import Vocabulary
+from ckprof_plugins.consumers.inductor.device_classes import CLASSES, ENUMERATIONS, operation_of
+from ckprof_plugins.consumers.inductor.listed_convolutions import KIND, convolutions_of
+from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
+from ckprof_plugins.consumers.inductor.torch_types import TYPES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ckprof.plugin.protocols import AuditRequest
+    from ckprof_plugins.consumers.inductor.device_classes import Operation
+
+_ELEMENT: Final = re.compile(
+    rf"\b(?P<kind>{'|'.join(sorted(CLASSES, key=len, reverse=True))})\s*(?P<rest><.*)"
+)
+#: words that the generated sources declare
+_DECLARED: Final = frozenset(
+    ("Row", "Col", "F8", "BF8", "F16", "F32", "BF16", "TF32", "PassThrough", "OutElementOp")
+)
+#: open parameters of the lists, for which ck4inductor puts values
+_OPEN: Final = frozenset(
+    ("NDimSpatial", "ALayout", "BLayout", "ELayout", "DsLayout", "DsDataType", "DsDataTypes", "DsLayouts")
+)
+#: field -> the open parameter that ck4inductor knows there
+_OPEN_FIELDS: Final = {
+    "conv_forward_specialization": "ConvSpec",
+    "gemm_specialization": "GemmSpec",
+    "block_gemm_pipeline_scheduler": "BlkGemmPipeSched",
+}
+#: what ck4inductor replaces in each convolution, whatever it is
+_REPLACED: Final = ("n_dim_spatial", "a_layout", "b_layout", "e_layout", "gemm_specialization")
+#: what tells apart neither kernels of one line nor those that the library makes of it
+_IGNORED: Final = (*_REPLACED, "conv_forward_specialization", "block_gemm_pipeline_scheduler", "ds_layout")
+_WORDS: Final = Vocabulary({})
+
+
+@dataclass(slots=True)
+class _Audit:
+    """A list while it is judged."""
+
+    #: kernels of lists of forward convolutions, by what a line says of them; empty where there are none
+    known: frozenset[tuple[object, ...]]
+    findings: list[AuditFinding] = field(default_factory=list)
+    judged: Counter[str] = field(default_factory=Counter)
+    entries: int = 0
+
+    def find(self, reason: Reason, message: str, number: int, text: str) -> None:
+        """Note a finding of a line."""
+        self.findings.append(
+            AuditFinding(reason=reason, message=message, line=number, text=" ".join(text.split())[:160])
+        )
+
+
+def audit(request: AuditRequest) -> FileAudit:
+    """Judge a list.
+
+    :raises InputError: the file cannot be read.
+    """
+    known = (_key(one.operation) for one in convolutions_of(request.lists).kernels)
+    judging = _Audit(frozenset(known))
+    for number, line in enumerate(lines_of(request.path), 1):
+        found = _ELEMENT.search(line)
+        if found is not None:
+            judging.entries += 1
+            _judge(judging, number, line, found)
+    return FileAudit(
+        path=request.path,
+        label="list of kernels for Inductor",
+        entries=judging.entries,
+        judged=dict(judging.judged.most_common()),
+        findings=tuple(judging.findings),
+    )
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a list.
+
+    :raises InputError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+
+
+def _judge(judging: _Audit, number: int, line: str, found: re.Match[str]) -> None:
+    kind = found["kind"]
+    if "//" in line[: found.start()] or line.lstrip().startswith("*"):
+        judging.find(
+            Reason.UNKNOWN_KERNEL,
+            "is a comment, which ck4inductor reads as a kernel; the library does not have it",
+            number,
+            line,
+        )
+        return
+    stream = TokenStream(found["rest"], "")
+    try:
+        written = ExprReader(stream).arguments()
+        stream.closing(0)
+    except (InputError, IndexError):
+        judging.find(
+            Reason.MALFORMED_ROW,
+            "the arguments do not end on the line, and ck4inductor reads no further",
+            number,
+            line,
+        )
+        return
+    device = CLASSES[kind]
+    most = len(fields(device.operation)) - len(device.inserted)
+    if len(written) > most:
+        judging.find(
+            Reason.MALFORMED_VALUE,
+            f"has {len(written)} arguments and ck4inductor's operation {most}: the kernel is passed over, "
+            "by older versions every other one as well",
+            number,
+            line,
+        )
+        return
+    _judge_arguments(judging, number, line, kind, written)
+
+
+def _judge_arguments(judging: _Audit, number: int, line: str, kind: str, written: tuple[Expr, ...]) -> None:
+    try:
+        operation = operation_of(kind, [_WORDS.print_argument(_plain(item)) for item in written])
+    except InputError as exc:
+        judging.find(Reason.MALFORMED_VALUE, exc.message, number, line)
+        return
+    strange = _undeclared(operation, line)
+    types = [operation.a_element_dtype, operation.b_element_dtype]
+    other = next((one for one in types if one not in TYPES or TYPES[one] is DataType.INT8), "")
+    if other:
+        judging.find(Reason.NEVER_HIT, f"torch chooses no kernel for operands of {other}", number, line)
+    elif strange:
+        judging.find(Reason.MALFORMED_VALUE, f"{strange}, which torch's sources do not declare", number, line)
+    elif kind != KIND:
+        judging.judged["parsed; ckprof has no list of the kernels of its class"] += 1
+    elif judging.known and _key(operation) not in judging.known:
+        judging.find(Reason.UNKNOWN_KERNEL, "no list has a kernel with these arguments", number, line)
+    else:
+        judging.judged["parsed, and a kernel of the lists"] += 1
+
+
+def _plain(argument: Expr) -> Expr:
+    """Return an argument with the name that ``S``, of all lists, stands for."""
+    return Expr("Sequence", argument.args) if argument.name == "S" and argument.args else argument
+
+
+def _undeclared(operation: Operation, line: str) -> str:
+    """Return the first field whose word nobody declares; empty if there is none."""
+    convolution = isinstance(operation, CKGroupedConvFwdOp)
+    for name, value in operation.dict_items():
+        if (
+            not isinstance(value, str)
+            or value in _OPEN
+            or name == "direct_load"
+            or (convolution and name in _REPLACED)
+        ):
+            continue
+        if name in ENUMERATIONS:
+            # the words of the line: its short names are declared in the header alone
+            word = value.partition("::")[2]
+            if word != _OPEN_FIELDS.get(name) and f"{ENUMERATIONS[name]}::{word}" not in line:
+                return f"{name} is {word}"
+        elif value not in _DECLARED:
+            return f"{name} is {value}"
+    return ""
+
+
+def _key(operation: Operation) -> tuple[object, ...]:
+    compute = operation.a_compute_dtype or operation.a_element_dtype
+    values = operation.dict_items()
+    left = (*_IGNORED, "ds_element_dtype", "cde_elementwise_op", "a_compute_dtype", "b_compute_dtype")
+    return (compute, *(value for name, value in values if name not in left))

@@ -1,0 +1,160 @@
+"""Kernels for Inductor: the functions of ``ck4inductor``, ranked for the problem that torch chooses for."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from ckprof.errors import InputError
+from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers.inductor.library_lists import library_lists
+from ckprof_plugins.consumers.inductor.listed_convolutions import listed_convolutions
+from ckprof_plugins.consumers.inductor.operations import (
+    CKBatchedGemmOperation,
+    CKGemmOperation,
+    CKGroupedConvFwdOp,
+)
+from ckprof_plugins.consumers.inductor.ranking import Models, best_first
+from ckprof_plugins.consumers.inductor.torch_types import TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from ckprof.plugin.registry import Registry
+    from ckprof_plugins.consumers.inductor.torch_templates import Choice
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+_log: Final = logging.getLogger(__name__)
+_PRODUCT: Final = "DeviceGemm_Xdl_CShuffleV3"
+_BATCHED: Final = "DeviceBatchedGemmMultiD_Xdl_CShuffle_V3"
+
+
+class Provider:
+    """What ``ck4inductor`` offers, from lists of real kernels.
+
+    Without a choice (:meth:`choosing`), all kernels are returned in the order of their lists. With one, those
+    that support its problem, by predicted times, and no more than torch compiles.
+
+    :param models: files of ``ckprof train``, one per operation and type.
+    :param lists: lists of forward convolutions: files, folders as ``ckprof extract`` writes them, or names of
+        lists that ship with ckprof.
+    :param headers: root of a source tree of Composable Kernel, or the folder of AMD's ``ck4inductor``, with
+        ``include`` and ``library``: there torch's compiler finds its headers, and products their lists.
+    :param arch: architecture that kernels are chosen for; empty: that of the models.
+    :raises InputError: a model or a list cannot be read.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        headers: Path,
+        models: Sequence[Path] = (),
+        lists: Sequence[str] = ("forward/profiler",),
+        arch: str = "",
+    ) -> None:
+        self.headers = headers
+        self._models = Models.read(registry, models, arch)
+        # read now, so that a mistake is told before torch compiles
+        self._convolutions = listed_convolutions(lists)
+        self._choice: ContextVar[Choice | None] = ContextVar("choice", default=None)
+        #: what was warned of: operations and types without a model, classes without lists
+        self._untrained: set[tuple[str, str]] = set()
+        self._missing: set[str] = set()
+
+    @contextmanager
+    def choosing(self, choice: Choice | None) -> Iterator[None]:
+        """Have the functions return kernels for a choice, best first."""
+        token = self._choice.set(choice)
+        try:
+            yield
+        finally:
+            self._choice.reset(token)
+
+    def library_path(self) -> str:
+        """Return the folder of the library's lists."""
+        return str(self.headers / "library")
+
+    def gen_conv_ops_library(self) -> list[CKGroupedConvFwdOp]:
+        """Return forward convolutions."""
+        listed = self._convolutions.kernels
+        choice = self._choice.get()
+        if choice is None:
+            return [one.operation for one in listed]
+        of_type = [one for one in listed if TYPES.get(one.operation.a_element_dtype) is choice.dtype]
+
+        def accepts(position: int, splits: int) -> bool:
+            one = of_type[position]
+            problem = cast("ConvProblem", choice.problem)
+            verdict = support(one.kernel, problem, one.dtype, 1, self._models.arch)
+            return not verdict.unmet and choice.accepts(one.operation, splits)
+
+        return self._best(choice, [one.operation for one in of_type], accepts)
+
+    def gen_ops_library(self) -> list[CKGemmOperation]:
+        """Return plain matrix products."""
+        return self._products(_PRODUCT)
+
+    def gen_ops_preselected(self) -> list[CKGemmOperation]:
+        """Return plain products of fp16 with A in rows and B in columns, for which torch asks so.
+
+        The original has a fixed list of few; here the ranking selects.
+        """
+        return [
+            one
+            for one in self._products(_PRODUCT)
+            if (one.a_element_dtype, one.b_element_dtype, one.c_element_dtype) == ("F16",) * 3
+            and (one.a_layout, one.b_layout, one.c_layout) == ("Row", "Col", "Row")
+        ]
+
+    def gen_batched_ops_library(self) -> list[CKBatchedGemmOperation]:
+        """Return batches of matrix products."""
+        return cast("list[CKBatchedGemmOperation]", self._products(_BATCHED))
+
+    def _products(self, kind: str) -> list[CKGemmOperation]:
+        try:
+            found = library_lists(Path(self.library_path()), kind)
+        except InputError as exc:
+            # an installation has no sources; convolutions can do without
+            if kind not in self._missing:
+                self._missing.add(kind)
+                _log.warning("no kernel of %s is offered: %s", kind, exc)
+            return []
+        operations = [cast("CKGemmOperation", one.operation) for one in found.operations]
+        choice = self._choice.get()
+        if choice is None:
+            return operations
+        of_type = [one for one in operations if TYPES.get(one.a_element_dtype) is choice.dtype]
+        return self._best(choice, of_type, lambda position, splits: choice.accepts(of_type[position], splits))
+
+    def _best(self, choice: Choice, operations: Sequence[Any], accepts: Any) -> list[Any]:
+        if choice.refusal:
+            _log.warning("no kernel of Composable Kernel is offered: %s", choice.refusal)
+            return []
+        accepted = [
+            (operation, counts)
+            for position, operation in enumerate(operations)
+            if (counts := [count for count in choice.splits(operation) if accepts(position, count)])
+        ]
+        if not accepted:
+            return []
+        self._say_untrained(choice)
+        kept = [operation for operation, _ in accepted]
+        selector = self._models.selector(
+            choice.direction, choice.dtype, kept, [counts for _, counts in accepted]
+        )
+        best = best_first(selector, choice.problem, kept, most=choice.most)
+        return [kept[position] for position in best]
+
+    def _say_untrained(self, choice: Choice) -> None:
+        kind = choice.direction, choice.dtype.value
+        if not self._models.trained(choice.direction, choice.dtype) and kind not in self._untrained:
+            self._untrained.add(kind)
+            _log.warning(
+                "no time model of %s %s: kernels are ranked by their tiles alone; 'ckprof train' fits one",
+                *kind,
+            )
