@@ -64,6 +64,8 @@ class PredictOptions:
             parse=positive,
         ),
     )
+    #: what the waves of each kernel do is wanted, too
+    profile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +144,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         arch=library.recipe.arch,
         model=model,
         questions=tuple(_question(library.direction, *one, library.recipe.arch) for one in asked),
-        hot=options.hot,
+        profile=options.profile or options.hot > 0,
     )
     answers = list(zip(asked, target.predict(request), strict=True))
     calibration = measured.calibration(
