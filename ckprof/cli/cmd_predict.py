@@ -14,7 +14,8 @@ from ckprof.errors import ExitCode
 from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
-from ckprof.tuning.predict import SCHEMA, VERSION, PredictOptions
+from ckprof.tuning.predict import PredictOptions
+from ckprof.tuning.predicted_times import SCHEMA, VERSION
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -79,18 +80,31 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _content(predictions: Predictions, hot: int) -> dict[str, Any]:
+    kernels = predictions.library.built
     return {
         "schema": SCHEMA,
         "version": VERSION,
         "predicted": True,
         "target": predictions.target,
+        "direction": predictions.library.direction.id,
+        "dtypes": sorted({kernel.instance.dtype.value for kernel in kernels}),
         "arch": predictions.arch,
-        "model": predictions.model,
+        "model": predictions.device.name,
+        "compute_units": predictions.device.compute_units,
         "calibration": {
             "measured_times": predictions.calibration.pairs,
             "device_factor": predictions.calibration.device,
             "kernel_factors": dict(predictions.calibration.kernels),
         },
+        "instances": [
+            {
+                "key": kernel.instance.key,
+                "name": kernel.name,
+                "pipeline": kernel.instance.pipeline,
+                "fields": kernel.instance.fields(),
+            }
+            for kernel in kernels
+        ],
         "problems": [
             {
                 "problem": problem.case.problem.describe(),
@@ -135,7 +149,7 @@ def _document(predictions: Predictions, hot: int) -> Document:
     pairs = predictions.calibration.pairs
     corrected = f"corrected by {counted(pairs, 'measured time')}" if pairs else "nothing was measured"
     parts: list[Part] = [
-        f"predicted for {predictions.model} ({predictions.arch}) from machine code; {corrected}"
+        f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}"
     ]
     for number, problem in enumerate(predictions.problems):
         parts.append(f"Problem {number}: {problem.case.problem.describe()}")

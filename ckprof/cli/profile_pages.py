@@ -120,7 +120,7 @@ def _content(
         kernel=kernel.kernel.name,
         split_k=kernel.split_k,
         problem=problem,
-        device=predictions.model,
+        device=predictions.device.name,
         arch=predictions.arch,
         compiler=inspection.compiler,
         time=time,

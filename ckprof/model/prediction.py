@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedDevice:
+    """The product whose times are predicted."""
+
+    name: str
+    compute_units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimeQuestion:
     """How long does a kernel take for a problem?"""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ckprof.tuning.predict import SCHEMA, VERSION
+from ckprof.tuning.predicted_times import SCHEMA, VERSION
 
 PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
 
