@@ -109,3 +109,38 @@ def test_a_page_of_a_kernel(ckprof, catalog, tmp_path):
     refused = ckprof(*asked, "--page", page)
     assert refused.code == 2
     assert "a page shows one kernel, 2 are chosen" in refused.err
+
+
+def test_a_model_of_predicted_times_alone(ckprof, catalog, tmp_path):
+    problems = tmp_path / "problems.txt"
+    sizes = [(batch, image) for batch in (1, 2, 8, 32) for image in (14, 28, 56)]
+    lines = [PROBLEM.replace("-n 4", f"-n {n}").replace("-H 28 -W 28", f"-H {s} -W {s}") for n, s in sizes]
+    problems.write_text("\n".join(lines) + "\n")
+    predicted, model = tmp_path / "predicted.json", tmp_path / "model.json"
+    asked = ("--conf", catalog, *TARGET, "--problems", problems, "--format", "json", "-o", predicted)
+    called = ckprof("predict", "fwd", *asked, timeout=1200)
+    assert called.code == 0, called.err
+    kind = ("--direction", "fwd", "--dtype", "fp16")
+    trained = ckprof("train", "--predicted", predicted, *kind, "-o", model)
+    assert trained.code == 0, trained.err
+    assert "24 of them predicted from machine code, not measured, 0 measured" in trained.out
+    document = json.loads(model.read_text())
+    assert (document["device"], document["compute_units"]) == ("gfx942", 304)
+    chosen = ckprof("select", "fwd", "--model", model, "--conf", catalog, *TARGET, "--problem", PROBLEM)
+    assert chosen.code == 0, chosen.err
+    assert "predicted from machine code, not measured" in chosen.err
+    # the formulas say of the problem about what the machine code does
+    times = {
+        kernel["key"]: kernel["predicted_us"]
+        for problem in json.loads(predicted.read_text())["problems"]
+        for kernel in problem["kernels"]
+        if problem["sizes"]["batch"] == 8 and problem["sizes"]["input"] == [28, 28]
+    }
+    listed = ckprof(
+        *("select", "fwd", "--model", model, "--conf", catalog, *TARGET, "--no-support-check"),
+        *("--problem", PROBLEM.replace("-n 4", "-n 8"), "--format", "json"),
+    )
+    kernels = json.loads(listed.out)["kernels"]
+    assert len(kernels) == len(times) == 2
+    for kernel in kernels:
+        assert kernel["predicted_us"] == pytest.approx(times[kernel["key"]], rel=0.25)
