@@ -95,7 +95,7 @@ def instruction_columns(
         number_column("issue", lambda one: one.issue_cycles, cycles, priority=4),
         *waits,
         *memory,
-        Column("unit", lambda one: profile.units.get(one.unit, one.unit), priority=3),
+        Column("unit", lambda one: profile.units.get(one.unit, one.unit), css_class="line", priority=3),
         Column("times", lambda one: one.executions, align="right", priority=3),
         *(source if any(one.source for one in instructions) else []),
     ]

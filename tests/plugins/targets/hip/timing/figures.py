@@ -255,6 +255,16 @@ def main() -> None:
                 figures(trained, one, one.table.kernels, supported),
             )
         )
+        learned = fitted(
+            everywhere, one, dict.fromkeys(shapes["all shapes"]), other.table.subset(other.chosen)
+        )
+        print(
+            row(
+                "time model, fitted to the other table and to machine code of all shapes",
+                label,
+                figures(of_model(learned, one, supported), one, one.table.kernels, supported),
+            )
+        )
         both = blended(trained, machine, 0.3)
         print(row("the same and machine code", label, figures(both, one, one.table.kernels, supported)))
 
