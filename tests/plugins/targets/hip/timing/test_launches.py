@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ckprof_plugins.targets.hip.code_object import read_kernels
+from ckprof_plugins.targets.hip.timing.profile import UNITS, WAITS
 from ckprof_plugins.targets.hip.timing.tables import unit_table
 from tests.plugins.targets.hip.emulator.hip import Hip, code_object
 
@@ -138,6 +139,8 @@ def _resident_bytes() -> int:
 def test_a_profile_has_the_time_of_every_instruction() -> None:
     launch = _summed(4, 200, profile=True)
     executed, time = launch["executed"], launch["time"]
+    # whatever is named has a name for people
+    assert (set(time["busy"]), set(time["stalled"])) == (set(UNITS), set(WAITS))
     # nothing was shortened: what was simulated is what one workgroup executes
     assert all(entry["simulated"] == entry["executions"] for entry in executed)
     assert sum(entry["executions"] for entry in executed) == time["steps"] == launch["group_steps"]
