@@ -63,6 +63,7 @@ def kernel_of(column: str) -> str:
 class Judged:
     """A table, and the problems of it that are asked about."""
 
+    name: str
     table: Measurements
     chosen: tuple[int, ...]
 
@@ -78,15 +79,31 @@ def tables(half: str) -> list[Judged]:
     """
     found = []
     for name in TABLES:
-        path = MEASURED / f"gfx950_fwd_bf16_{name}.csv"
-        table = read_csv(path, traits_of_name, (ConvProblem,))
-        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+        table = read_csv(_path(name), traits_of_name, (ConvProblem,))
         halves: dict[Problem, str] = {}
-        for number, line in enumerate(csv.DictReader(lines)):
+        for number, line in enumerate(_lines(name)):
             halves.setdefault(_problem({key: int(line[key]) for key in _SIZES}), str(number % 2))
         chosen = [index for index, problem in enumerate(table.problems) if half in ("all", halves[problem])]
-        found.append(Judged(table=table, chosen=tuple(chosen)))
+        found.append(Judged(name=name, table=table, chosen=tuple(chosen)))
     return found
+
+
+def lines_of(judged: Judged) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns of a table, and the lines of the problems that are asked about."""
+    asked = set(judged.problems)
+    lines = _lines(judged.name)
+    return list(lines[0]), [
+        line for line in lines if _problem({key: int(line[key]) for key in _SIZES}) in asked
+    ]
+
+
+def _path(name: str) -> Path:
+    return MEASURED / f"gfx950_fwd_bf16_{name}.csv"
+
+
+def _lines(name: str) -> list[dict[str, str]]:
+    lines = [line for line in _path(name).read_text().splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines))
 
 
 _SIZES: Final = ("N", "C", "K", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w")
