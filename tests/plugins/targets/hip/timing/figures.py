@@ -195,7 +195,7 @@ def of_model(
     return times
 
 
-def _ranks(values: Sequence[float]) -> np.ndarray:
+def rank_numbers(values: Sequence[float]) -> np.ndarray:
     order = np.sort(values)
     return np.array([np.mean(np.flatnonzero(order == value)) for value in values])
 
@@ -218,7 +218,7 @@ def figures(
         # of equal ones the last is taken: the later version of the pipeline
         best = np.flatnonzero(guessed <= guessed.min() * (1 + 1e-12))[-1]
         efficiencies.append(float(measured.min() / measured[best]))
-        ranks.append(float(np.corrcoef(_ranks(guessed), _ranks(measured))[0, 1]))
+        ranks.append(float(np.corrcoef(rank_numbers(guessed), rank_numbers(measured))[0, 1]))
         ratios += list(measured / guessed)
     return efficiencies, ranks, ratios
 
