@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
-from ckprof.cli.fields import add_format
+from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.profile_pages import STDOUT, check_page, write_pages
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, InputError, UsageError
@@ -23,12 +24,15 @@ from ckprof.report.inspection_report import (
     rows_of,
     sort_rows,
 )
+from ckprof.tuning.predict import PredictOptions
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.kernels.choose import Selection
     from ckprof.kernels.inspection import Inspection
+    from ckprof.model.problem_case import ProblemCase
 
 _EPILOG = """\
 examples:
@@ -36,18 +40,22 @@ examples:
   ckprof inspect fwd --conf legacy.conf --arch gfx942 --where "spills>0" --sort vgprs
   ckprof inspect fwd --conf legacy.conf --arch gfx942 \\
       --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
+  ckprof inspect fwd --conf legacy.conf --instance 3 --target hip --arch gfx942 --page kernel.html \\
+      --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
   ckprof inspect build/                                  # a folder of 'ckprof build --build-dir build/'
   ckprof inspect --diff before.json after.json           # reports, or folders of builds
 
 Nothing is run. Kernels that are not compiled yet are compiled first. Registers, spills, LDS and scratch come
-from the code object; loads and stores are counted by the bits that a lane moves; bounds are estimates.
+from the code object; loads and stores are counted by the bits that a lane moves; bounds are estimates. What
+--page shows is predicted as 'ckprof predict' does it: what waves spend their time on, one iteration of the
+loop cycle by cycle, and the cycles of each instruction.
 Exit code 1 when a kernel does not compile, or when --diff finds new spills or lost occupancy.
 """
 
 #: options that mean nothing where a folder or a report says what is inspected
 _OF_DIRECTIONS: Final = (
     *("conf", "rule_set", "instance", "filter", "exclude", "pipeline", "layout", "dtype", "ndim"),
-    *("problem", "problems", "problem_set"),
+    *("problem", "problems", "problem_set", "page", "gpu"),
 )
 
 
@@ -80,6 +88,13 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="CONDITION",
         help="only rows that meet it, e.g. spills>0, limited_by=lds, waves_per_simd<2 (repeatable, ANDed)",
     )
+    group.add_argument(
+        "--page",
+        metavar="FILE|DIR",
+        help="write the predicted profile of the kernel on the problem: .html, .md, .txt or .json; into a "
+        "folder, a page for each kernel; - prints it in place of the table",
+    )
+    add_fields(group, PredictOptions, "gpu")
     group.add_argument("--variants", action="store_true", help="a row for each device function of a kernel")
     add_format(group, "csv")
 
@@ -103,7 +118,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
     else:
         inspection, failed = _loaded(Path(arguments.what), arguments, session)
-    _show(arguments, session, inspection)
+    if arguments.page != STDOUT:
+        _show(arguments, session, inspection)
     return ExitCode.FAILED if failed else ExitCode.OK
 
 
@@ -114,11 +130,41 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
     problems = parsed_problems(arguments, session, session.registry.operation(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")
+    if arguments.gpu and arguments.page is None:
+        raise UsageError("--gpu says whose times --page predicts: give --page, too")
+    if arguments.page is not None:
+        if not problems:
+            raise UsageError("--page shows what a kernel does on a problem: give --problem")
+        check_page(arguments.page, len(selection.candidates))
     inspection, library = inspect_selection(
         session.profiler, selection, shared_options.chosen_build_options(arguments), *problems
     )
     report_rejections(library.rejected, session.console)
-    return inspection, any(rejection.status.is_failure for rejection in library.rejected)
+    failed = any(rejection.status.is_failure for rejection in library.rejected)
+    if arguments.page is not None:
+        failed |= not _write_pages(arguments, session, selection, problems[0], inspection)
+    return inspection, failed
+
+
+def _write_pages(
+    arguments: argparse.Namespace,
+    session: Session,
+    selection: Selection,
+    problem: ProblemCase,
+    inspection: Inspection,
+) -> bool:
+    """Predict what the kernels' waves do; return whether all of them have a profile."""
+    build = replace(shared_options.chosen_build_options(arguments), target=inspection.target)
+    options = chosen(
+        arguments,
+        PredictOptions,
+        "gpu",
+        selection=selection,
+        problems=(problem,),
+        build=build,
+        profile=True,
+    )
+    return write_pages(arguments.page, session.profiler.predict(options), inspection, session)
 
 
 def _loaded(path: Path, arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:

@@ -14,14 +14,16 @@ from ckprof.errors import ExitCode
 from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
-from ckprof.tuning.predict import SCHEMA, VERSION, PredictOptions
+from ckprof.tuning.predict import PredictOptions
+from ckprof.tuning.predicted_times import SCHEMA, VERSION
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.model.prediction import HotInstruction, PredictedTime
+    from ckprof.model.kernel_profile import ExecutedInstruction
+    from ckprof.model.prediction import PredictedTime
     from ckprof.tuning.predict import KernelPrediction, Predictions, ProblemPredictions
 
 _EPILOG = """\
@@ -70,38 +72,51 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.measured and not predictions.calibration.pairs:
         session.console.warning("no measured time is of these kernels: predicted times are not corrected")
     if arguments.format == "json":
-        session.console.result(json.dumps(_content(predictions), indent=1))
+        session.console.result(json.dumps(_content(predictions, arguments.hot or 0), indent=1))
     else:
-        session.console.result(_document(predictions))
+        session.console.result(_document(predictions, arguments.hot or 0))
     none = any(not any(kernel.time for kernel in problem.kernels) for problem in predictions.problems)
     return ExitCode.FAILED if predictions.failed or none else ExitCode.OK
 
 
-def _content(predictions: Predictions) -> dict[str, Any]:
+def _content(predictions: Predictions, hot: int) -> dict[str, Any]:
+    kernels = predictions.library.built
     return {
         "schema": SCHEMA,
         "version": VERSION,
         "predicted": True,
         "target": predictions.target,
+        "direction": predictions.library.direction.id,
+        "dtypes": sorted({kernel.instance.dtype.value for kernel in kernels}),
         "arch": predictions.arch,
-        "model": predictions.model,
+        "model": predictions.device.name,
+        "compute_units": predictions.device.compute_units,
         "calibration": {
             "measured_times": predictions.calibration.pairs,
             "device_factor": predictions.calibration.device,
             "kernel_factors": dict(predictions.calibration.kernels),
         },
+        "instances": [
+            {
+                "key": kernel.instance.key,
+                "name": kernel.name,
+                "pipeline": kernel.instance.pipeline,
+                "fields": kernel.instance.fields(),
+            }
+            for kernel in kernels
+        ],
         "problems": [
             {
                 "problem": problem.case.problem.describe(),
                 "sizes": sizes(problem.case.problem),
-                "kernels": [_kernel(kernel) for kernel in problem.kernels],
+                "kernels": [_kernel(kernel, hot) for kernel in problem.kernels],
             }
             for problem in predictions.problems
         ],
     }
 
 
-def _kernel(kernel: KernelPrediction) -> dict[str, Any]:
+def _kernel(kernel: KernelPrediction, hot: int) -> dict[str, Any]:
     time = kernel.time
     named: dict[str, Any] = {
         "name": kernel.kernel.name,
@@ -124,24 +139,24 @@ def _kernel(kernel: KernelPrediction) -> dict[str, Any]:
         "busy": dict(time.busy),
         "stalls": dict(time.stalls),
         "hot": [
-            {"address": hot.address, "text": hot.text, "share": hot.share, "executions": hot.executions}
-            for hot in time.hot
+            {"address": one.address, "text": one.text, "share": one.share, "executions": one.executions}
+            for one in (time.profile.hottest(hot) if time.profile is not None else ())
         ],
     }
 
 
-def _document(predictions: Predictions) -> Document:
+def _document(predictions: Predictions, hot: int) -> Document:
     pairs = predictions.calibration.pairs
     corrected = f"corrected by {counted(pairs, 'measured time')}" if pairs else "nothing was measured"
     parts: list[Part] = [
-        f"predicted for {predictions.model} ({predictions.arch}) from machine code; {corrected}"
+        f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}"
     ]
     for number, problem in enumerate(predictions.problems):
         parts.append(f"Problem {number}: {problem.case.problem.describe()}")
         parts.append(_table(problem))
         for kernel in problem.kernels:
-            if kernel.time is not None and kernel.time.hot:
-                parts += [kernel.kernel.name, _hot_table(kernel.time.hot)]
+            if hot and kernel.time is not None and kernel.time.profile is not None:
+                parts += [kernel.kernel.name, _hot_table(kernel.time.profile.hottest(hot))]
     return Document(parts)
 
 
@@ -173,8 +188,8 @@ def _limit(time: PredictedTime | None) -> str:
     return time.limit if time is not None else ""
 
 
-def _hot_table(hot: tuple[HotInstruction, ...]) -> Table[HotInstruction]:
-    columns: list[Column[HotInstruction]] = [
+def _hot_table(hot: tuple[ExecutedInstruction, ...]) -> Table[ExecutedInstruction]:
+    columns: list[Column[ExecutedInstruction]] = [
         Column("address", lambda entry: f"{entry.address:#x}"),
         Column("waves' time", lambda entry: entry.share, form=".1%", align="right"),
         Column("executions", lambda entry: entry.executions, align="right"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,16 @@ examples:
   ckprof train sweep.csv --direction fwd --dtype bf16 -o model.json
   ckprof train results.db --direction fwd --dtype bf16 -o model.json
   ckprof train gfx950_a.csv gfx950_b.csv --direction fwd --dtype bf16 --layout nhwgc -o model.json
+  ckprof train --predicted predicted.json --direction fwd --dtype bf16 -o model.json       # nothing measured
+  ckprof train few.csv --predicted predicted.json --direction fwd --dtype bf16 -o model.json
 
 A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per
 measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
 other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
 tiles, rounds of workgroups over the compute units, iterations and traffic. Printed figures are by
 cross-validation: best time divided by the time of the chosen kernel on problems left out. 'ckprof validate'
-judges by further measurements.
+judges by further measurements. --predicted takes what 'ckprof predict --format json' says of kernels' machine
+code: alone, or beside few measured times. The model and all that use it say so.
 """
 
 
@@ -71,6 +75,7 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
         "shapes": len(trained.table.problems),
         "kernels": len(trained.model.kernels),
         "rows": len(trained.table.times),
+        "predicted_rows": len(trained.table.predicted),
         "trees": len(trained.model.trees),
         "dropped": list(trained.table.dropped),
         "cross_validation": None if trained.quality is None else asdict(trained.quality),
@@ -78,17 +83,25 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
 
 
 def _text(trained: TrainedModel, path: Path) -> str:
-    model = trained.model
+    model, predicted = trained.model, len(trained.table.predicted)
     lines = [
         f"{counted(len(trained.table.times), 'time')} of {counted(len(model.kernels), 'kernel')} "
         f"on {len(trained.table.problems)} "
         f"problems; {model.device or 'unknown device'}, {counted(model.units, 'compute unit')}"
     ]
+    if predicted:
+        measured = len(trained.table.times) - predicted
+        lines.append(
+            f"{predicted} of them predicted from machine code, not measured, {measured} measured; 95 % of "
+            f"measured times are taken to lie within a factor of {exp(model.predicted_half):.2f} of these"
+        )
     if trained.quality is not None:
         quality = trained.quality
+        against = " against these times" if predicted else ""
         lines.append(
-            f"cross-validation: mean {percent(quality.mean, 2)}, median {percent(quality.median, 2)}, "
-            f"P10 {percent(quality.p10, 2)}, worst {percent(quality.worst, 2)}"
+            f"cross-validation{against}: mean {percent(quality.mean, 2)}, "
+            f"median {percent(quality.median, 2)}, P10 {percent(quality.p10, 2)}, "
+            f"worst {percent(quality.worst, 2)}"
         )
     else:
         lines.append("no cross-validation: too few problems, or none that two kernels were measured on")

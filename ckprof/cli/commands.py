@@ -207,8 +207,8 @@ COMMANDS: Final = (
         summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
         task="build and embed",
         first=(
-            "DIRECTION|DIR|REPORT --conf --rule-set --filter --instance --problem --target --arch "
-            "--where --sort --diff --format"
+            "DIRECTION|DIR|REPORT --conf --rule-set --filter --instance --problem --page --gpu "
+            "--target --arch --where --sort --diff --format"
         ),
     ),
     Command(

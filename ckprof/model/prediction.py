@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.model.kernel_profile import KernelProfile
     from ckprof.model.problem import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedDevice:
+    """The product whose times are predicted."""
+
+    name: str
+    compute_units: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,20 +48,8 @@ class PredictionRequest:
     #: name of the product; empty for the usual one of the architecture
     model: str
     questions: tuple[TimeQuestion, ...]
-    #: instructions that take most time to list
-    hot: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HotInstruction:
-    """An instruction of a kernel, and what waves spend at it."""
-
-    address: int
-    text: str
-    #: share of all waves' time
-    share: float
-    #: how often the waves of a workgroup execute it
-    executions: int
+    #: what the waves of each kernel do is wanted, too
+    profile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +73,8 @@ class PredictedTime:
     busy: Mapping[str, float] = field(default_factory=dict)
     #: what waves wait for -> share of their time
     stalls: Mapping[str, float] = field(default_factory=dict)
-    hot: tuple[HotInstruction, ...] = ()
+    #: of the launch that takes most time, if it was asked for
+    profile: KernelProfile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

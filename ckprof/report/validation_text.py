@@ -40,6 +40,7 @@ def validation_values(validation: Validation) -> dict[str, Any]:
         "nearest_neighbour": _values(validation.nearest_neighbour),
         "noise_ceiling": _values(validation.ceiling),
         "dropped": list(validation.dropped),
+        "basis": validation.basis,
         "unserved": [problem.describe() for problem in validation.unserved],
         "choices": [_shape_values(shape) for shape in validation.shapes],
     }
@@ -97,9 +98,9 @@ def validation_document(validation: Validation) -> Document:
     )
     alone = sum(shape.choices == 1 for shape in validation.shapes)
     document = Document([Table(columns, rows)] if rows else [])
-    lines = [counts, _coverage_lines(validation)]
+    lines = [*filter(None, [validation.basis]), counts, _coverage_lines(validation)]
     if alone:
-        lines.insert(1, f"{alone} problems were measured with one kernel alone: nothing to choose among")
+        lines.insert(-1, f"{alone} problems were measured with one kernel alone: nothing to choose among")
     document.add("\n".join(lines), _unserved_lines(validation))
     by_loss = sorted(validation.shapes, key=lambda shape: shape.efficiency)
     worst = [shape for shape in by_loss if shape.efficiency < 1][:_SHOWN]

@@ -101,7 +101,12 @@ def select_kernels(session: Session, options: SelectOptions) -> KernelChoice:
         kernels=tuple(chosen[: options.top]),
         candidates=len(candidates),
         unsupported=support.reasons,
-        warnings=(*warnings, *ranking.warnings, *_strangers(session, model, target.id, options)),
+        warnings=(
+            *filter(None, [model.basis]),
+            *warnings,
+            *ranking.warnings,
+            *_strangers(session, model, target.id, options),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
 from ckprof.kernels.source.c_interface import TimeModelHeader
+from ckprof.measure.events import RunWarning
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.tuning.model_training import Use, gemm_sizes_of, load_model, require_use
 from ckprof.tuning.time_model.cpp_model import namespace, render_cpp
@@ -53,6 +54,8 @@ def with_time_model(
     model = load_model(path, direction)
     if not options.force_model:
         require_use(session, model, Use(target=build_dir.target.id, arch=build_dir.arch), path)
+    if model.basis:
+        session.tell(RunWarning(text=f"--model: {model.basis}"))
     header = TimeModelHeader(
         header=f"ckprof_time_model_{direction}.hpp",
         rank=f"ckprof::{namespace(direction)}::rank",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.architecture import architectures
 from ckprof.model.types import DataType
 from ckprof.plugin.timing import ProductOperation, TimedTarget
 from ckprof.tuning.measured_tables import read_tables
+from ckprof.tuning.predicted_times import read_predicted
+from ckprof.tuning.predicted_training import with_predicted
 from ckprof.tuning.time_model.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof.tuning.time_model.training import TrainRequest, trained
 from ckprof.tuning.time_model.validation import ValidateRequest, validate
@@ -67,7 +69,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
 
     direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
-    table = _measured(session, options, direction.id)
+    table, predicted_half = _learned(session, options, direction.id)
     device, units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
@@ -80,6 +82,7 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
         target=table.target,
         toolchain=options.toolchain,
         layout=options.layout,
+        predicted_half=predicted_half,
     )
     done = trained(request)
     model = done.model
@@ -104,10 +107,13 @@ def train_model(session: Session, options: TrainOptions) -> TrainedModel:
     )
 
 
-def _measured(session: Session, options: TrainOptions, direction: str) -> Measurements:
-    """Return the measured times to learn from, with the occupancy of an inspection if there is one.
+def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[Measurements, float]:
+    """Return the times to learn from, with the occupancy of an inspection if there is one.
+
+    And how far measured times are from those among them that were predicted; 0 without any.
 
     :raises InputError: a file is wrong, or the files are of several devices.
+    :raises UsageError: there is no file.
     """
     target = session.target(options.target).id if options.target else ""
     kind = KernelKind(
@@ -115,14 +121,21 @@ def _measured(session: Session, options: TrainOptions, direction: str) -> Measur
         dtype=options.dtype.value,
         target=target if runs_elsewhere(session.registry, target) else "",
     )
-    table = read_tables(session.registry, options.files, kind)
-    if options.inspection is None:
-        return table
+    if not options.files and not options.predicted:
+        raise UsageError("nothing to learn from: give a store, a table of measured times, or --predicted")
+    table = read_tables(session.registry, options.files, kind) if options.files else None
+    half = 0.0
+    if options.predicted:
+        predicted = read_predicted(session.registry, options.predicted, kind)
+        blended = with_predicted(session.registry, table, predicted, options.predicted[0])
+        table, half = blended.table, blended.half
+    if table is None or options.inspection is None:
+        return cast("Measurements", table), half
     from ckprof.kernels.folder_inspection import load_inspection
     from ckprof.kernels.requests import BuildOptions
 
     loaded = load_inspection(session, options.inspection, BuildOptions())
-    return with_occupancy(table, loaded.inspection, options.inspection)
+    return with_occupancy(table, loaded.inspection, options.inspection), half
 
 
 def validate_model(session: Session, options: ValidateOptions) -> Validation:

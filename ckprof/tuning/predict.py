@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.library import build_library
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.model.prediction import PredictedTime, TimeAnswer
+    from ckprof.model.prediction import PredictedDevice, PredictedTime, TimeAnswer
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
     from ckprof.tuning.prediction_calibration import Calibration
-
-SCHEMA: Final = "ckprof-prediction"
-VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +61,8 @@ class PredictOptions:
             parse=positive,
         ),
     )
+    #: what the waves of each kernel do is wanted, too
+    profile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ class Predictions:
 
     target: str
     arch: str
-    model: str
+    device: PredictedDevice
     library: BuiltLibrary
     problems: tuple[ProblemPredictions, ...]
     #: by which measured times have corrected the predicted ones
@@ -128,7 +127,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     selection = options.selection
     build = replace(options.build, target=target.id, device=target.prediction_device())
     arch = build.arch or session.settings.arch or target.default_arch
-    model = target.prediction_model(arch, options.gpu)
+    device = target.prediction_model(arch, options.gpu)
     library = build_library(
         session, selection.candidates, build, Purpose.RUN, keep_invalid=selection.keep_invalid
     )
@@ -140,9 +139,9 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     request = PredictionRequest(
         library=library.path,
         arch=library.recipe.arch,
-        model=model,
+        model=device.name,
         questions=tuple(_question(library.direction, *one, library.recipe.arch) for one in asked),
-        hot=options.hot,
+        profile=options.profile or options.hot > 0,
     )
     answers = list(zip(asked, target.predict(request), strict=True))
     calibration = measured.calibration(
@@ -160,7 +159,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     return Predictions(
         target=target.id,
         arch=library.recipe.arch,
-        model=model,
+        device=device,
         library=library,
         problems=tuple(
             ProblemPredictions(case=case, kernels=_ranked(by_case[id(case)])) for case in options.problems

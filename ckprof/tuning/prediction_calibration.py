@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import exp, log
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.plugin.timing import NamedFields
 from ckprof.tuning.measured_tables import read_tables
 from ckprof.tuning.timed_kernels import KernelKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.model.prediction import PredictedTime
     from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
-    from ckprof.tuning.time_model.measurements import Measurements
 
 #: a kernel's factor is the mean of the logarithms of its errors and of so many zeros
 _ZEROS: Final = 4
@@ -87,6 +86,26 @@ class MeasuredTimes:
         )
 
 
+def named_alike(
+    registry: Registry, names: Iterable[str], kernels: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, str]:
+    """Return name of measured times -> the kernel that is meant: one of that name, or the only one that fits.
+
+    :param kernels: name -> fields of the instance.
+    """
+    naming = [pipeline for pipeline in registry.pipelines if isinstance(pipeline, NamedFields)]
+    found: dict[str, str] = {}
+    for name in names:
+        if name in kernels:
+            found[name] = name
+            continue
+        said = next(filter(None, (pipeline.fields_of_name(name) for pipeline in naming)), None)
+        same = [kernel for kernel, fields in kernels.items() if said and said.items() <= fields.items()]
+        if len(same) == 1:
+            (found[name],) = same
+    return found
+
+
 def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[Candidate]) -> MeasuredTimes:
     """Return the times of some files that are those of given kernels.
 
@@ -99,7 +118,10 @@ def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[C
     first = kernels[0].instance
     kind = KernelKind(direction=first.direction, dtype=first.dtype.value)
     table = read_tables(registry, tuple(paths), kind)
-    keys = _keys(registry, table, kernels)
+    by_name = {kernel.name: kernel.instance for kernel in kernels}
+    fields = {name: instance.fields() for name, instance in by_name.items()}
+    alike = named_alike(registry, table.kernels, fields)
+    keys = {name: by_name[kernel].key for name, kernel in alike.items()}
     return MeasuredTimes(
         times={
             (table.problems[index], keys[name], splits): time_us
@@ -107,19 +129,3 @@ def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[C
             if name in keys
         }
     )
-
-
-def _keys(registry: Registry, table: Measurements, kernels: Sequence[Candidate]) -> Mapping[str, str]:
-    """Return name in the table -> content key of the kernel that has it, or of the only one that fits it."""
-    naming = [pipeline for pipeline in registry.pipelines if isinstance(pipeline, NamedFields)]
-    found: dict[str, str] = {}
-    for name in table.kernels:
-        same = [kernel.instance.key for kernel in kernels if kernel.name == name]
-        said = next(filter(None, (pipeline.fields_of_name(name) for pipeline in naming)), None)
-        if not same and said:
-            same = [
-                kernel.instance.key for kernel in kernels if said.items() <= kernel.instance.fields().items()
-            ]
-        if len(same) == 1:
-            (found[name],) = same
-    return found

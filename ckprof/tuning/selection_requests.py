@@ -20,13 +20,21 @@ if TYPE_CHECKING:
 class TrainOptions:
     """What a model is trained on, and what the measurements do not say themselves."""
 
-    files: tuple[Path, ...] = field(
-        metadata=option("a store, or a table of measured times", flag="files", metavar="FILE")
-    )
     #: an alias is fine
     direction: str = field(metadata=option("what was computed: see 'ckprof list directions'", metavar="ID"))
     dtype: DataType = field(
         metadata=option("type of the operands: {dtypes}", metavar="NAME", parse=DataType.parse)
+    )
+    files: tuple[Path, ...] = field(
+        default=(), metadata=option("a store, or a table of measured times", flag="files", metavar="FILE")
+    )
+    predicted: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "times of 'ckprof predict --format json', which stand where nothing was measured, corrected by "
+            "what was (repeatable)",
+            metavar="FILE",
+        ),
     )
     layout: str = field(default="", metadata=option("layout of the tensors, to be recorded", metavar="NAME"))
     arch: str | None = field(
@@ -72,7 +80,9 @@ class ValidateOptions:
     """What a model is judged by."""
 
     model: Path = field(metadata=option("a file of 'ckprof train'", flag="model", metavar="MODEL"))
-    files: tuple[Path, ...] = field(metadata=same_option(TrainOptions, "files"))
+    files: tuple[Path, ...] = field(
+        metadata=option("a store, or a table of measured times", flag="files", metavar="FILE")
+    )
     training: tuple[Path, ...] = field(
         default=(),
         metadata=option(

@@ -167,7 +167,7 @@ def _doubts(model: TimeModel, space: SearchSpace, sizes: GemmSizes) -> list[str]
         for kernel in space.kernels
         if kernel.traits is not None and kernel.name not in model.kernels
     }
-    lines = []
+    lines = [*filter(None, [model.basis])]
     for what, total, doubts in (
         ("problems", len(problems), [why[0] for why in problems.values() if why]),
         ("kernels", len(space.kernels), [why for why in kernels.values() if why]),

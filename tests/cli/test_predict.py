@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ckprof.tuning.predict import SCHEMA, VERSION
+from ckprof.tuning.predicted_times import SCHEMA, VERSION
 
 PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
 
@@ -35,3 +35,19 @@ def test_predicted_times_are_not_taken_for_measured_ones(ckprof, tmp_path):
     assert compared.code == 3
     trained = ckprof("train", report, "--direction", "fwd", "--dtype", "bf16", "-o", tmp_path / "model.json")
     assert trained.code == 3
+
+
+def test_pages_are_about_kernels_on_a_problem(ckprof, tmp_path):
+    asked = ("inspect", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
+    page = tmp_path / "page.html"
+    called = ckprof(*asked, "--page", page)
+    assert (called.code, "give --problem" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--gpu", "MI300X")
+    assert (called.code, "give --page" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--instance", "0", "--page", tmp_path / "page.doc")
+    assert (called.code, ".html, .json, .md, .txt" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--page", f"{tmp_path}/none/")
+    assert (called.code, "is not a folder" in called.err) == (3, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--page", page)
+    assert (called.code, "a page shows one kernel" in called.err) == (2, True)
+    assert not page.exists()

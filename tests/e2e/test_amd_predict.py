@@ -77,3 +77,70 @@ def test_what_is_not_supported_is_no_failure_unless_nothing_is(ckprof, catalog):
     statuses = [{kernel["status"] for kernel in problem["kernels"]} for problem in answer["problems"]]
     assert statuses == [{"predicted"}, {"unsupported"}]
     assert all(kernel["reason"] for kernel in answer["problems"][1]["kernels"])
+
+
+def test_a_page_of_a_kernel(ckprof, catalog, tmp_path):
+    page, values = tmp_path / "page.html", tmp_path / "page.json"
+    asked = ("inspect", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM)
+    one = (*asked, "--instance", "0")
+    called = ckprof(*one, "--page", page, timeout=1200)
+    assert called.code == 0, called.err
+    text = page.read_text()
+    assert "predicted from machine code, not measured" in text
+    assert "v_mfma_f32_" in text
+    called = ckprof(*one, "--page", values, timeout=1200)
+    assert called.code == 0, called.err
+    content = json.loads(values.read_text())
+    assert (content["schema"], content["predicted"]) == ("ckprof-profile", True)
+    predicted = _predicted(ckprof, catalog, "--instance", "0", "--problem", PROBLEM)
+    (kernel,) = predicted["problems"][0]["kernels"]
+    assert content["time"]["time_us"] == kernel["predicted_us"]
+    # the function that was launched is one of those whose registers are known
+    assert content["function"]["symbol"] == content["profile"]["symbol"]
+    assert sum(one["share"] for one in content["profile"]["instructions"]) == pytest.approx(1)
+    printed = ckprof(*one, "--page", "-", timeout=1200)
+    assert "at once on a compute unit" in printed.out
+    assert "bounds are estimates" not in printed.out
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    called = ckprof(*asked, "--page", folder, timeout=1200)
+    assert called.code == 0, called.err
+    assert len([*folder.glob("*.html")]) == 2
+    refused = ckprof(*asked, "--page", page)
+    assert refused.code == 2
+    assert "a page shows one kernel, 2 are chosen" in refused.err
+
+
+def test_a_model_of_predicted_times_alone(ckprof, catalog, tmp_path):
+    problems = tmp_path / "problems.txt"
+    sizes = [(batch, image) for batch in (1, 2, 8, 32) for image in (14, 28, 56)]
+    lines = [PROBLEM.replace("-n 4", f"-n {n}").replace("-H 28 -W 28", f"-H {s} -W {s}") for n, s in sizes]
+    problems.write_text("\n".join(lines) + "\n")
+    predicted, model = tmp_path / "predicted.json", tmp_path / "model.json"
+    asked = ("--conf", catalog, *TARGET, "--problems", problems, "--format", "json", "-o", predicted)
+    called = ckprof("predict", "fwd", *asked, timeout=1200)
+    assert called.code == 0, called.err
+    kind = ("--direction", "fwd", "--dtype", "fp16")
+    trained = ckprof("train", "--predicted", predicted, *kind, "-o", model)
+    assert trained.code == 0, trained.err
+    assert "24 of them predicted from machine code, not measured, 0 measured" in trained.out
+    document = json.loads(model.read_text())
+    assert (document["device"], document["compute_units"]) == ("gfx942", 304)
+    chosen = ckprof("select", "fwd", "--model", model, "--conf", catalog, *TARGET, "--problem", PROBLEM)
+    assert chosen.code == 0, chosen.err
+    assert "predicted from machine code, not measured" in chosen.err
+    # the formulas say of the problem about what the machine code does
+    times = {
+        kernel["key"]: kernel["predicted_us"]
+        for problem in json.loads(predicted.read_text())["problems"]
+        for kernel in problem["kernels"]
+        if problem["sizes"]["batch"] == 8 and problem["sizes"]["input"] == [28, 28]
+    }
+    listed = ckprof(
+        *("select", "fwd", "--model", model, "--conf", catalog, *TARGET, "--no-support-check"),
+        *("--problem", PROBLEM.replace("-n 4", "-n 8"), "--format", "json"),
+    )
+    kernels = json.loads(listed.out)["kernels"]
+    assert len(kernels) == len(times) == 2
+    for kernel in kernels:
+        assert kernel["predicted_us"] == pytest.approx(times[kernel["key"]], rel=0.25)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.prediction import PredictionRequest, TimeAnswer
+    from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
@@ -91,7 +91,7 @@ class PredictingTarget(Protocol):
     def prediction_device(self) -> str:
         """Return the device that libraries are built for to be asked, one of its named ones."""
 
-    def prediction_model(self, arch: str, name: str) -> str:
+    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
         """Return the product that a name means; an empty one means the usual product of the architecture.
 
         :raises UsageError: there is no such product, or nothing is known of the architecture.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.plugin.timing import FeaturedProblem
+from ckprof.tuning.time_model.intervals import DEVIATIONS
 from ckprof.tuning.time_model.model import ModelKernel, TimeModel
 from ckprof.tuning.time_model.position import RANGE_AXES
 from ckprof.tuning.time_model.stacking import stacked
@@ -84,8 +85,15 @@ def prior_of(
         log_us=np.log(times),
         choice_scale=scale if model is not None else np.ones(len(space.choices)),
         problem_scale=_outside(used, sizes) if model is not None else np.ones(len(sizes)),
-        amplitude=1.0 if model is not None else UNTRAINED,
+        amplitude=_amplitude(model),
     )
+
+
+def _amplitude(model: TimeModel | None) -> float:
+    """Return the scale of a model's errors: what was predicted from machine code is farther off."""
+    if model is None:
+        return UNTRAINED
+    return min(UNTRAINED, max(1.0, model.predicted_half / DEVIATIONS / _USUAL))
 
 
 def _outside(model: TimeModel, sizes: Sequence[Sizes]) -> NDArray[np.float64]:

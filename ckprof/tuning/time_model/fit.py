@@ -47,6 +47,8 @@ SHARED: Final = (
 #: Relative noise of long times, and what is added for the shortest time of the data.
 _NOISE: Final = 0.01
 _SHORT_NOISE: Final = 0.035
+#: What is added for times that were predicted from machine code, beside measured ones: see docs/predict.md.
+_PREDICTED_NOISE: Final = 0.6
 #: Power of best time / time with which the weight of a time falls.
 _INTEREST: Final = 1.5
 #: Problems whose sizes differ by this factor, in logarithms, are variations of one another.
@@ -133,6 +135,7 @@ class _System:
         self.owner = np.array([home[name] for _, name, _ in keys])
         self.times = np.array([table.times[key] for key in keys])
         self.log_times = np.log(self.times)
+        self.predicted = np.array([key in table.predicted for key in keys])
         self.shortest = float(self.times.min())
         problems = [request.gemm_sizes(problem) for problem in table.problems]
         self.parts = self._parts(keys, problems, home, request.units)
@@ -201,7 +204,10 @@ class _System:
         crowd = np.exp(-gaps / (2 * _VARIATION**2)).sum(1)
         raw: Array = slower / np.sqrt(crowd[index])
         raw /= np.sqrt((raw**2).mean())
-        scaled: Array = raw / np.sqrt(noise(self.times, self.shortest) / (2 * _NOISE))
+        expected = noise(self.times, self.shortest)
+        if not self.predicted.all():
+            expected = expected + _PREDICTED_NOISE * self.predicted
+        scaled: Array = raw / np.sqrt(expected / (2 * _NOISE))
         return scaled
 
     def _identifiable(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -50,6 +50,8 @@ class Measurements:
     dropped: tuple[str, ...] = ()
     #: problems on which kernels were tried, none of which gave a verified time
     unserved: tuple[Problem, ...] = ()
+    #: keys of the times that were predicted from machine code, and not measured
+    predicted: frozenset[tuple[int, str, int]] = frozenset()
 
     @cached_property
     def choices(self) -> tuple[Choice, ...]:
@@ -115,6 +117,7 @@ class Measurements:
             target=self.target,
             units=self.units,
             dropped=tuple(dropped),
+            predicted=self.predicted & kept.keys(),
         )
 
     def subset(self, indices: tuple[int, ...]) -> Measurements:
@@ -133,6 +136,11 @@ class Measurements:
             target=self.target,
             units=self.units,
             dropped=self.dropped,
+            predicted=frozenset(
+                (positions[index], name, splits)
+                for index, name, splits in self.predicted
+                if index in positions
+            ),
         )
 
 
@@ -153,16 +161,21 @@ def usual_times(times: Mapping[tuple[int, str, int], Sequence[float]]) -> dict[t
 def merged(tables: tuple[Measurements, ...]) -> Measurements:
     """Return one table of several; problems that occur in more than one are one problem.
 
-    Of several times for the same kernel and problem, the usual one stays.
+    Of several times for the same kernel and problem, the usual one stays; a predicted one only where none was
+    measured.
     """
     problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], list[float]] = {}
+    predicted: dict[tuple[int, str, int], list[float]] = {}
     kernels: dict[str, KernelTraits] = {}
     for table in tables:
         kernels.update(table.kernels)
-        for (index, name, splits), time in table.times.items():
+        for key, time in table.times.items():
+            index, name, splits = key
             number = problems.setdefault(table.problems[index], len(problems))
-            times.setdefault((number, name, splits), []).append(time)
+            found = predicted if key in table.predicted else times
+            found.setdefault((number, name, splits), []).append(time)
+    predicted = {key: found for key, found in predicted.items() if key not in times}
     tried = (problem for table in tables for problem in (*table.problems, *table.unserved))
     arches = {table.arch for table in tables if table.arch}
     units = {table.units for table in tables if table.units}
@@ -170,7 +183,8 @@ def merged(tables: tuple[Measurements, ...]) -> Measurements:
         sources=tuple(source for table in tables for source in table.sources),
         problems=tuple(problems),
         kernels=kernels,
-        times=usual_times(times),
+        times=usual_times(times | predicted),
+        predicted=frozenset(predicted),
         arch=arches.pop() if len(arches) == 1 else "",
         target=tables[0].target if tables else "",
         units=units.pop() if len(units) == 1 else None,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import exp, log, log2, prod
+from math import exp, hypot, log, log2, prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import Reduction, Schedule
-from ckprof.tuning.time_model.intervals import DEVIATIONS, Trials
+from ckprof.tuning.time_model.intervals import DEVIATIONS, LARGEST_HALF, Trials
 from ckprof.tuning.time_model.position import RANGE_AXES, beyond, extents, place
 from ckprof.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
 from ckprof.tuning.time_model.work import work
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,6 +102,11 @@ class TimeModel:
     trials: Trials = field(default_factory=Trials)
     #: spread of kernels that were not measured
     derived_spreads: Mapping[Kinship, float] = field(default_factory=dict)
+    #: how many of the times that it was fitted to were predicted from machine code
+    predicted: int = 0
+    #: 95 % of measured times lie between ``exp(-predicted_half)`` and ``exp(predicted_half)`` times predicted
+    #: ones, as far as it is known; 0 without any
+    predicted_half: float = 0.0
 
     def kernel(self, name: str, traits: KernelTraits) -> ModelKernel:
         """Return a kernel, derived from its kin if it was not measured."""
@@ -111,6 +117,21 @@ class TimeModel:
         """Return the predicted time of a kernel on a problem in microseconds."""
         done = work(kernel.computes, sizes, splits, self.units)
         return float(terms(done, self.shared, kernel.parameters).total)
+
+    def half(self, kernel: ModelKernel, reach: float) -> float:
+        """Return half the logarithmic width of the interval of a kernel's time.
+
+        :param reach: of the problem, see :meth:`reach`.
+        """
+        return min(hypot(kernel.spread * reach, self.predicted_half), LARGEST_HALF)
+
+    @property
+    def basis(self) -> str:
+        """What the times are of which it was fitted, where not all of them were measured; otherwise empty."""
+        if not self.predicted:
+            return ""
+        times = counted(self.predicted, "time")
+        return f"the model was fitted to {times} that were predicted from machine code, not measured"
 
     def reach(self, sizes: Sizes) -> float:
         """Return to how many of a kernel's spreads an interval of 95 % reaches on a problem, either way.

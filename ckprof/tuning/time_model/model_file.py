@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -79,7 +80,7 @@ class Quality(msgspec.Struct, forbid_unknown_fields=True):
     worst: float | None
 
 
-class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
+class ModelDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The whole file."""
 
     schema: str
@@ -105,6 +106,9 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True):
     #: errors on problems that were left out
     trials: Trials
     trees: list[Tree]
+    #: times that were predicted from machine code, and how far measured ones are off; absent without any
+    predicted: int = 0
+    predicted_half: float = 0.0
 
 
 def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
@@ -143,6 +147,8 @@ def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
         derived_spreads=dict(model.derived_spreads),
         trials=model.trials,
         trees=list(model.trees),
+        predicted=model.predicted,
+        predicted_half=model.predicted_half,
     )
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
@@ -198,6 +204,8 @@ def model_of(document: ModelDocument) -> TimeModel:
         ranges=document.ranges,
         shortest_us=document.shortest_us,
         trees=tuple(document.trees),
+        predicted=document.predicted,
+        predicted_half=document.predicted_half,
         trials=document.trials,
         derived_spreads=document.derived_spreads,
     )
@@ -211,6 +219,8 @@ def _check(document: ModelDocument, path: Path) -> None:
     """Refuse values with which formulas fail."""
     if not document.kernels:
         raise InputError("the model has no kernels", path)
+    if document.predicted < 0 or not 0 <= document.predicted_half < inf:
+        raise InputError("predicted and predicted_half must not be negative", path)
     if document.compute_units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
         raise InputError("compute_units, element_bytes and shortest_us must be positive", path)
     shared = document.shared

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.tuning.time_model.boost import correction, features
 from ckprof.tuning.time_model.expression import form_of, is_told_by_dimensions
-from ckprof.tuning.time_model.intervals import DEVIATIONS, LARGEST_HALF
+from ckprof.tuning.time_model.intervals import DEVIATIONS
 from ckprof.tuning.time_model.model import Prediction
 from ckprof.tuning.time_model.program import Program, Slot
 from ckprof.tuning.time_model.time_model import terms
@@ -163,7 +163,7 @@ class Selector:
     def _prediction(
         self, kernel: ModelKernel, splits: int, time_us: float, sizes: Sizes, reach: float
     ) -> Prediction:
-        half = min(kernel.spread * reach, LARGEST_HALF)
+        half = self.model.half(kernel, reach)
         done = work(kernel.computes, sizes, splits, self.model.units)
         return Prediction(
             kernel=kernel.name,

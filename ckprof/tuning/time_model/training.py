@@ -35,6 +35,8 @@ class TrainRequest:
     target: str = ""
     toolchain: str = ""
     layout: str = ""
+    #: see :attr:`ckprof.tuning.time_model.model.TimeModel.predicted_half`
+    predicted_half: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,8 @@ def trained(request: TrainRequest) -> Trained:
         splits=tuple(sorted({splits for _, splits in table.choices})),
         ranges=ranges_of(problems),
         shortest_us=fitted.shortest_us,
+        predicted=len(table.predicted),
+        predicted_half=request.predicted_half,
     )
     known = calibrated(fitted, model, table, request.gemm_sizes)
     model = replace(

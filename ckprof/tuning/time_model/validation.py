@@ -112,6 +112,8 @@ class Validation:
     dropped: tuple[str, ...]
     #: problems without a measured kernel: there is nothing to choose
     unserved: tuple[Problem, ...]
+    #: see :attr:`ckprof.tuning.time_model.model.TimeModel.basis`
+    basis: str
 
 
 def validate(request: ValidateRequest) -> Validation:
@@ -151,6 +153,7 @@ def validate(request: ValidateRequest) -> Validation:
         ceiling=summarise(noise_ceiling(choice)),
         dropped=table.dropped,
         unserved=(*request.table.unserved, *unserved),
+        basis=request.model.basis,
     )
 
 

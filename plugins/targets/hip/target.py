@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.prediction import PredictionRequest, TimeAnswer
+    from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
 
@@ -100,14 +100,16 @@ class HipTarget:
 
         return NAME
 
-    def prediction_model(self, arch: str, name: str) -> str:
-        """Return the name of a product.
+    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
+        """Return a product.
 
         :raises UsageError: there is no such product, or nothing is known of the architecture.
         """
+        from ckprof.model.prediction import PredictedDevice
         from ckprof_plugins.targets.hip.timing.tables import find_model
 
-        return find_model(arch.partition(":")[0], name).name
+        found = find_model(arch.partition(":")[0], name)
+        return PredictedDevice(name=found.name, compute_units=found.compute_units)
 
     def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
         """Return times from what the emulated device executes.

@@ -27,8 +27,8 @@ class Setup(msgspec.Struct, kw_only=True):
     compute_units: int
     #: instructions that one simulation executes
     most_steps: int
-    #: instructions of each launch that are listed with their time
-    hot: int = 0
+    #: what instructions and waves do is listed, too
+    profile: bool = False
 
 
 class Question(msgspec.Struct, kw_only=True):
@@ -63,7 +63,7 @@ class _Device:
             setup.table.encode(),
             ctypes.c_uint32(setup.compute_units),
             ctypes.c_uint64(setup.most_steps),
-            ctypes.c_uint32(setup.hot),
+            ctypes.c_uint32(setup.profile),
             message,
             ctypes.c_size_t(len(message)),
         )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.model.prediction import HotInstruction, PredictedTime
+from ckprof.model.prediction import PredictedTime
+from ckprof_plugins.targets.hip.timing.profile import Executed, Watched, profile_of
 from ckprof_plugins.targets.hip.timing.tables import device_value
 
 if TYPE_CHECKING:
@@ -33,15 +34,6 @@ class UnitTime(msgspec.Struct, frozen=True):
     missed_lines: float
 
 
-class Hot(msgspec.Struct, frozen=True):
-    """An instruction."""
-
-    address: int
-    text: str
-    cycles: float
-    executions: float
-
-
 class Launch(msgspec.Struct, frozen=True):
     """What the emulated device says of a launch, or of memory that was set."""
 
@@ -59,7 +51,9 @@ class Launch(msgspec.Struct, frozen=True):
     time: UnitTime | None = None
     alone: UnitTime | None = None
     edge: UnitTime | None = None
-    hot: tuple[Hot, ...] = ()
+    #: with a profile only, see :mod:`ckprof_plugins.targets.hip.timing.profile`
+    executed: tuple[Executed, ...] = ()
+    timeline: Watched | None = None
     #: bytes of memory that was set; 0 for a launch
     set_bytes: int = 0
 
@@ -110,7 +104,7 @@ def compose(
         parts=parts,
         busy=busy,
         stalls=stalls,
-        hot=_hot(first),
+        profile=profile_of(first),
     )
 
 
@@ -184,18 +178,3 @@ def _limit(
     text = _NAMES[unit] if busy[unit] >= _WORKS or wait == "unit" else _WAITS[wait]
     filled = launch.workgroups / (launch.queue * model.compute_units) if launch.queue else 1.0
     return text if filled > _WORKS else f"{text}; {filled:.0%} of the compute units' time is used"
-
-
-def _hot(launch: Launch) -> tuple[HotInstruction, ...]:
-    if launch.time is None:
-        return ()
-    total = sum(launch.time.stalled.values()) + 4 * launch.time.steps
-    return tuple(
-        HotInstruction(
-            address=entry.address,
-            text=entry.text,
-            share=entry.cycles / total if total else 0.0,
-            executions=round(entry.executions),
-        )
-        for entry in launch.hot
-    )

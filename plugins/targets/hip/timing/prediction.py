@@ -37,7 +37,7 @@ def predict(request: PredictionRequest) -> tuple[TimeAnswer, ...]:
         table=unit_table(arch),
         compute_units=model.compute_units,
         most_steps=MOST_STEPS,
-        hot=request.hot,
+        profile=request.profile,
     )
     with LaunchTimes(setup) as times:
         return tuple(

@@ -10,6 +10,7 @@ import csv
 import os
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +19,8 @@ import ckprof
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.problem_case import ProblemCase
 from ckprof.tuning.predict import PredictOptions
+from ckprof.tuning.predicted_times import PredictedTimes
+from ckprof.tuning.predicted_training import with_predicted
 from ckprof.tuning.search.prior import physical_model
 from ckprof.tuning.time_model.csv_tables import read_csv
 from ckprof.tuning.time_model.time_model import terms
@@ -60,6 +63,7 @@ def kernel_of(column: str) -> str:
 class Judged:
     """A table, and the problems of it that are asked about."""
 
+    name: str
     table: Measurements
     chosen: tuple[int, ...]
 
@@ -75,15 +79,31 @@ def tables(half: str) -> list[Judged]:
     """
     found = []
     for name in TABLES:
-        path = MEASURED / f"gfx950_fwd_bf16_{name}.csv"
-        table = read_csv(path, traits_of_name, (ConvProblem,))
-        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+        table = read_csv(_path(name), traits_of_name, (ConvProblem,))
         halves: dict[Problem, str] = {}
-        for number, line in enumerate(csv.DictReader(lines)):
+        for number, line in enumerate(_lines(name)):
             halves.setdefault(_problem({key: int(line[key]) for key in _SIZES}), str(number % 2))
         chosen = [index for index, problem in enumerate(table.problems) if half in ("all", halves[problem])]
-        found.append(Judged(table=table, chosen=tuple(chosen)))
+        found.append(Judged(name=name, table=table, chosen=tuple(chosen)))
     return found
+
+
+def lines_of(judged: Judged) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns of a table, and the lines of the problems that are asked about."""
+    asked = set(judged.problems)
+    lines = _lines(judged.name)
+    return list(lines[0]), [
+        line for line in lines if _problem({key: int(line[key]) for key in _SIZES}) in asked
+    ]
+
+
+def _path(name: str) -> Path:
+    return MEASURED / f"gfx950_fwd_bf16_{name}.csv"
+
+
+def _lines(name: str) -> list[dict[str, str]]:
+    lines = [line for line in _path(name).read_text().splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines))
 
 
 _SIZES: Final = ("N", "C", "K", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w")
@@ -145,14 +165,20 @@ def _processor_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def by_column(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
-    """Return the same for columns of a table."""
+def as_columns(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
+    """Return the same for columns of a table, on all problems."""
     return {
         (problem, column): times[problem, kernel_of(column)]
-        for problem in judged.problems
+        for problem in dict.fromkeys(problem for problem, _ in times)
         for column in judged.table.kernels
         if (problem, kernel_of(column)) in times
     }
+
+
+def by_column(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
+    """Return those on the problems that are asked about."""
+    asked = set(judged.problems)
+    return {key: time_us for key, time_us in as_columns(times, judged).items() if key[0] in asked}
 
 
 def of_model(
@@ -169,7 +195,7 @@ def of_model(
     return times
 
 
-def _ranks(values: Sequence[float]) -> np.ndarray:
+def rank_numbers(values: Sequence[float]) -> np.ndarray:
     order = np.sort(values)
     return np.array([np.mean(np.flatnonzero(order == value)) for value in values])
 
@@ -192,7 +218,7 @@ def figures(
         # of equal ones the last is taken: the later version of the pipeline
         best = np.flatnonzero(guessed <= guessed.min() * (1 + 1e-12))[-1]
         efficiencies.append(float(measured.min() / measured[best]))
-        ranks.append(float(np.corrcoef(_ranks(guessed), _ranks(measured))[0, 1]))
+        ranks.append(float(np.corrcoef(rank_numbers(guessed), rank_numbers(measured))[0, 1]))
         ratios += list(measured / guessed)
     return efficiencies, ranks, ratios
 
@@ -220,13 +246,21 @@ def main() -> None:
     own = [column for column in judged[0].table.kernels if kernel_of(column) == column]
     for one, other, label in ((judged[0], judged[1], TABLES[0]), (judged[1], judged[0], TABLES[1])):
         machine = by_column(times, one)
-        supported = [problem for problem in one.problems if any(key[0] is problem for key in machine)]
+        supported = [problem for problem in one.problems if any(key[0] == problem for key in machine)]
         prior = of_model(physical_model(UNITS, 2), one, supported)
         for columns in (own, list(one.table.kernels)):
             what = f"{label}, {len(columns)} columns"
             print(row("machine code", what, figures(machine, one, columns, supported)))
             print(row("*time model, untrained*", what, figures(prior, one, columns, supported)))
-        few = few_measured(machine, one, supported)
+        # shapes that are predicted and not measured: those of the other table, and those that are judged
+        everywhere = as_columns(times, one)
+        shapes = {"other shapes": other.problems, "all shapes": [*other.problems, *one.problems]}
+        for name, of in shapes.items():
+            model = fitted(everywhere, one, dict.fromkeys(of))
+            what = f"time model, fitted to machine code of {name}"
+            chosen = of_model(model, one, supported)
+            print(row(what, label, figures(chosen, one, one.table.kernels, supported)))
+        few = few_measured(machine, one, supported, everywhere, shapes)
         for name, found in few.items():
             print(row(name, f"{label}, other problems", found))
         model = train(request(other.table.subset(other.chosen)))
@@ -238,12 +272,50 @@ def main() -> None:
                 figures(trained, one, one.table.kernels, supported),
             )
         )
+        learned = fitted(
+            everywhere, one, dict.fromkeys(shapes["all shapes"]), other.table.subset(other.chosen)
+        )
+        print(
+            row(
+                "time model, fitted to the other table and to machine code of all shapes",
+                label,
+                figures(of_model(learned, one, supported), one, one.table.kernels, supported),
+            )
+        )
         both = blended(trained, machine, 0.3)
         print(row("the same and machine code", label, figures(both, one, one.table.kernels, supported)))
 
 
+def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> PredictedTimes:
+    """Return predicted times of the columns of a table as a file of them says it."""
+    asked = {problem for problem, _ in machine}
+    known = tuple(problem for problem in problems if problem in asked)
+    times = {
+        (index, column, 1): machine[problem, column]
+        for index, problem in enumerate(known)
+        for column in judged.table.kernels
+        if (problem, column) in machine
+    }
+    table = replace(judged.table, problems=known, times=times, predicted=frozenset(times), arch="gfx950")
+    return PredictedTimes(table=table, fields={column: {} for column in judged.table.kernels})
+
+
+def fitted(
+    machine: Times, judged: Judged, problems: Iterable[Problem], measured: Measurements | None = None
+) -> TimeModel:
+    """Return a time model that is fitted to predicted times, and to a few measured ones."""
+    blended = with_predicted(
+        ckprof.Profiler().registry, measured, as_table(machine, judged, problems), Path()
+    )
+    return train(replace(request(blended.table), predicted_half=blended.half))
+
+
 def few_measured(
-    machine: Times, judged: Judged, problems: Sequence[Problem]
+    machine: Times,
+    judged: Judged,
+    problems: Sequence[Problem],
+    everywhere: Times,
+    shapes: Mapping[str, Sequence[Problem]],
 ) -> dict[str, tuple[list[float], list[float], list[float]]]:
     """Return figures with a few measured problems, judged by the others, over several draws."""
     draw = np.random.default_rng(0)
@@ -253,9 +325,17 @@ def few_measured(
         chosen = [problems[number] for number in draw.choice(len(problems), FEW, replace=False)]
         rest = [problem for problem in problems if problem not in chosen]
         shifted = with_offsets(machine, judged, chosen)
-        model = train(request(judged.table.subset(tuple(index[problem] for problem in chosen))))
-        trained = of_model(model, judged, rest)
+        measured = judged.table.subset(tuple(index[problem] for problem in chosen))
+        trained = of_model(train(request(measured)), judged, rest)
+        blends = [
+            (
+                f"time model, fitted to {FEW} and to machine code of {name}",
+                of_model(fitted(everywhere, judged, dict.fromkeys([*of, *chosen]), measured), judged, rest),
+            )
+            for name, of in shapes.items()
+        ]
         for name, times in (
+            *blends,
             (f"machine code, offsets of {FEW} measured problems", shifted),
             (f"*time model, trained on {FEW}*", trained),
             ("both", blended(shifted, trained, 0.3)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ckprof_plugins.targets.hip.code_object import read_kernels
+from ckprof_plugins.targets.hip.timing.profile import UNITS, WAITS
 from ckprof_plugins.targets.hip.timing.tables import unit_table
 from tests.plugins.targets.hip.emulator.hip import Hip, code_object
 
@@ -41,14 +42,16 @@ KERNEL k(u32* out, u32 n) {
 class TimedHip(Hip):
     """A device that predicts times."""
 
-    def __init__(self, arch: str = "gfx942", *, units: int = 4, most: int = 1 << 40, hot: int = 0) -> None:
+    def __init__(
+        self, arch: str = "gfx942", *, units: int = 4, most: int = 1 << 40, profile: bool = False
+    ) -> None:
         super().__init__()
         message = ctypes.create_string_buffer(1000)
         failed = self.library.ckprof_emulator_timing_begin(
             unit_table(arch).encode(),
             ctypes.c_uint32(units),
             ctypes.c_uint64(most),
-            ctypes.c_uint32(hot),
+            ctypes.c_uint32(profile),
             message,
             ctypes.c_size_t(len(message)),
         )
@@ -133,12 +136,60 @@ def _resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def test_hot_instructions_are_those_with_most_time() -> None:
-    launch = _summed(4, 200, hot=4)
-    assert len(launch["hot"]) == 4
-    assert any("s_waitcnt" in entry["text"] and entry["executions"] >= 190 for entry in launch["hot"])
-    total = 4 * launch["time"]["steps"] + sum(launch["time"]["stalled"].values())
-    assert 0.5 * total < sum(entry["cycles"] for entry in launch["hot"]) <= total
+def test_a_profile_has_the_time_of_every_instruction() -> None:
+    launch = _summed(4, 200, profile=True)
+    executed, time = launch["executed"], launch["time"]
+    # whatever is named has a name for people
+    assert (set(time["busy"]), set(time["stalled"])) == (set(UNITS), set(WAITS))
+    # nothing was shortened: what was simulated is what one workgroup executes
+    assert all(entry["simulated"] == entry["executions"] for entry in executed)
+    assert sum(entry["executions"] for entry in executed) == time["steps"] == launch["group_steps"]
+    for cause, cycles in time["stalled"].items():
+        assert sum(entry["stalled"][cause] for entry in executed) == pytest.approx(cycles)
+    # one wave: its instructions are what the compute unit does
+    spent = sum(entry["issue"] + sum(entry["stalled"].values()) for entry in executed)
+    assert spent == pytest.approx(time["cycles"])
+    waits = [entry for entry in executed if entry["text"] == "s_waitcnt vmcnt(0)"]
+    assert max(entry["stalled"]["memory"] / entry["simulated"] for entry in waits) > 100
+    # a line of 128 bytes holds half of what 64 lanes read or write; scalar loads count elsewhere
+    accesses = [entry for entry in executed if entry["lines"]]
+    assert {entry["unit"] for entry in accesses} == {"memory"}
+    assert all(entry["lines"] == 2 * entry["executions"] for entry in accesses)
+    assert "executed" not in _summed(4, 200)
+
+
+def test_the_loop_and_a_timeline_of_one_iteration() -> None:
+    launch = _summed(4 * 2, 200, profile=True)
+    loop = [entry for entry in launch["executed"] if entry["in_loop"]]
+    assert {entry["executions"] for entry in loop} == {200}
+    # the first one comes from above, and the last one goes on below
+    assert 198 <= launch["iterations"] <= 200
+    branch = next(entry for entry in loop if entry["text"].startswith("s_cbranch"))
+    assert branch["text"].endswith(f"{loop[0]['address']:#x}")
+    timeline = launch["timeline"]
+    # two workgroups of a wave each, on two SIMDs
+    assert timeline["waves"] == [[0, 0]]
+    spans = timeline["spans"]
+    assert all(end > 0 and begin < timeline["cycles"] for *_, begin, end in spans)
+    issues = [span for span in spans if span[0] == "issue"]
+    inside = [span for span in issues if span[4] >= 0]
+    assert [span[3] for span in inside] == [entry["address"] for entry in loop]
+    # a wave always issues or waits
+    own = sum(
+        min(end, timeline["cycles"]) - max(begin, 0)
+        for kind, _, wave, _, begin, end in spans
+        if kind in ("issue", "wait") and wave == 0
+    )
+    assert own == pytest.approx(timeline["cycles"])
+    assert {span[2] for span in spans} == {0, 1}
+    assert {span[0] for span in spans if span[2] == 1} == {"work"}
+
+
+def test_loops_that_are_shortened_keep_their_counts() -> None:
+    launch = _summed(4, 3000, most=20_000, profile=True)
+    loop = [entry for entry in launch["executed"] if entry["in_loop"]]
+    assert all(entry["executions"] == 3000 > 2 * entry["simulated"] for entry in loop)
+    assert launch["timeline"]["cycles"] > 100
 
 
 def test_a_wrong_table_is_refused() -> None:

@@ -93,15 +93,12 @@ CheckSession::CheckSession(std::string_view checks, const Program& program) : us
 std::vector<Finding> CheckSession::findings(const Launch& launch) const
 {
     std::vector<Finding> all = log_.findings();
-    for(Finding& finding : all)
-    {
-        if(launch.code_object.empty()) break;
-        const std::string line =
-            source_line(launch.code_object, launch.code_address + finding.address);
-        // without a line table no address has one, and each question starts a process
-        if(line.empty()) break;
-        finding.message += "\n  " + line;
-    }
+    if(launch.code_object.empty()) return all;
+    std::vector<uint64_t> addresses;
+    for(const Finding& finding : all) addresses.push_back(launch.code_address + finding.address);
+    const std::vector<std::string> lines = source_lines(launch.code_object, addresses);
+    for(size_t n = 0; n < lines.size(); ++n)
+        if(!lines[n].empty()) all[n].message += "\n  " + lines[n];
     return all;
 }
 

@@ -42,31 +42,45 @@ private:
     bool usable_      = false;
 };
 
-std::string first_line_of(const std::string& command)
+std::vector<std::string> lines_of(const std::string& command)
 {
     FILE* pipe = popen(command.c_str(), "r");
     if(pipe == nullptr) return {};
-    char text[1024]  = "";
-    std::string line = std::fgets(text, sizeof(text), pipe) != nullptr ? text : "";
-    while(std::fgets(text, sizeof(text), pipe) !=
-          nullptr); // a tool that cannot write would complain
+    std::vector<std::string> lines;
+    char text[4096];
+    while(std::fgets(text, sizeof(text), pipe) != nullptr)
+    {
+        text[std::strcspn(text, "\n")] = '\0';
+        lines.emplace_back(text);
+    }
     if(pclose(pipe) != 0) return {};
-    line.resize(std::strcspn(line.c_str(), "\n"));
-    return line;
+    return lines;
 }
 
 } // namespace
 
-std::string source_line(std::span<const std::byte> code_object, uint64_t address)
+std::vector<std::string> source_lines(std::span<const std::byte> code_object,
+                                      std::span<const uint64_t> addresses)
 {
+    std::string asked;
+    for(const uint64_t address : addresses) asked += std::to_string(address) + "\n";
     const TemporaryFile file(code_object);
-    if(!file.usable()) return {};
-    const std::string arguments = " --functions=none --output-style=GNU --obj='" + file.name() +
-                                  "' " + std::to_string(address) + " 2>/dev/null";
+    const TemporaryFile questions(std::as_bytes(std::span(asked)));
+    if(addresses.empty() || !file.usable() || !questions.usable()) return {};
+    // without the frames of inlined functions, each address has one line: that of the line table
+    const std::string arguments = " --functions=none --no-inlines --output-style=GNU --obj='" +
+                                  file.name() + "' < '" + questions.name() + "' 2>/dev/null";
     for(const char* symbolizer : symbolizers)
     {
-        const std::string line = first_line_of(symbolizer + arguments);
-        if(!line.empty()) return line.starts_with("??") ? std::string() : line;
+        std::vector<std::string> lines = lines_of(symbolizer + arguments);
+        if(lines.size() != addresses.size()) continue;
+        bool known = false;
+        for(std::string& line : lines)
+        {
+            if(line.starts_with("??")) line.clear();
+            known |= !line.empty();
+        }
+        return known ? lines : std::vector<std::string>();
     }
     return {};
 }

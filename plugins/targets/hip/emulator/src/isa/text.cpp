@@ -1,10 +1,43 @@
 // SPDX-License-Identifier: MIT
 // Instructions as messages show them.
 #include <cstdio>
+#include <string_view>
 
 #include "isa/decoder.hpp"
 
 namespace ckprof::emulator {
+
+namespace {
+
+// What instructions without operands do with their immediate.
+std::string immediate_of(const Instruction& instruction)
+{
+    const std::string_view name = instruction.info->name;
+    const auto bits             = static_cast<uint16_t>(instruction.immediate);
+    if(name == "s_waitcnt")
+    {
+        std::string text;
+        const auto add = [&](const char* counter, unsigned limit, unsigned all) {
+            if(limit != all) text += std::string(" ") + counter + "(" + std::to_string(limit) + ")";
+        };
+        add("vmcnt", (bits & 15U) | bits >> 14U << 4U, 63);
+        add("expcnt", bits >> 4U & 7U, 7);
+        add("lgkmcnt", bits >> 8U & 15U, 15);
+        return text;
+    }
+    if(name == "s_nop") return " " + std::to_string(bits);
+    if(name.starts_with("s_cbranch") || name == "s_branch")
+    {
+        char text[24];
+        const int64_t target = int64_t{instruction.address} + instruction.bytes +
+                               int64_t{static_cast<int16_t>(bits)} * 4;
+        std::snprintf(text, sizeof(text), " 0x%llx", static_cast<unsigned long long>(target));
+        return text;
+    }
+    return {};
+}
+
+} // namespace
 
 std::string text_of(const Instruction& instruction)
 {
@@ -50,6 +83,7 @@ std::string text_of(const Instruction& instruction)
             text += comma + operand(*o);
             comma = ", ";
         }
+    if(instruction.info->encoding == Encoding::sopp) text += immediate_of(instruction);
     return text;
 }
 

@@ -23,13 +23,13 @@ void copy_text(const std::string& from, char* to, size_t bytes)
 int ckprof_emulator_timing_begin(const char* table,
                                  uint32_t compute_units,
                                  uint64_t most_steps,
-                                 uint32_t hot,
+                                 uint32_t profile,
                                  char* message,
                                  size_t message_bytes)
 {
     try
     {
-        device().begin_timing({Machine::parse(table), compute_units, most_steps, hot});
+        device().begin_timing({Machine::parse(table), compute_units, most_steps, profile != 0});
         return 0;
     }
     catch(const std::exception& error)

@@ -10,12 +10,12 @@
 
 extern "C" {
 
-// `table` is what Machine::parse reads. With `hot`, so many instructions of each launch are listed.
-// 0, or not and a message.
+// `table` is what Machine::parse reads. With `profile`, what instructions and waves do is
+// listed, too. 0, or not and a message.
 CKPROF_EXPORT int ckprof_emulator_timing_begin(const char* table,
                                                uint32_t compute_units,
                                                uint64_t most_steps,
-                                               uint32_t hot,
+                                               uint32_t profile,
                                                char* message,
                                                size_t message_bytes);
 

@@ -2,6 +2,7 @@
 #include "timing/compute_unit.hpp"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <string_view>
 
@@ -88,11 +89,11 @@ public:
                const ProgramCosts& costs,
                std::span<const GroupTrace* const> groups,
                unsigned slots,
-               std::vector<double>* hot)
+               Profile* profile)
         : machine_(machine),
           costs_(costs),
           given_(groups),
-          hot_(hot)
+          profile_(profile)
     {
         vector_free_.resize(machine.simds);
         matrix_free_.resize(machine.simds);
@@ -107,6 +108,7 @@ public:
             queue_.pop();
             advance(w);
         }
+        if(profile_ != nullptr) finish_profile();
         return result_;
     }
 
@@ -156,13 +158,12 @@ private:
         const double start               = earliest(wave, step, entry, cause);
         if(start > wave.ready)
         { // others may come first
-            wait(step.instruction, start - wave.ready, cause);
+            wait(w, step.instruction, start, cause);
             wave.ready = start;
             push(w);
             return;
         }
-        if(hot_ != nullptr) (*hot_)[step.instruction] += machine_.wave_cycles;
-        issue(wave, step, entry, start);
+        issue(w, step, entry, start);
         result_.steps += 1;
         ++wave.next;
         result_.cycles = std::max(result_.cycles, wave.ready);
@@ -174,10 +175,13 @@ private:
             push(w);
     }
 
-    void wait(uint32_t instruction, double cycles, Stall cause)
+    void wait(size_t w, uint32_t instruction, double until, Stall cause)
     {
+        const double since = waves_[w].ready, cycles = until - since;
         result_.stalled[static_cast<size_t>(cause)] += cycles;
-        if(hot_ != nullptr) (*hot_)[instruction] += cycles;
+        if(profile_ == nullptr) return;
+        profile_->spent[instruction].stalled[static_cast<size_t>(cause)] += cycles;
+        note(Span::Kind::wait, w, instruction, since, until, cause);
     }
 
     void arrive(WaveRun& wave, double at)
@@ -213,7 +217,7 @@ private:
             {
                 WaveRun& wave   = waves_[w];
                 wave.at_barrier = false;
-                wait(wave.trace->steps[wave.next - 1].instruction, at - wave.ready, Stall::barrier);
+                wait(w, wave.trace->steps[wave.next - 1].instruction, at, Stall::barrier);
                 wave.ready = at;
                 push(w);
             }
@@ -290,8 +294,9 @@ private:
         }
     }
 
-    void issue(WaveRun& wave, const Step& step, const ProgramCosts::Entry& entry, double start)
+    void issue(size_t w, const Step& step, const ProgramCosts::Entry& entry, double start)
     {
+        WaveRun& wave    = waves_[w];
         const Cost& cost = entry.cost;
         auto& busy       = result_.busy[static_cast<size_t>(cost.unit)];
         double next      = start + machine_.wave_cycles + entry.pause;
@@ -299,9 +304,11 @@ private:
         {
         case Unit::vector:
             vector_free_[wave.simd] = start + cost.busy;
+            note(Span::Kind::work, w, step.instruction, start, start + cost.busy);
             busy += cost.busy;
             break;
         case Unit::matrix:
+            note(Span::Kind::work, w, step.instruction, start, start + cost.busy);
             matrix_free_[wave.simd] = start + cost.busy;
             vector_free_[wave.simd] = start + machine_.issue_cycles;
             busy += cost.busy;
@@ -317,13 +324,12 @@ private:
                wave.trace->steps[wave.next + 1].instruction != step.instruction + 1)
                 next = std::max(next, start + machine_.branch_cycles);
             break;
-        case Unit::lds: issue_lds(wave, step, start); break;
-        case Unit::memory: issue_memory(wave, step, start); break;
+        case Unit::lds: issue_lds(w, step, start); break;
+        case Unit::memory: issue_memory(w, step, start); break;
         case Unit::message:
             message_free_ = start + cost.busy;
             busy += cost.busy;
-            wave.local_memory.push_back(
-                std::max(start + machine_.scalar_latency, last_local(wave)));
+            complete(w, step, start, start + machine_.scalar_latency, wave.local_memory);
             break;
         case Unit::control:
             if(entry.vector_limit >= 0)
@@ -339,14 +345,29 @@ private:
             wave.register_ready[r] = start + cost.latency;
             wave.chained_ready[r]  = start + cost.chained;
         }
+        if(profile_ != nullptr)
+        {
+            Spent& spent = profile_->spent[step.instruction];
+            spent.executions += 1;
+            spent.issue += next - start;
+            note(Span::Kind::issue, w, step.instruction, start, next);
+            if(w == 0 && wave.next + 1 == profile_->begin) profile_->from = next;
+            if(w == 0 && wave.next + 1 == profile_->end) profile_->to = next;
+        }
         wave.ready = next;
     }
 
-    static double last_local(const WaveRun& wave)
-    { return wave.local_memory.empty() ? 0 : wave.local_memory.back(); }
-
-    void issue_lds(WaveRun& wave, const Step& step, double start)
+    // Operations complete in the order of their issue.
+    void
+    complete(size_t w, const Step& step, double start, double at, std::vector<double>& completions)
     {
+        completions.push_back(completions.empty() ? at : std::max(at, completions.back()));
+        note(Span::Kind::flight, w, step.instruction, start, completions.back());
+    }
+
+    void issue_lds(size_t w, const Step& step, double start)
+    {
+        WaveRun& wave     = waves_[w];
         lds_issue_        = start + machine_.issue_cycles;
         double completion = start + machine_.lds_latency;
         if(step.memory >= 0)
@@ -354,17 +375,19 @@ private:
             const MemoryWork& work = wave.trace->memory[static_cast<size_t>(step.memory)];
             const double begin     = std::max(start, lds_free_);
             lds_free_              = begin + work.lds_cycles;
+            note(Span::Kind::work, w, step.instruction, begin, lds_free_);
             // commands wait in a queue before the unit; a full one holds the next back
             lds_issue_ = std::max(lds_issue_, lds_free_ - machine_.lds_latency);
             completion = lds_free_ + machine_.lds_latency;
             result_.busy[static_cast<size_t>(Unit::lds)] += work.lds_cycles;
             result_.conflicts += work.conflict_cycles;
         }
-        wave.local_memory.push_back(std::max(completion, last_local(wave)));
+        complete(w, step, start, completion, wave.local_memory);
     }
 
-    void issue_memory(WaveRun& wave, const Step& step, double start)
+    void issue_memory(size_t w, const Step& step, double start)
     {
+        WaveRun& wave     = waves_[w];
         memory_issue_     = start + machine_.issue_cycles;
         double completion = start + machine_.cache_latency;
         if(step.memory >= 0)
@@ -372,7 +395,8 @@ private:
             const MemoryWork& work = wave.trace->memory[static_cast<size_t>(step.memory)];
             const double begin     = std::max(start, cache_free_);
             cache_free_            = begin + work.cache_cycles;
-            memory_issue_          = std::max(memory_issue_, cache_free_ - machine_.cache_latency);
+            note(Span::Kind::work, w, step.instruction, begin, cache_free_);
+            memory_issue_ = std::max(memory_issue_, cache_free_ - machine_.cache_latency);
             result_.busy[static_cast<size_t>(Unit::memory)] += work.cache_cycles;
             result_.cache_lines += work.lines;
             completion = cache_free_ + machine_.cache_latency;
@@ -386,15 +410,59 @@ private:
                 completion = std::max(cache_free_, miss_free_) + machine_.miss_latency;
             }
         }
-        const double last = wave.vector_memory.empty() ? 0 : wave.vector_memory.back();
-        wave.vector_memory.push_back(std::max(completion, last));
+        complete(w, step, start, completion, wave.vector_memory);
+    }
+
+    void finish_profile()
+    {
+        // a wave that executes fewer steps than were asked about is watched to its end
+        if(profile_->to == 0) profile_->to = result_.cycles;
+        std::erase_if(profile_->spans, [&](const Span& span) {
+            return span.to <= profile_->from || span.from >= profile_->to;
+        });
+        std::map<uint32_t, uint32_t> numbers;
+        for(const Span& span : profile_->spans)
+            if(waves_[span.wave].simd == waves_[0].simd) numbers.emplace(span.wave, 0);
+        for(auto& [w, number] : numbers)
+        {
+            number = static_cast<uint32_t>(profile_->waves.size());
+            // waves of a workgroup follow one another
+            const size_t group = waves_[w].group;
+            size_t first       = w;
+            while(first > 0 && waves_[first - 1].group == group) --first;
+            profile_->waves.push_back({group, w - first});
+        }
+        for(Span& span : profile_->spans)
+        {
+            const auto found = numbers.find(span.wave);
+            span.wave =
+                found == numbers.end() ? static_cast<uint32_t>(numbers.size()) : found->second;
+        }
+    }
+
+    // Keeps what overlaps the time that is asked about, of which the end is known when it is over.
+    void note(Span::Kind kind,
+              size_t w,
+              uint32_t instruction,
+              double from,
+              double to,
+              Stall stall = Stall::unit)
+    {
+        if(profile_ == nullptr || (profile_->to != 0 && from >= profile_->to)) return;
+        const WaveRun& wave = waves_[w];
+        const Unit unit     = costs_.of(instruction).cost.unit;
+        const bool own      = wave.simd == waves_[0].simd;
+        if(!own && (kind != Span::Kind::work || unit == Unit::vector || unit == Unit::matrix))
+            return;
+        profile_->spans.push_back(
+            {kind, unit, stall, static_cast<uint32_t>(w), instruction, from, to, 0});
     }
 
 private:
     const Machine& machine_;
     const ProgramCosts& costs_;
     std::span<const GroupTrace* const> given_;
-    std::vector<double>* hot_;
+    Profile* profile_;
     std::vector<WaveRun> waves_;
     std::vector<Group> groups_; // that have begun
     std::vector<size_t> resident_ = std::vector<size_t>(machine_.simds, 0);
@@ -412,10 +480,10 @@ UnitTime simulate(const Machine& machine,
                   const ProgramCosts& costs,
                   std::span<const GroupTrace* const> groups,
                   unsigned slots,
-                  std::vector<double>* hot)
+                  Profile* profile)
 {
-    if(hot != nullptr) hot->resize(costs.size());
-    return Simulation(machine, costs, groups, slots, hot).run();
+    if(profile != nullptr) profile->spent.resize(costs.size());
+    return Simulation(machine, costs, groups, slots, profile).run();
 }
 
 } // namespace ckprof::emulator

@@ -10,22 +10,11 @@
 
 #include "isa/decoder.hpp"
 #include "timing/machine.hpp"
+#include "timing/profile.hpp"
+#include "timing/stall.hpp"
 #include "timing/trace.hpp"
 
 namespace ckprof::emulator {
-
-// What a wave waits for.
-enum class Stall : uint8_t
-{
-    unit,    // the unit that its instruction needs
-    result,  // a register
-    memory,  // s_waitcnt vmcnt
-    local,   // s_waitcnt lgkmcnt
-    barrier, // other waves
-    code,    // its instructions
-};
-constexpr size_t stall_count = 6;
-const char* name_of(Stall stall);
 
 struct UnitTime
 {
@@ -69,12 +58,11 @@ private:
 };
 
 // As many workgroups as there are slots begin at the same time; another one begins where one ends.
-// Waves go to the SIMDs in turn. `hot`, if there is one, gets the cycles that waves spend at each
-// instruction.
+// Waves go to the SIMDs in turn. `profile`, if there is one, gets what they do in detail.
 UnitTime simulate(const Machine& machine,
                   const ProgramCosts& costs,
                   std::span<const GroupTrace* const> groups,
                   unsigned slots,
-                  std::vector<double>* hot = nullptr);
+                  Profile* profile = nullptr);
 
 } // namespace ckprof::emulator

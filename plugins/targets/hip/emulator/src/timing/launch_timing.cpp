@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "checks/source_line.hpp"
 #include "timing/loops.hpp"
 #include "timing/recorder.hpp"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr uint64_t most_rounds = 2;
 // Iterations that are left of loops at least.
 constexpr size_t least_iterations = 8;
+// Steps of a wave that are watched at most.
+constexpr size_t most_watched = 4000;
 
 GroupTrace record(const TimingOptions& options,
                   const Dispatch& dispatch,
@@ -47,6 +50,67 @@ UnitTime between(const UnitTime& a, const UnitTime& b, double factor)
     return result;
 }
 
+// Watches the iteration in the middle of the loop that most steps belong to, or the first steps.
+void watch(const WaveTrace& wave, Profile& profile)
+{
+    const SteadyLoop loop = find_steady_loop(wave);
+    if(loop.period == 0)
+    {
+        profile.begin = 0;
+        profile.end   = std::min(wave.steps.size(), most_watched);
+        return;
+    }
+    profile.begin = loop.begin + loop.iterations / 2 * loop.period;
+    profile.end   = profile.begin + std::min(loop.period, most_watched);
+}
+
+void add(MemoryWork& sum, const MemoryWork& work)
+{
+    sum.lds_cycles += work.lds_cycles;
+    sum.conflict_cycles += work.conflict_cycles;
+    sum.cache_cycles += work.cache_cycles;
+    sum.lines += work.lines;
+    sum.missed += work.missed;
+    sum.bytes += work.bytes;
+    sum.store |= work.store;
+}
+
+std::vector<LaunchTiming::Executed> executed(const Machine& machine,
+                                             const GroupTrace& group,
+                                             const Launch& launch,
+                                             const std::vector<Spent>& spent)
+{
+    const auto instructions = launch.program->instructions();
+    std::vector<LaunchTiming::Executed> all(instructions.size());
+    for(const WaveTrace& wave : group.waves)
+        for(const Step& step : wave.steps)
+        {
+            LaunchTiming::Executed& entry = all[step.instruction];
+            entry.executions += 1;
+            if(step.memory >= 0) add(entry.memory, wave.memory[static_cast<size_t>(step.memory)]);
+        }
+    const SteadyLoop loop = find_steady_loop(group.waves[0]);
+    for(size_t n = loop.begin; n < loop.begin + loop.period; ++n)
+        all[group.waves[0].steps[n].instruction].in_loop = true;
+    std::vector<uint64_t> addresses;
+    for(uint32_t n = 0; n < all.size(); ++n)
+    {
+        all[n].address     = instructions[n].address;
+        all[n].instruction = n;
+        if(all[n].executions != 0) addresses.push_back(launch.code_address + all[n].address);
+    }
+    std::erase_if(all, [](const auto& entry) { return entry.executions == 0; });
+    const std::vector<std::string> sources = source_lines(launch.code_object, addresses);
+    for(size_t n = 0; n < all.size(); ++n)
+    {
+        all[n].unit  = machine.cost_of(instructions[all[n].instruction]).unit;
+        all[n].text  = text_of(instructions[all[n].instruction]);
+        all[n].spent = spent[all[n].instruction];
+        if(n < sources.size()) all[n].source = sources[n];
+    }
+    return all;
+}
+
 class UnitTimes
 {
 public:
@@ -56,24 +120,22 @@ public:
     {}
 
     // Of so many workgroups that execute what one did, on a compute unit with so many slots.
-    UnitTime of(const GroupTrace& group,
-                uint64_t count,
-                unsigned slots,
-                std::vector<double>* hot = nullptr) const
+    UnitTime
+    of(const GroupTrace& group, uint64_t count, unsigned slots, Profile* profile = nullptr) const
     {
         const size_t iterations = common_iterations(group);
         const uint64_t steps    = group.steps() * count;
         if(steps <= options_.most_steps || iterations <= 4 * least_iterations)
-            return whole(group, count, slots, hot);
+            return whole(group, count, slots, profile);
         // linear in the number of iterations from three points on, whose slopes tell how well
         const double share  = static_cast<double>(options_.most_steps) / static_cast<double>(steps);
         const size_t middle = std::max(
             2 * least_iterations, static_cast<size_t>(static_cast<double>(iterations) * share / 3));
-        if(3 * middle >= 2 * iterations) return whole(group, count, slots, hot);
+        if(3 * middle >= 2 * iterations) return whole(group, count, slots, profile);
         const size_t few = middle / 2, many = middle + middle / 2;
         const UnitTime a    = whole(shortened(group, few), count, slots, nullptr),
                        b    = whole(shortened(group, middle), count, slots, nullptr),
-                       c    = whole(shortened(group, many), count, slots, hot);
+                       c    = whole(shortened(group, many), count, slots, profile);
         const auto rest     = static_cast<double>(iterations - few);
         UnitTime result     = between(a, c, rest / static_cast<double>(many - few));
         const double early  = (b.cycles - a.cycles) / static_cast<double>(middle - few),
@@ -83,11 +145,11 @@ public:
     }
 
 private:
-    UnitTime
-    whole(const GroupTrace& group, uint64_t count, unsigned slots, std::vector<double>* hot) const
+    UnitTime whole(const GroupTrace& group, uint64_t count, unsigned slots, Profile* profile) const
     {
+        if(profile != nullptr) watch(group.waves[0], *profile);
         const std::vector<const GroupTrace*> groups(count, &group);
-        return simulate(options_.machine, costs_, groups, slots, hot);
+        return simulate(options_.machine, costs_, groups, slots, profile);
     }
 
     const TimingOptions& options_;
@@ -144,9 +206,8 @@ LaunchTiming time_launch(const TimingOptions& options,
     result.group_steps      = inside.steps();
     result.iterations       = common_iterations(inside);
     const UnitTimes times(options, *launch.program);
-    std::vector<double> hot;
     const uint64_t simulated = std::min<uint64_t>(per_unit, most_rounds * slots);
-    result.time = times.of(inside, simulated, slots, options.hot != 0 ? &hot : nullptr);
+    result.time = times.of(inside, simulated, slots, options.profile ? &result.profile : nullptr);
     if(simulated < per_unit)
     {
         // one round more takes what the last one took
@@ -162,19 +223,11 @@ LaunchTiming time_launch(const TimingOptions& options,
         result.workgroups == 1
             ? result.alone
             : times.of(record(options, dispatch, launch, result.workgroups - 1, slots), 1, 1);
-    if(!hot.empty())
+    if(options.profile)
     {
-        const auto instructions = launch.program->instructions();
-        std::vector<double> executions(hot.size());
-        for(const WaveTrace& wave : inside.waves)
-            for(const Step& step : wave.steps) ++executions[step.instruction];
-        for(size_t n = 0; n < hot.size(); ++n)
-            if(executions[n] != 0)
-                result.hot.push_back(
-                    {instructions[n].address, text_of(instructions[n]), hot[n], executions[n]});
-        std::ranges::sort(result.hot, std::greater<>(), &LaunchTiming::Hot::cycles);
-        if(result.hot.size() > options.hot) result.hot.resize(options.hot);
-        std::ranges::sort(result.hot, {}, &LaunchTiming::Hot::address);
+        result.executed = executed(options.machine, inside, launch, result.profile.spent);
+        for(Span& span : result.profile.spans)
+            span.address = launch.program->instructions()[span.instruction].address;
     }
     return result;
 }

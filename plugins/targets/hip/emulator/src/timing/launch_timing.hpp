@@ -16,8 +16,8 @@ struct TimingOptions
     unsigned compute_units = 1;
     // instructions of all waves that one simulation executes about; beyond it loops are shortened
     uint64_t most_steps = 400'000;
-    // instructions whose time is kept
-    unsigned hot = 0;
+    // what instructions and waves do is kept, too
+    bool profile = false;
 };
 
 struct Occupancy
@@ -41,13 +41,19 @@ struct LaunchTiming
     UnitTime alone;     // of one
     UnitTime edge;      // of the last one of the launch, alone
     uint64_t lines_read = 0, lines_written = 0, group_steps = 0, iterations = 0;
-    struct Hot
+    // With a profile: each instruction that was executed, by its address.
+    struct Executed
     {
-        uint32_t address;
-        std::string text;
-        double cycles, executions;
+        uint32_t address, instruction;
+        std::string text, source; // "file:line", where there is a line table
+        Unit unit         = Unit::control;
+        bool in_loop      = false; // that most steps belong to
+        double executions = 0;     // by the waves of a workgroup
+        Spent spent;               // by the waves of all workgroups that were simulated
+        MemoryWork memory;         // of all executions of a workgroup
     };
-    std::vector<Hot> hot;
+    std::vector<Executed> executed;
+    Profile profile; // its time is that of an iteration of the loop, if there is one
 };
 
 LaunchTiming time_launch(const TimingOptions& options,

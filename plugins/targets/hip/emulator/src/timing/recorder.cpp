@@ -78,11 +78,10 @@ void Recorder::after(Wave& wave, const Instruction& instruction)
     accessed_ = false;
     std::ranges::sort(lines_);
     lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-    work_.lines       = static_cast<uint32_t>(lines_.size());
-    const bool scalar = instruction.info->encoding == Encoding::smem;
+    if(instruction.info->encoding == Encoding::smem) lines_.clear(); // of another cache
+    work_.lines = static_cast<uint32_t>(lines_.size());
     for(const uint64_t line : lines_)
     {
-        if(scalar) break; // another cache
         if(work_.store)
         {
             ++work_.missed; // written through
