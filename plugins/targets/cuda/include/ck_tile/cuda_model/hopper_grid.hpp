@@ -56,6 +56,22 @@ struct hopper_grid
                s.tiles <= resident_clusters(s.parts);
     }
 
+    // Blocks of a cluster that share a tile's reduction of so many steps, where nobody has asked
+    // for parts of K; 1: none.
+    static int best_cluster(int tiles, int steps)
+    {
+        if constexpr(!Config::clusters) { return 1; }
+        else
+        {
+            using shares = cluster_shares<Config::m, Config::n>;
+            return choose_cluster(tiles, steps, multiprocessors(), [](int blocks) {
+                return shares::room(blocks) <= Config::stages * Config::stage_bytes
+                           ? resident_clusters(blocks)
+                           : 0;
+            });
+        }
+    }
+
     // Memory for sums, a tile after the other, and after them the counters of tiles: all of it
     // zero whenever no kernel runs.
     static void add_workspace(part_sums& s)

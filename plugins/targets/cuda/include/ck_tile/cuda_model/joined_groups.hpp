@@ -14,7 +14,7 @@
 namespace ck_tile::cuda_model {
 
 // As many groups as a copy of 64 channels brings; 1 if they cannot be joined.
-inline int groups_to_join(const host_model::conv_shape& s)
+constexpr int groups_to_join(const host_model::conv_shape& s)
 {
     const std::int64_t channels = s.C > s.K ? s.C : s.K;
     int joined                  = 1;

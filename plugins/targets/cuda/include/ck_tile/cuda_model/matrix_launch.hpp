@@ -43,6 +43,17 @@ bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& g)
     using grid                                     = hopper_grid<Kernel, Config>;
     if(grid::prefers_clusters(p.work.sums)) { p.work.sums.cluster = g.k_batch; }
     else if(g.k_batch > 1) { grid::add_workspace(p.work.sums); }
+    else
+    {
+        const int parts = grid::best_cluster(p.work.tiles, p.work.steps);
+        if(parts > 1)
+        {
+            matrix_params split = g;
+            split.k_batch       = parts;
+            p.work = make_matrix_work<Config>(split, multiprocessors() * Config::resident);
+            p.work.sums.cluster = parts;
+        }
+    }
     grid::start_blocks(p, stream, g.e);
     return true;
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Kernels that copy operands into the form that engine W takes, and results out of it.
+#pragma once
+
+#include <cstdint>
+
+#include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/operand_rearrangement.hpp"
+
+namespace ck_tile::cuda_model {
+
+inline constexpr int rearranging_threads = 256;
+
+// Eight elements on their way.
+union copied_elements {
+    std::uint16_t element[copied_vector];
+    uint4 all;
+};
+
+__device__ __forceinline__ std::int64_t rearranging_thread()
+{
+    return static_cast<std::int64_t>(blockIdx.x) * rearranging_threads +
+           static_cast<std::int64_t>(threadIdx.x);
+}
+
+// Vector: elements that are read at once; the width of rows is a multiple of it.
+template <int Vector>
+__global__ void __launch_bounds__(rearranging_threads)
+    widen_rows(const __grid_constant__ row_widening p)
+{
+    using raw                 = typename raw_vector<Vector * 2>::type;
+    const std::int64_t number = rearranging_thread();
+    if(number >= p.pieces) { return; }
+    const int row   = p.row_pieces.quotient(static_cast<int>(number));
+    const int first = p.row_pieces.remainder(static_cast<int>(number), row) * copied_vector;
+    const auto* from =
+        reinterpret_cast<const raw*>(p.from + (static_cast<std::int64_t>(row) * p.width + first));
+    raw parts[copied_vector / Vector];
+#pragma unroll
+    for(int i = 0; i < copied_vector / Vector; ++i)
+    {
+        parts[i] = first + i * Vector < p.width ? from[i] : raw{};
+    }
+    *reinterpret_cast<uint4*>(p.to + number * copied_vector) =
+        *reinterpret_cast<const uint4*>(parts);
+}
+
+template <int Dimensions>
+__global__ void __launch_bounds__(rearranging_threads)
+    gather_columns(const __grid_constant__ column_gathering p)
+{
+    const std::int64_t number = rearranging_thread();
+    if(number >= p.pieces) { return; }
+    const int row = p.row_pieces.quotient(static_cast<int>(number));
+    int column    = p.row_pieces.remainder(static_cast<int>(number), row) * copied_vector;
+    int origin[3] = {0, 0, 0}, tap[3] = {0, 0, 0};
+    int image = row, rest = p.channels.quotient(column);
+    int channel = p.channels.remainder(column, rest);
+#pragma unroll
+    for(int axis = 2; axis >= 3 - Dimensions; --axis)
+    {
+        const int next  = p.positions[axis].quotient(image);
+        origin[axis]    = p.positions[axis].remainder(image, next) * p.stride[axis] - p.pad[axis];
+        image           = next;
+        const int outer = p.taps[axis].quotient(rest);
+        tap[axis]       = p.taps[axis].remainder(rest, outer);
+        rest            = outer;
+    }
+    copied_elements values;
+#pragma unroll
+    for(int i = 0; i < copied_vector; ++i)
+    {
+        bool exists         = column + i < p.width;
+        std::int64_t offset = image;
+#pragma unroll
+        for(int axis = 3 - Dimensions; axis < 3; ++axis)
+        {
+            const int at = origin[axis] + tap[axis] * p.dilation[axis];
+            exists = exists && static_cast<unsigned>(at) < static_cast<unsigned>(p.length[axis]);
+            offset = offset * p.length[axis] + at;
+        }
+        offset            = offset * static_cast<int>(p.channels.divisor) + channel;
+        values.element[i] = exists ? p.from[offset] : std::uint16_t{0};
+        if(++channel < static_cast<int>(p.channels.divisor)) { continue; }
+        channel    = 0;
+        bool carry = true;
+#pragma unroll
+        for(int axis = 2; axis >= 3 - Dimensions; --axis)
+        {
+            tap[axis] += carry ? 1 : 0;
+            carry     = tap[axis] == static_cast<int>(p.taps[axis].divisor);
+            tap[axis] = carry ? 0 : tap[axis];
+        }
+    }
+    *reinterpret_cast<uint4*>(p.to + number * copied_vector) = values.all;
+}
+
+inline __global__ void __launch_bounds__(rearranging_threads)
+    gather_weight_phases(const __grid_constant__ weight_phases p)
+{
+    const std::int64_t number = rearranging_thread();
+    if(number >= p.elements) { return; }
+    const int line  = p.width.quotient(static_cast<int>(number));
+    const int place = p.width.remainder(static_cast<int>(number), line);
+    int phase = p.channels.quotient(place), filter = line;
+    const int channel = p.channels.remainder(place, phase);
+    int tap[3];
+    bool exists = true;
+#pragma unroll
+    for(int axis = 2; axis >= 0; --axis)
+    {
+        const int outer = p.taps[axis].quotient(filter);
+        const int next  = p.strides[axis].quotient(phase);
+        tap[axis] =
+            p.taps[axis].remainder(filter, outer) * static_cast<int>(p.strides[axis].divisor) +
+            p.strides[axis].remainder(phase, next);
+        exists = exists && tap[axis] < p.filter[axis];
+        filter = outer;
+        phase  = next;
+    }
+    // Zeros behind the last phase have a phase too many.
+    exists              = exists && phase == 0;
+    std::int64_t offset = filter;
+#pragma unroll
+    for(int axis = 0; axis < 3; ++axis) { offset = offset * p.filter[axis] + tap[axis]; }
+    offset       = offset * static_cast<int>(p.channels.divisor) + channel;
+    p.to[number] = exists ? p.from[offset] : std::uint16_t{0};
+}
+
+inline __global__ void __launch_bounds__(rearranging_threads)
+    spread_image_phases(const __grid_constant__ image_phases p)
+{
+    const std::int64_t number = rearranging_thread();
+    if(number >= p.elements) { return; }
+    int image         = p.channels.quotient(static_cast<int>(number));
+    const int channel = p.channels.remainder(static_cast<int>(number), image);
+    int position[3], phase[3];
+    bool exists = true;
+#pragma unroll
+    for(int axis = 2; axis >= 0; --axis)
+    {
+        const int next = p.length[axis].quotient(image);
+        const int at   = p.length[axis].remainder(image, next) + p.pad[axis];
+        position[axis] = p.strides[axis].quotient(at);
+        phase[axis]    = p.strides[axis].remainder(at, position[axis]);
+        exists         = exists && position[axis] < p.positions[axis];
+        image          = next;
+    }
+    std::int64_t offset = image;
+#pragma unroll
+    for(int axis = 0; axis < 3; ++axis) { offset = offset * p.positions[axis] + position[axis]; }
+#pragma unroll
+    for(int axis = 0; axis < 3; ++axis)
+    {
+        offset = offset * static_cast<int>(p.strides[axis].divisor) + phase[axis];
+    }
+    offset       = offset * static_cast<int>(p.channels.divisor) + channel;
+    p.to[number] = exists ? p.from[offset] : std::uint16_t{0};
+}
+
+} // namespace ck_tile::cuda_model
