@@ -21,7 +21,7 @@ from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
-from ckprof_plugins.rule_sets.gemm_config import GemmConfig, make_instance
+from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, make_instance
 from ckprof_plugins.rule_sets.no_problem import entry_of
 from ckprof_plugins.rule_sets.tile_math import fitting_pairs, mma_k, vector_code, vectors_fit
 
@@ -37,6 +37,8 @@ _TABLE: Final = Path(__file__).with_name("hopper_tiles.json")
 _GEMM: Final = "gemm"
 #: of a block tile along K, best first
 _DEPTHS: Final = (64, 32, 16)
+#: left to the kernel
+_OWN_VECTORS: Final = (0, 0, 0)
 
 
 class _Tiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,8 +46,9 @@ class _Tiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tiles: tuple[str, ...]
     pipelines: tuple[GemmPipeline, ...]
-    #: of A, B and the result, in the letters of :func:`vector_code`
-    vectors: tuple[str, ...] = ("MMM",)
+    #: of A, B and the result, in the letters of :func:`vector_code`; products choose theirs if there are none
+    vectors: tuple[str, ...] = ()
+    two_stage: bool = False
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +100,7 @@ def _configs(direction: str, ndim: int, dtype: DataType, arch: Architecture) -> 
                     vectors=vectors,
                     gemm_pipeline=gemm_pipeline,
                     scheduler=Scheduler.INTRAWAVE,
+                    features=Features(two_stage=row.two_stage),
                     double_smem_buffer=gemm_pipeline is GemmPipeline.COMPV4,
                 )
 
@@ -128,14 +132,14 @@ def _shape(
 def _products(request: RuleSetRequest, first: int) -> Iterator[UniversalGemmInstance]:
     dtypes = [dtype for dtype in request.dtypes if dtype in GEMM_TYPES]
     kernels = (
-        (layout, dtype, tile, gemm_pipeline)
+        (layout, dtype, tile, gemm_pipeline, vector_code(code, dtype) if code else _OWN_VECTORS)
         for layout, dtype in product(LAYOUTS, dtypes)
         for row in _table().gemm
-        for tile, gemm_pipeline in product(row.tiles, row.pipelines)
+        for tile, gemm_pipeline, code in product(row.tiles, row.pipelines, row.vectors or ("",))
     )
     number = first
-    for layout, dtype, tile, gemm_pipeline in kernels:
-        instance = _product(number, layout, dtype, tile, gemm_pipeline, request.arch)
+    for kernel in kernels:
+        instance = _product(number, *kernel, request.arch)
         if instance is not None:
             number += 1
             yield instance
@@ -153,6 +157,7 @@ def _product(
     dtype: DataType,
     tile: str,
     gemm_pipeline: GemmPipeline,
+    vectors: Sizes,
     arch: Architecture,
 ) -> UniversalGemmInstance | None:
     shape = _shape(tile, gemm_pipeline, (1, 1, 1), dtype, arch)
@@ -175,7 +180,7 @@ def _product(
         pad_n=True,
         pad_k=True,
         persistent=False,
-        vector_size_a=0,
-        vector_size_b=0,
-        vector_size_c=0,
+        vector_size_a=vectors[0],
+        vector_size_b=vectors[1],
+        vector_size_c=vectors[2],
     )

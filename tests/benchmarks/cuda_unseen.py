@@ -14,6 +14,7 @@ import argparse
 import csv
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
@@ -249,6 +250,7 @@ def main() -> None:
     parser.add_argument("operation", choices=("fwd", "bwd_data", "bwd_weight", "gemm"))
     parser.add_argument("--kernels", default="rule-set:hopper", help="rule-set:ID or list:NAME")
     parser.add_argument("--half", default="tuned", choices=("tuned", "held-out"))
+    parser.add_argument("--only", default="", help="a regular expression for names of problems")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     import torch
@@ -261,6 +263,8 @@ def main() -> None:
         library = build(options.operation, options.kernels, Path(folder))
         rows = []
         for one in read(options.operation, options.half):
+            if not re.search(options.only, one.name):
+                continue
             row = measure(torch, library, options.operation, one)
             rows.append(row)
             best = row.ranking[0] if row.ranking else ("no kernel", 0, math.nan)

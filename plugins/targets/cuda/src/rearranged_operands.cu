@@ -26,6 +26,25 @@ element* room_for(std::int64_t elements)
         impl::workspace_of<User>(static_cast<std::size_t>(elements) * sizeof(element)));
 }
 
+template <typename User>
+row_widening widening(const rows_to_widen& r)
+{
+    row_widening p{};
+    if(r.rows == 0) { return p; }
+    p.from             = static_cast<const element*>(r.from);
+    p.to               = room_for<User>(r.rows * r.wide);
+    p.width            = static_cast<int>(r.width);
+    p.stride           = r.stride;
+    p.row_pieces       = make_fast_divisor(r.wide / copied_vector);
+    p.pieces           = static_cast<int>(r.rows * (r.wide / copied_vector));
+    const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.from));
+    const auto all_fit = [&](std::int64_t vector) {
+        return (r.width | r.stride) % vector == 0 && address % (2 * vector) == 0;
+    };
+    p.vector = all_fit(4) ? 4 : all_fit(2) ? 2 : 1;
+    return p;
+}
+
 void fill_divisors(fast_divisor (&to)[3], const std::int64_t (&values)[3])
 {
     for(int axis = 0; axis < 3; ++axis) { to[axis] = make_fast_divisor(values[axis]); }
@@ -38,32 +57,18 @@ void fill_sizes(int (&to)[3], const std::int64_t (&values)[3])
 
 } // namespace
 
-const void* copy_widened(cudaStream_t stream,
-                         const void* from,
-                         std::int64_t rows,
-                         std::int64_t width,
-                         std::int64_t wide,
-                         bool image)
+widened_operands
+copy_widened(cudaStream_t stream, const rows_to_widen& first, const rows_to_widen& second)
 {
-    row_widening p{};
-    p.from       = static_cast<const element*>(from);
-    p.to         = image ? room_for<image_copy>(rows * wide) : room_for<other_copy>(rows * wide);
-    p.width      = static_cast<int>(width);
-    p.row_pieces = make_fast_divisor(wide / copied_vector);
-    p.pieces     = static_cast<int>(rows * (wide / copied_vector));
-    const auto address = reinterpret_cast<std::uintptr_t>(from);
-    const auto aligned = [&](int vector) {
-        return width % vector == 0 && address % (2u * static_cast<unsigned>(vector)) == 0;
-    };
-    const unsigned blocks = blocks_of(p.pieces);
-    if(aligned(4)) { widen_rows<4><<<blocks, rearranging_threads, 0, stream>>>(p); }
-    else if(aligned(2)) { widen_rows<2><<<blocks, rearranging_threads, 0, stream>>>(p); }
-    else
-    {
-        widen_rows<1><<<blocks, rearranging_threads, 0, stream>>>(p);
-    }
+    two_widenings both{};
+    both.first            = widening<image_copy>(first);
+    both.second           = widening<other_copy>(second);
+    both.first_blocks     = blocks_of(both.first.pieces);
+    const unsigned blocks = both.first_blocks + blocks_of(both.second.pieces);
+    if(blocks > 0) { widen_rows<<<blocks, rearranging_threads, 0, stream>>>(both); }
     hip_check_error(cudaGetLastError());
-    return p.to;
+    return {first.rows > 0 ? both.first.to : first.from,
+            second.rows > 0 ? both.second.to : second.from};
 }
 
 const void* copy_columns(cudaStream_t stream,
@@ -75,11 +80,19 @@ const void* copy_columns(cudaStream_t stream,
     column_gathering p{};
     p.from       = static_cast<const element*>(image);
     p.to         = room_for<image_copy>(rows * wide);
-    p.width      = static_cast<int>(shape.C * host_model::volume(shape.filter));
     p.row_pieces = make_fast_divisor(wide / copied_vector);
     p.pieces     = static_cast<int>(rows * (wide / copied_vector));
-    p.channels   = make_fast_divisor(shape.C);
+    p.channels   = static_cast<int>(shape.C);
+    // Pixels side by side are one run.
+    const bool dense = shape.dilation[2] == 1;
+    p.run            = make_fast_divisor(dense ? shape.C * shape.filter[2] : shape.C);
+    p.runs           = static_cast<int>(host_model::volume(shape.filter));
     fill_divisors(p.taps, shape.filter);
+    if(dense)
+    {
+        p.runs /= static_cast<int>(shape.filter[2]);
+        p.taps[2] = make_fast_divisor(1);
+    }
     fill_divisors(p.positions, shape.output);
     fill_sizes(p.length, shape.input);
     fill_sizes(p.stride, shape.stride);

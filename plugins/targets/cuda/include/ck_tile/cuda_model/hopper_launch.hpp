@@ -249,12 +249,13 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
     const auto& s           = call.shape;
     const bool phases       = plan.what == kind::phases;
     const std::int64_t deep = data ? s.K : s.C;
-    if((s.G > 1 && deep < fewest_channels) || (phases && call.k_batch > 1) ||
-       !is_countable(plan, way))
+    if(plan.what == kind::refused || (s.G > 1 && deep < fewest_channels) ||
+       (phases && call.k_batch > 1) || !is_countable(plan, way))
     {
         return false;
     }
-    Call made     = remake_call(Kernel::facts, plan.shape, call);
+    Call made = remake_call(Kernel::facts, plan.shape, call);
+    made.in = call.in, made.wei = call.wei, made.out = call.out;
     gemm_params g = make_gemm_params(Kernel::facts, made);
     widen_channels(g, static_cast<int>(plan.image_channels), static_cast<int>(plan.other_channels));
     g.a = g.b = nullptr;
@@ -265,23 +266,28 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
     const auto rows   = [](const host_model::conv_shape& shape, const std::int64_t (&size)[3]) {
         return shape.G * shape.N * host_model::volume(size);
     };
-    if(plan.what == kind::columns) { image = copy_columns(stream, s, image, plan.image_channels); }
+    rows_to_widen of_image{image}, of_other{other};
+    if(plan.what == kind::columns)
+    {
+        of_image.from = copy_columns(stream, s, image, plan.image_channels);
+    }
     else if(plan.image)
     {
-        image = copy_widened(
-            stream, image, rows(s, data ? s.output : s.input), deep, plan.image_channels, true);
+        of_image = {image, rows(s, data ? s.output : s.input), deep, deep, plan.image_channels};
     }
-    if(phases) { other = copy_weight_phases(stream, s, plan, other); }
+    if(phases) { of_other.from = copy_weight_phases(stream, s, plan, other); }
     else if(plan.other)
     {
-        const auto& made_shape = plan.shape;
         const std::int64_t lines =
-            Config::weight ? rows(s, s.output) : s.G * s.K * host_model::volume(made_shape.filter);
-        const std::int64_t width = Config::weight ? s.K : made_shape.C;
-        other = copy_widened(stream, other, lines, width, plan.other_channels, false);
+            Config::weight ? rows(s, s.output) : s.G * s.K * host_model::volume(plan.shape.filter);
+        const std::int64_t width = Config::weight ? s.K : plan.shape.C;
+        of_other                 = {other, lines, width, width, plan.other_channels};
     }
-    g.a = Config::weight ? other : image;
-    g.b = Config::weight ? image : other;
+    const widened_operands copies = copy_widened(stream, of_image, of_other);
+    image                         = copies.first;
+    other                         = copies.second;
+    g.a                           = Config::weight ? other : image;
+    g.b                           = Config::weight ? image : other;
     if constexpr(data)
     {
         if(phases)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 
 #include "ck_tile/cuda_model/fast_divisor.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
@@ -21,8 +22,8 @@ inline constexpr int copied_vector = 8;
 // Images of fewer channels leave most of the 64 that a copy brings unused.
 inline constexpr int few_channels = 16;
 
-constexpr std::int64_t widened(std::int64_t channels)
-{ return (channels + copied_vector - 1) / copied_vector * copied_vector; }
+constexpr std::int64_t widened(std::int64_t channels, std::int64_t multiple)
+{ return (channels + multiple - 1) / multiple * multiple; }
 
 struct operand_rearrangement
 {
@@ -31,7 +32,8 @@ struct operand_rearrangement
         none,    // operands are taken as they are
         widen,   // zeros behind channels
         columns, // windows become rows: forward and backward weight
-        phases   // positions become channels: backward data
+        phases,  // positions become channels: backward data
+        refused
     };
 
     kind what = kind::none;
@@ -69,8 +71,8 @@ constexpr host_model::conv_shape phase_shape(const host_model::conv_shape& s)
 } // namespace impl
 
 // Of 16-bit operands that are not joined with other groups'.
-constexpr operand_rearrangement plan_rearrangement(host_model::direction direction,
-                                                   const host_model::conv_shape& s)
+inline operand_rearrangement plan_rearrangement(host_model::direction direction,
+                                                const host_model::conv_shape& s)
 {
     using kind        = operand_rearrangement::kind;
     const bool data   = direction == host_model::direction::backward_data;
@@ -97,39 +99,58 @@ constexpr operand_rearrangement plan_rearrangement(host_model::direction directi
         }
     }
     const host_model::conv_shape& c = r.shape;
-    r.image_channels                = widened(data ? c.K : c.C);
-    r.other_channels                = widened(weight ? c.K : c.C);
-    const auto is_odd = [](std::int64_t channels) { return channels % copied_vector != 0; };
-    r.image           = r.what == kind::columns || is_odd(c.G * (data ? c.K : c.C));
-    // Of weights, each group's lines begin anew.
-    r.other = r.what == kind::phases || is_odd(weight ? c.G * c.K : c.C);
-    if(!r.image) { r.image_channels = data ? c.K : c.C; }
-    if(!r.other) { r.other_channels = weight ? c.K : c.C; }
-    if(r.what == kind::none && (r.image || r.other)) { r.what = kind::widen; }
+    const std::int64_t image        = data ? c.K : c.C;
+    const std::int64_t other        = weight ? c.K : c.C;
+    const bool columns              = r.what == kind::columns;
+    static const int xw             = getenv("XW") ? atoi(getenv("XW")) : 64;
+    static const int xc             = getenv("XC") ? atoi(getenv("XC")) : 8;
+    static const bool xm = getenv("XM") != nullptr, xa = getenv("XA") != nullptr;
+    // Copies begin at multiples of 16 bytes, those of a group too.
+    r.image = columns || image % copied_vector != 0;
+    r.other = r.what == kind::phases || other % copied_vector != 0;
+    if(xa && s.G == 1)
+    {
+        r.image = r.image || image % 64 != 0;
+        r.other = r.other || other % 64 != 0;
+    }
+    r.image_channels = r.image ? widened(image, columns ? xc : xw) : image;
+    r.other_channels = r.other ? widened(other, xw) : other;
+    if(r.what == kind::none && (r.image || r.other)) { r.what = xm ? kind::refused : kind::widen; }
     return r;
 }
 
-// Rows of `width` elements become rows of more, a multiple of copied_vector.
+// Rows of `width` elements, `stride` apart, become rows of more, a multiple of copied_vector.
 struct row_widening
 {
     const std::uint16_t* from;
     std::uint16_t* to;
     int width;
+    std::int64_t stride;
+    int vector;              // elements that are read at once: 1, 2 or 4
     fast_divisor row_pieces; // of copied_vector elements
     int pieces;              // of all rows
 };
 
-// Windows become rows, in the order of weights; channels of a pixel, taps along W, along H, along
-// D.
+// Two operands are copied by the blocks of one kernel.
+struct two_widenings
+{
+    row_widening first, second;
+    unsigned first_blocks;
+};
+
+// Windows become rows, in the order of weights: channels of a pixel, taps along W, along H, along
+// D. A run is what a window has of one line of memory.
 struct column_gathering
 {
     const std::uint16_t* from;
     std::uint16_t* to;
-    int width; // of a row, without the zeros behind it
     fast_divisor row_pieces;
     int pieces;
-    fast_divisor channels;
-    fast_divisor taps[3], positions[3];
+    fast_divisor run; // elements
+    int runs;         // of a window
+    int channels;
+    fast_divisor taps[3]; // along W, those of a run count as one
+    fast_divisor positions[3];
     int length[3], stride[3], dilation[3], pad[3];
 };
 

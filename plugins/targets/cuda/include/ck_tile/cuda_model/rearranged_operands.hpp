@@ -23,26 +23,76 @@ __device__ __forceinline__ std::int64_t rearranging_thread()
            static_cast<std::int64_t>(threadIdx.x);
 }
 
-// Vector: elements that are read at once; the width of rows is a multiple of it.
 template <int Vector>
-__global__ void __launch_bounds__(rearranging_threads)
-    widen_rows(const __grid_constant__ row_widening p)
+__device__ __forceinline__ void widen_piece(const row_widening& p, int number)
 {
-    using raw                 = typename raw_vector<Vector * 2>::type;
-    const std::int64_t number = rearranging_thread();
-    if(number >= p.pieces) { return; }
-    const int row   = p.row_pieces.quotient(static_cast<int>(number));
-    const int first = p.row_pieces.remainder(static_cast<int>(number), row) * copied_vector;
-    const auto* from =
-        reinterpret_cast<const raw*>(p.from + (static_cast<std::int64_t>(row) * p.width + first));
-    raw parts[copied_vector / Vector];
+    using raw        = typename raw_vector<Vector * 2>::type;
+    const int row    = p.row_pieces.quotient(number);
+    const int first  = p.row_pieces.remainder(number, row) * copied_vector;
+    const auto* from = reinterpret_cast<const raw*>(p.from + (row * p.stride + first));
+    union {
+        raw part[copied_vector / Vector];
+        uint4 all;
+    } values;
 #pragma unroll
     for(int i = 0; i < copied_vector / Vector; ++i)
     {
-        parts[i] = first + i * Vector < p.width ? from[i] : raw{};
+        values.part[i] = first + i * Vector < p.width ? from[i] : raw{};
     }
-    *reinterpret_cast<uint4*>(p.to + number * copied_vector) =
-        *reinterpret_cast<const uint4*>(parts);
+    *reinterpret_cast<uint4*>(p.to + static_cast<std::int64_t>(number) * copied_vector) =
+        values.all;
+}
+
+static __global__ void __launch_bounds__(rearranging_threads)
+    widen_rows(const __grid_constant__ two_widenings both)
+{
+    const bool second     = blockIdx.x >= both.first_blocks;
+    const row_widening& p = second ? both.second : both.first;
+    const unsigned block  = blockIdx.x - (second ? both.first_blocks : 0);
+    const unsigned number = block * rearranging_threads + threadIdx.x;
+    if(number >= static_cast<unsigned>(p.pieces)) { return; }
+    const int piece = static_cast<int>(number);
+    if(p.vector == 4) { widen_piece<4>(p, piece); }
+    else if(p.vector == 2) { widen_piece<2>(p, piece); }
+    else
+    {
+        widen_piece<1>(p, piece);
+    }
+}
+
+// Where a run of a window begins in memory, and which of its elements exist.
+struct window_run
+{
+    std::int64_t start;
+    int begin, end;
+};
+
+template <int Dimensions>
+__device__ __forceinline__ window_run
+find_run(const column_gathering& p, int image, const int (&origin)[3], int number)
+{
+    int tap[3] = {0, 0, 0}, rest = number;
+    bool exists = number < p.runs;
+#pragma unroll
+    for(int axis = 2; axis >= 3 - Dimensions; --axis)
+    {
+        const int next = p.taps[axis].quotient(rest);
+        tap[axis]      = p.taps[axis].remainder(rest, next);
+        rest           = next;
+    }
+    std::int64_t line = image;
+#pragma unroll
+    for(int axis = 3 - Dimensions; axis < 2; ++axis)
+    {
+        const int at = origin[axis] + tap[axis] * p.dilation[axis];
+        exists       = exists && static_cast<unsigned>(at) < static_cast<unsigned>(p.length[axis]);
+        line         = line * p.length[axis] + at;
+    }
+    const int column = origin[2] + tap[2] * p.dilation[2];
+    const int before = -column * p.channels;
+    return {(line * p.length[2] + column) * p.channels,
+            before > 0 ? before : 0,
+            exists ? before + p.length[2] * p.channels : 0};
 }
 
 template <int Dimensions>
@@ -51,51 +101,37 @@ __global__ void __launch_bounds__(rearranging_threads)
 {
     const std::int64_t number = rearranging_thread();
     if(number >= p.pieces) { return; }
-    const int row = p.row_pieces.quotient(static_cast<int>(number));
-    int column    = p.row_pieces.remainder(static_cast<int>(number), row) * copied_vector;
-    int origin[3] = {0, 0, 0}, tap[3] = {0, 0, 0};
-    int image = row, rest = p.channels.quotient(column);
-    int channel = p.channels.remainder(column, rest);
+    const int row    = p.row_pieces.quotient(static_cast<int>(number));
+    const int column = p.row_pieces.remainder(static_cast<int>(number), row) * copied_vector;
+    int origin[3] = {0, 0, 0}, image = row;
 #pragma unroll
     for(int axis = 2; axis >= 3 - Dimensions; --axis)
     {
-        const int next  = p.positions[axis].quotient(image);
-        origin[axis]    = p.positions[axis].remainder(image, next) * p.stride[axis] - p.pad[axis];
-        image           = next;
-        const int outer = p.taps[axis].quotient(rest);
-        tap[axis]       = p.taps[axis].remainder(rest, outer);
-        rest            = outer;
+        const int next = p.positions[axis].quotient(image);
+        origin[axis]   = p.positions[axis].remainder(image, next) * p.stride[axis] - p.pad[axis];
+        image          = next;
     }
+    const int length = static_cast<int>(p.run.divisor);
+    int run          = p.run.quotient(column);
+    int at           = p.run.remainder(column, run);
+    window_run own   = find_run<Dimensions>(p, image, origin, run);
     copied_elements values;
 #pragma unroll
     for(int i = 0; i < copied_vector; ++i)
     {
-        bool exists         = column + i < p.width;
-        std::int64_t offset = image;
-#pragma unroll
-        for(int axis = 3 - Dimensions; axis < 3; ++axis)
+        if(at == length)
         {
-            const int at = origin[axis] + tap[axis] * p.dilation[axis];
-            exists = exists && static_cast<unsigned>(at) < static_cast<unsigned>(p.length[axis]);
-            offset = offset * p.length[axis] + at;
+            at  = 0;
+            own = find_run<Dimensions>(p, image, origin, ++run);
         }
-        offset            = offset * static_cast<int>(p.channels.divisor) + channel;
-        values.element[i] = exists ? p.from[offset] : std::uint16_t{0};
-        if(++channel < static_cast<int>(p.channels.divisor)) { continue; }
-        channel    = 0;
-        bool carry = true;
-#pragma unroll
-        for(int axis = 2; axis >= 3 - Dimensions; --axis)
-        {
-            tap[axis] += carry ? 1 : 0;
-            carry     = tap[axis] == static_cast<int>(p.taps[axis].divisor);
-            tap[axis] = carry ? 0 : tap[axis];
-        }
+        values.element[i] =
+            at >= own.begin && at < own.end ? p.from[own.start + at] : std::uint16_t{0};
+        ++at;
     }
     *reinterpret_cast<uint4*>(p.to + number * copied_vector) = values.all;
 }
 
-inline __global__ void __launch_bounds__(rearranging_threads)
+static __global__ void __launch_bounds__(rearranging_threads)
     gather_weight_phases(const __grid_constant__ weight_phases p)
 {
     const std::int64_t number = rearranging_thread();
@@ -127,7 +163,7 @@ inline __global__ void __launch_bounds__(rearranging_threads)
     p.to[number] = exists ? p.from[offset] : std::uint16_t{0};
 }
 
-inline __global__ void __launch_bounds__(rearranging_threads)
+static __global__ void __launch_bounds__(rearranging_threads)
     spread_image_phases(const __grid_constant__ image_phases p)
 {
     const std::int64_t number = rearranging_thread();

@@ -10,16 +10,25 @@
 
 namespace ck_tile::cuda_model {
 
-// Return the copy, which lasts until the next one of its kind.
+// Rows of so many elements of 16 bits, `stride` apart, that become rows of `wide`, a multiple of
+// copied_vector; none if there are no rows.
+struct rows_to_widen
+{
+    const void* from    = nullptr;
+    std::int64_t rows   = 0;
+    std::int64_t width  = 0;
+    std::int64_t stride = 0;
+    std::int64_t wide   = 0;
+};
 
-// `rows` rows of so many elements of 16 bits, `wide` a multiple of copied_vector. Two users at a
-// time: the image, and the other operand.
-const void* copy_widened(cudaStream_t stream,
-                         const void* from,
-                         std::int64_t rows,
-                         std::int64_t width,
-                         std::int64_t wide,
-                         bool image);
+struct widened_operands
+{ const void *first, *second; };
+
+// Copies last until the next ones of their kind.
+
+// The copies; what is not copied is returned as it is.
+widened_operands
+copy_widened(cudaStream_t stream, const rows_to_widen& first, const rows_to_widen& second);
 // Windows of the problem's image as rows of `wide` elements.
 const void* copy_columns(cudaStream_t stream,
                          const host_model::conv_shape& shape,
