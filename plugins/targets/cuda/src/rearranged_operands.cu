@@ -73,38 +73,63 @@ copy_widened(cudaStream_t stream, const rows_to_widen& first, const rows_to_wide
 
 const void* copy_columns(cudaStream_t stream,
                          const host_model::conv_shape& shape,
+                         bool backward_data,
                          const void* image,
                          std::int64_t wide)
 {
-    const std::int64_t rows = shape.N * host_model::volume(shape.output);
+    const auto& positions    = backward_data ? shape.input : shape.output;
+    const std::int64_t rows  = shape.N * host_model::volume(positions);
+    const std::int64_t depth = backward_data ? shape.K : shape.C;
     column_gathering p{};
     p.from       = static_cast<const element*>(image);
     p.to         = room_for<image_copy>(rows * wide);
     p.row_pieces = make_fast_divisor(wide / copied_vector);
     p.pieces     = static_cast<int>(rows * (wide / copied_vector));
-    p.channels   = static_cast<int>(shape.C);
+    p.channels   = static_cast<int>(depth);
     // Pixels side by side are one run.
-    const bool dense = shape.dilation[2] == 1;
-    p.run            = make_fast_divisor(dense ? shape.C * shape.filter[2] : shape.C);
-    p.runs           = static_cast<int>(host_model::volume(shape.filter));
+    const bool dense       = shape.dilation[2] == 1;
+    const std::int64_t run = dense ? depth * shape.filter[2] : depth;
+    p.run                  = make_fast_divisor(run);
+    p.runs                 = static_cast<int>(depth * host_model::volume(shape.filter) / run);
     fill_divisors(p.taps, shape.filter);
-    if(dense)
-    {
-        p.runs /= static_cast<int>(shape.filter[2]);
-        p.taps[2] = make_fast_divisor(1);
-    }
-    fill_divisors(p.positions, shape.output);
-    fill_sizes(p.length, shape.input);
+    if(dense) { p.taps[2] = make_fast_divisor(1); }
+    fill_divisors(p.positions, positions);
+    fill_sizes(p.length, backward_data ? shape.output : shape.input);
     fill_sizes(p.stride, shape.stride);
     fill_sizes(p.dilation, shape.dilation);
     fill_sizes(p.pad, shape.left_pad);
+    for(int axis = 0; backward_data && axis < 3; ++axis)
+    {
+        // The window of an element of the input begins with the last tap.
+        p.pad[axis] = p.dilation[axis] * static_cast<int>(shape.filter[axis] - 1) - p.pad[axis];
+    }
     const bool flat       = shape.filter[0] == 1 && shape.input[0] == 1 && shape.output[0] == 1;
     const unsigned blocks = blocks_of(p.pieces);
-    if(flat) { gather_columns<2><<<blocks, rearranging_threads, 0, stream>>>(p); }
+    const auto start = [&](auto kernel) { kernel<<<blocks, rearranging_threads, 0, stream>>>(p); };
+    if(run >= copied_vector) { start(flat ? gather_columns<2, true> : gather_columns<3, true>); }
     else
     {
-        gather_columns<3><<<blocks, rearranging_threads, 0, stream>>>(p);
+        start(flat ? gather_columns<2, false> : gather_columns<3, false>);
     }
+    hip_check_error(cudaGetLastError());
+    return p.to;
+}
+
+const void* copy_flipped_weights(cudaStream_t stream,
+                                 const host_model::conv_shape& shape,
+                                 const operand_rearrangement& plan,
+                                 const void* weights)
+{
+    const std::int64_t elements = plan.shape.K * plan.other_channels;
+    weight_flip p{};
+    p.from     = static_cast<const element*>(weights);
+    p.to       = room_for<other_copy>(elements);
+    p.elements = static_cast<int>(elements);
+    p.width    = make_fast_divisor(plan.other_channels);
+    p.filters  = make_fast_divisor(shape.K);
+    p.taps     = static_cast<int>(host_model::volume(shape.filter));
+    p.channels = static_cast<int>(shape.C);
+    flip_weights<<<blocks_of(elements), rearranging_threads, 0, stream>>>(p);
     hip_check_error(cudaGetLastError());
     return p.to;
 }

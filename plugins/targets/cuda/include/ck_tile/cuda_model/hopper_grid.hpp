@@ -84,20 +84,20 @@ struct hopper_grid
     }
 
     // `written` as start() has it.
-    static void
-    start_blocks(const hopper_params_of<Config>& p, cudaStream_t stream, const void* written)
+    // `early`: the kernel before copies operands.
+    static void start_blocks(const hopper_params_of<Config>& p,
+                             cudaStream_t stream,
+                             const void* written,
+                             bool early = false)
     {
         const int cluster = p.work.sums.cluster;
         const int room    = cluster > 1 ? resident_clusters(cluster) * cluster
                                         : multiprocessors() * Config::resident;
+        grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, room)),
+                           static_cast<unsigned>(cluster)};
+        blocks.early = early && cluster == 1;
         start<hopper_tag<Kernel>>(
-            function,
-            {static_cast<unsigned>(std::min(p.work.tiles, room)), static_cast<unsigned>(cluster)},
-            Config::threads,
-            Config::shared_bytes,
-            stream,
-            written,
-            p);
+            function, blocks, Config::threads, Config::shared_bytes, stream, written, p);
     }
 };
 

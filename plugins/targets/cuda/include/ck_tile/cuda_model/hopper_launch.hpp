@@ -105,11 +105,13 @@ void expand(cudaStream_t stream, const expansion<Element>& e)
 }
 
 template <typename Kernel, typename Config, typename Products>
-void start_patches(cudaStream_t stream, const hopper_patch_params& p)
+void start_patches(cudaStream_t stream, const hopper_patch_params& p, bool early)
 {
+    grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, multiprocessors()))};
+    blocks.early = early;
     start<hopper_patch_tag<Kernel, Products>>(
         &hopper_patch_gemm<Config, Products, kernel_tag<Kernel, Config::shared_bytes>>,
-        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
+        blocks,
         Config::threads,
         Config::shared_bytes,
         stream,
@@ -117,13 +119,14 @@ void start_patches(cudaStream_t stream, const hopper_patch_params& p)
         p);
 }
 
-// Starts engine W with patches if the windows allow that. `few`: see depend_on_few.
+// Starts engine W with patches if the windows allow that. `width`: see dependent_channels.
 template <typename Kernel, typename Config>
 bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
                     int joined,
-                    bool few,
-                    const expansion<stored_t<Config::ab_type>>& expanded)
+                    int width,
+                    const expansion<stored_t<Config::ab_type>>& expanded,
+                    bool early)
 {
     constexpr bool data = Config::direction == direction::backward_data;
     constexpr bool deep = Config::dimensions == 3;
@@ -144,10 +147,17 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p); }
+    if(width == 16)
+    {
+        start_patches<Kernel, Config, patch_group_products<Config, 16>>(stream, p, early);
+    }
+    else if(width == 32)
+    {
+        start_patches<Kernel, Config, patch_group_products<Config, 32>>(stream, p, early);
+    }
     else
     {
-        start_patches<Kernel, Config, patch_products<Config>>(stream, p);
+        start_patches<Kernel, Config, patch_products<Config>>(stream, p, early);
     }
     return true;
 }
@@ -174,7 +184,8 @@ int steps_of(const hopper_work& w)
 
 // Starts engine W for operands that it can copy; false, and nothing is started, if it cannot.
 template <typename Kernel, typename Config, typename Call>
-bool start_hopper(cudaStream_t stream, const Call& call, gemm_params g, int joined)
+bool start_hopper(
+    cudaStream_t stream, const Call& call, gemm_params g, int joined, bool early = false)
 {
     using element = stored_t<Config::ab_type>;
     expansion<element> expanded{};
@@ -192,10 +203,10 @@ bool start_hopper(cudaStream_t stream, const Call& call, gemm_params g, int join
                           : 1;
     if constexpr(hopper_patch_tile<Config>)
     {
-        using patches  = hopper_patch_config<typename Config::tile>;
-        const bool few = depend_on_few(call.shape, joined);
+        using patches   = hopper_patch_config<typename Config::tile>;
+        const int width = dependent_channels(call.shape, joined);
         // Long reductions of few tiles are better shared.
-        if(parts < 3 && launch_patches<Kernel, patches>(stream, g, joined, few, expanded))
+        if(parts < 3 && launch_patches<Kernel, patches>(stream, g, joined, width, expanded, early))
         {
             return true;
         }
@@ -231,7 +242,7 @@ bool start_hopper(cudaStream_t stream, const Call& call, gemm_params g, int join
     }
     const bool adds_results = g.k_batch > 1 && p.work.sums.cluster == 1 && !Config::weight;
     expand(stream, expanded);
-    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr);
+    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr, early);
     return true;
 }
 
@@ -269,13 +280,17 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
     rows_to_widen of_image{image}, of_other{other};
     if(plan.what == kind::columns)
     {
-        of_image.from = copy_columns(stream, s, image, plan.image_channels);
+        of_image.from = copy_columns(stream, s, data, image, plan.image_channels);
     }
     else if(plan.image)
     {
         of_image = {image, rows(s, data ? s.output : s.input), deep, deep, plan.image_channels};
     }
     if(phases) { of_other.from = copy_weight_phases(stream, s, plan, other); }
+    else if(data && plan.what == kind::columns)
+    {
+        of_other.from = copy_flipped_weights(stream, s, plan, other);
+    }
     else if(plan.other)
     {
         const std::int64_t lines =
@@ -295,12 +310,12 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
             // The last copy writes every element.
             hip_check_error(deferred_zeroing::of_thread().settle(stream, call.in));
             g.result = phases_of_result(plan);
-            if(!start_hopper<Kernel, Config>(stream, made, g, 1)) { return false; }
+            if(!start_hopper<Kernel, Config>(stream, made, g, 1, true)) { return false; }
             copy_image_phases(stream, s, plan, g.result, call.in);
             return true;
         }
     }
-    return start_hopper<Kernel, Config>(stream, made, g, 1);
+    return start_hopper<Kernel, Config>(stream, made, g, 1, true);
 }
 
 // Starts engine W unless the problem is one for engine M.
@@ -322,7 +337,8 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
                           : Config::direction == direction::backward_data
                               ? g.out_channels
                               : g.in_channels * Config::merged;
-    if(channels < fewest_channels) { return false; }
+    static const int xe = getenv("XE") ? atoi(getenv("XE")) : 0;
+    if(channels < fewest_channels || (call.shape.G == 1 && channels < xe && channels % 64 != 0)) { return false; }
     return start_hopper<Kernel, Config>(stream, call, g, joined);
 }
 

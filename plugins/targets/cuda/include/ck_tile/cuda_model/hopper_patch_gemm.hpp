@@ -3,6 +3,7 @@
 // warpgroups take turns with tiles of their own.
 #pragma once
 
+#include "ck_tile/cuda_model/dependent_launch.hpp"
 #include "ck_tile/cuda_model/hopper_patch.hpp"
 #include "ck_tile/cuda_model/hopper_patch_products.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
@@ -283,6 +284,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
         {
             begin_together<false>(Config::threads);
         }
+        wait_for_kernel_before();
         if(warp == copying && leads) { producer.copy_patches(stride); }
         if(warp == copying + 1 && leads) { producer.copy_weights(stride); }
     }

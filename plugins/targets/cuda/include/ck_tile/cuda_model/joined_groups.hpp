@@ -22,10 +22,13 @@ constexpr int groups_to_join(const host_model::conv_shape& s)
     return joined;
 }
 
-// Whether no 16 channels of the joined group depend on others than the same 16: groups begin at
-// multiples of what they have, which is the same in and out.
-inline bool depend_on_few(const host_model::conv_shape& s, int joined)
-{ return joined > 1 && s.C == s.K && 16 % s.C == 0; }
+// So many channels of the joined group, 16 or 32, depend on no others than the same ones: groups
+// begin at multiples of what they have, which is the same in and out. 0: on more.
+inline int dependent_channels(const host_model::conv_shape& s, int joined)
+{
+    if(joined == 1 || s.C != s.K) { return 0; }
+    return 16 % s.C == 0 ? 16 : 32 % s.C == 0 ? 32 : 0;
+}
 
 inline host_model::conv_shape join_groups(host_model::conv_shape s, int joined)
 {

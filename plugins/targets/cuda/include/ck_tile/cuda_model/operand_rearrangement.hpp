@@ -31,7 +31,7 @@ struct operand_rearrangement
     {
         none,    // operands are taken as they are
         widen,   // zeros behind channels
-        columns, // windows become rows: forward and backward weight
+        columns, // windows become rows
         phases,  // positions become channels: backward data
         refused
     };
@@ -45,12 +45,16 @@ struct operand_rearrangement
 
 namespace impl {
 
-constexpr host_model::conv_shape column_shape(const host_model::conv_shape& s)
+// Of the problem whose image has windows as rows.
+constexpr host_model::conv_shape column_shape(const host_model::conv_shape& s, bool backward_data)
 {
     host_model::conv_shape c;
-    c.G = s.G, c.N = s.N, c.K = s.K;
-    c.C = s.C * host_model::volume(s.filter);
-    for(int axis = 0; axis < 3; ++axis) { c.input[axis] = c.output[axis] = s.output[axis]; }
+    c.G = s.G, c.N = s.N, c.K = s.K, c.C = s.C;
+    (backward_data ? c.K : c.C) *= host_model::volume(s.filter);
+    for(int axis = 0; axis < 3; ++axis)
+    {
+        c.input[axis] = c.output[axis] = backward_data ? s.input[axis] : s.output[axis];
+    }
     return c;
 }
 
@@ -78,25 +82,23 @@ inline operand_rearrangement plan_rearrangement(host_model::direction direction,
     const bool data   = direction == host_model::direction::backward_data;
     const bool weight = direction == host_model::direction::backward_weight;
     operand_rearrangement r{};
-    r.shape = s;
-    if(s.G == 1 && s.C < few_channels)
+    r.shape      = s;
+    bool strided = false, dilated = false;
+    for(int axis = 0; axis < 3; ++axis)
     {
-        bool strided = false, dilated = false;
-        for(int axis = 0; axis < 3; ++axis)
-        {
-            strided = strided || s.stride[axis] > 1;
-            dilated = dilated || (s.dilation[axis] > 1 && s.filter[axis] > 1);
-        }
-        if(!data && host_model::volume(s.filter) > 1)
-        {
-            r.what  = kind::columns;
-            r.shape = impl::column_shape(s);
-        }
-        else if(data && strided && !dilated)
-        {
-            r.what  = kind::phases;
-            r.shape = impl::phase_shape(s);
-        }
+        strided = strided || s.stride[axis] > 1;
+        dilated = dilated || (s.dilation[axis] > 1 && s.filter[axis] > 1);
+    }
+    const bool few = s.G == 1 && (data ? s.K : s.C) < few_channels;
+    if(few && host_model::volume(s.filter) > 1 && !(data && strided))
+    {
+        r.what  = kind::columns;
+        r.shape = impl::column_shape(s, data);
+    }
+    else if(data && s.G == 1 && s.C < few_channels && strided && !dilated)
+    {
+        r.what  = kind::phases;
+        r.shape = impl::phase_shape(s);
     }
     const host_model::conv_shape& c = r.shape;
     const std::int64_t image        = data ? c.K : c.C;
@@ -165,6 +167,17 @@ struct weight_phases
     fast_divisor taps[3];    // of the result
     fast_divisor strides[3]; // phases
     int filter[3];
+};
+
+// Weights (filter, tap, channel) as lines (tap from the last one on, filter) of channels.
+struct weight_flip
+{
+    const std::uint16_t* from;
+    std::uint16_t* to;
+    int elements;       // of the result
+    fast_divisor width; // of a line, with the zeros behind it
+    fast_divisor filters;
+    int taps, channels;
 };
 
 // Channels of a result become phases of an image.

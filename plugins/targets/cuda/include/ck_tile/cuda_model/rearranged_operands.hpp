@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/dependent_launch.hpp"
 #include "ck_tile/cuda_model/element.hpp"
 #include "ck_tile/cuda_model/operand_rearrangement.hpp"
 
@@ -46,6 +47,7 @@ __device__ __forceinline__ void widen_piece(const row_widening& p, int number)
 static __global__ void __launch_bounds__(rearranging_threads)
     widen_rows(const __grid_constant__ two_widenings both)
 {
+    let_dependents_launch();
     const bool second     = blockIdx.x >= both.first_blocks;
     const row_widening& p = second ? both.second : both.first;
     const unsigned block  = blockIdx.x - (second ? both.first_blocks : 0);
@@ -95,10 +97,12 @@ find_run(const column_gathering& p, int image, const int (&origin)[3], int numbe
             exists ? before + p.length[2] * p.channels : 0};
 }
 
-template <int Dimensions>
+// Long: a run has at least copied_vector elements, so that a piece meets two at most.
+template <int Dimensions, bool Long>
 __global__ void __launch_bounds__(rearranging_threads)
     gather_columns(const __grid_constant__ column_gathering p)
 {
+    let_dependents_launch();
     const std::int64_t number = rearranging_thread();
     if(number >= p.pieces) { return; }
     const int row    = p.row_pieces.quotient(static_cast<int>(number));
@@ -115,6 +119,11 @@ __global__ void __launch_bounds__(rearranging_threads)
     int run          = p.run.quotient(column);
     int at           = p.run.remainder(column, run);
     window_run own   = find_run<Dimensions>(p, image, origin, run);
+    window_run next  = own;
+    if(Long && at + copied_vector > length)
+    {
+        next = find_run<Dimensions>(p, image, origin, run + 1);
+    }
     copied_elements values;
 #pragma unroll
     for(int i = 0; i < copied_vector; ++i)
@@ -122,10 +131,10 @@ __global__ void __launch_bounds__(rearranging_threads)
         if(at == length)
         {
             at  = 0;
-            own = find_run<Dimensions>(p, image, origin, ++run);
+            own = Long ? next : find_run<Dimensions>(p, image, origin, ++run);
         }
-        values.element[i] =
-            at >= own.begin && at < own.end ? p.from[own.start + at] : std::uint16_t{0};
+        const bool exists = at >= own.begin && at < own.end;
+        values.element[i] = exists ? p.from[own.start + at] : std::uint16_t{0};
         ++at;
     }
     *reinterpret_cast<uint4*>(p.to + number * copied_vector) = values.all;
@@ -161,6 +170,20 @@ static __global__ void __launch_bounds__(rearranging_threads)
     for(int axis = 0; axis < 3; ++axis) { offset = offset * p.filter[axis] + tap[axis]; }
     offset       = offset * static_cast<int>(p.channels.divisor) + channel;
     p.to[number] = exists ? p.from[offset] : std::uint16_t{0};
+}
+
+static __global__ void __launch_bounds__(rearranging_threads)
+    flip_weights(const __grid_constant__ weight_flip p)
+{
+    let_dependents_launch();
+    const std::int64_t number = rearranging_thread();
+    if(number >= p.elements) { return; }
+    const int line          = p.width.quotient(static_cast<int>(number));
+    const int channel       = p.width.remainder(static_cast<int>(number), line);
+    const int tap           = p.filters.quotient(line);
+    const int filter        = p.filters.remainder(line, tap);
+    const std::int64_t from = std::int64_t{filter} * p.taps + (p.taps - 1 - tap);
+    p.to[number] = channel < p.channels ? p.from[from * p.channels + channel] : std::uint16_t{0};
 }
 
 static __global__ void __launch_bounds__(rearranging_threads)

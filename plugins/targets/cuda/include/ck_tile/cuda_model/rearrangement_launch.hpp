@@ -29,11 +29,17 @@ struct widened_operands
 // The copies; what is not copied is returned as it is.
 widened_operands
 copy_widened(cudaStream_t stream, const rows_to_widen& first, const rows_to_widen& second);
-// Windows of the problem's image as rows of `wide` elements.
+// Windows of the image that is read as rows of `wide` elements.
 const void* copy_columns(cudaStream_t stream,
                          const host_model::conv_shape& shape,
+                         bool backward_data,
                          const void* image,
                          std::int64_t wide);
+// Weights of the problem for columns of output gradients.
+const void* copy_flipped_weights(cudaStream_t stream,
+                                 const host_model::conv_shape& shape,
+                                 const operand_rearrangement& plan,
+                                 const void* weights);
 // Weights of the problem for the shape that a plan of phases has.
 const void* copy_weight_phases(cudaStream_t stream,
                                const host_model::conv_shape& shape,
