@@ -95,7 +95,8 @@ struct hopper_grid
                                         : multiprocessors() * Config::resident;
         grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, room)),
                            static_cast<unsigned>(cluster)};
-        blocks.early = early && cluster == 1;
+        // Blocks that come early would crowd on some multiprocessors if not all of them are needed.
+        blocks.early = early && cluster == 1 && (Config::resident == 1 || p.work.tiles >= room);
         start<hopper_tag<Kernel>>(
             function, blocks, Config::threads, Config::shared_bytes, stream, written, p);
     }

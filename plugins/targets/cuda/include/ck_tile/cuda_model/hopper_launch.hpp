@@ -85,11 +85,12 @@ expansion<Element> plan_expansion(const host_model::conv_shape& s, const void* w
 {
     expansion<Element> e{};
     e.from     = static_cast<const Element*>(weights);
-    e.joined   = joined;
-    e.k        = static_cast<int>(s.K);
-    e.taps     = static_cast<int>(host_model::volume(s.filter));
-    e.c        = static_cast<int>(s.C);
-    e.elements = s.G * s.K * e.taps * s.C * joined;
+    e.joined   = make_fast_divisor(joined);
+    e.k        = make_fast_divisor(s.K);
+    e.taps     = make_fast_divisor(host_model::volume(s.filter));
+    e.c        = make_fast_divisor(s.C);
+    e.wide     = make_fast_divisor(s.C * joined);
+    e.elements = s.G * s.K * host_model::volume(s.filter) * s.C * joined;
     e.to       = static_cast<Element*>(
         workspace_of<expanded_weights>(static_cast<std::size_t>(e.elements) * sizeof(Element)));
     return e;
@@ -119,12 +120,12 @@ void start_patches(cudaStream_t stream, const hopper_patch_params& p, bool early
         p);
 }
 
-// Starts engine W with patches if the windows allow that. `width`: see dependent_channels.
+// Starts engine W with patches if the windows allow that. `few`: see depend_on_few.
 template <typename Kernel, typename Config>
 bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
                     int joined,
-                    int width,
+                    bool few,
                     const expansion<stored_t<Config::ab_type>>& expanded,
                     bool early)
 {
@@ -147,14 +148,7 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    if(width == 16)
-    {
-        start_patches<Kernel, Config, patch_group_products<Config, 16>>(stream, p, early);
-    }
-    else if(width == 32)
-    {
-        start_patches<Kernel, Config, patch_group_products<Config, 32>>(stream, p, early);
-    }
+    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p, early); }
     else
     {
         start_patches<Kernel, Config, patch_products<Config>>(stream, p, early);
@@ -203,10 +197,10 @@ bool start_hopper(
                           : 1;
     if constexpr(hopper_patch_tile<Config>)
     {
-        using patches   = hopper_patch_config<typename Config::tile>;
-        const int width = dependent_channels(call.shape, joined);
+        using patches  = hopper_patch_config<typename Config::tile>;
+        const bool few = depend_on_few(call.shape, joined);
         // Long reductions of few tiles are better shared.
-        if(parts < 3 && launch_patches<Kernel, patches>(stream, g, joined, width, expanded, early))
+        if(parts < 3 && launch_patches<Kernel, patches>(stream, g, joined, few, expanded, early))
         {
             return true;
         }
@@ -260,8 +254,8 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
     const auto& s           = call.shape;
     const bool phases       = plan.what == kind::phases;
     const std::int64_t deep = data ? s.K : s.C;
-    if(plan.what == kind::refused || (s.G > 1 && deep < fewest_channels) ||
-       (phases && call.k_batch > 1) || !is_countable(plan, way))
+    if((s.G > 1 && deep < fewest_channels) || (phases && call.k_batch > 1) ||
+       !is_countable(plan, way))
     {
         return false;
     }
@@ -337,9 +331,9 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
                           : Config::direction == direction::backward_data
                               ? g.out_channels
                               : g.in_channels * Config::merged;
-    static const int xe = getenv("XE") ? atoi(getenv("XE")) : 0;
-    if(channels < fewest_channels || (call.shape.G == 1 && channels < xe && channels % 64 != 0)) { return false; }
-    return start_hopper<Kernel, Config>(stream, call, g, joined);
+    if(channels < fewest_channels) { return false; }
+    // Weights of joined groups are expanded by a kernel that lets the next one be launched early.
+    return start_hopper<Kernel, Config>(stream, call, g, joined, !Config::weight && joined > 1);
 }
 
 } // namespace impl

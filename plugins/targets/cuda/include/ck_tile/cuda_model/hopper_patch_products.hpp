@@ -52,12 +52,12 @@ struct patch_products
     }
 };
 
-// Groups that have been joined, of at most Width channels each: so many output channels depend on
-// the same ones of the input alone. With positions as rows, products are no wider than that.
-template <typename Config, int Width>
+// Groups that have been joined, of at most 16 channels each: 16 output channels depend on the same
+// 16 of the input alone. With positions as rows, products are no wider than that.
+template <typename Config>
 struct patch_group_products
 {
-    static constexpr int width            = Width;
+    static constexpr int width            = 16;
     static constexpr bool weights_along_k = Config::b_k_major;
 
     using product = warpgroup_product<Config::ab_type, width, false, !weights_along_k>;
@@ -67,22 +67,20 @@ struct patch_group_products
     struct wide : Config
     { static constexpr int vector_c = 16 / Config::e_bytes; };
 
-    // Of weights: 16 channels further along K, and along the other axis.
-    static constexpr std::uint64_t k_step = descriptor_k_step(weights_along_k);
-    static constexpr std::uint64_t n_step = descriptor_k_step(!weights_along_k);
+    // 16 channels further in both directions.
+    static constexpr std::uint64_t step = descriptor_k_step(true) + descriptor_k_step(false);
 
     __device__ __forceinline__ static void
     issue(sums& sum, std::uint64_t weights, std::uint64_t positions)
     {
 #pragma unroll
-        for(int k = 0; k < hopper_k / 16; ++k)
+        for(int k = 0; k < hopper_k / width; ++k)
 #pragma unroll
             for(int i = 0; i < Config::m / 64; ++i)
             {
-                const int part = k * 16 / width; // of the channels
-                product::issue(reinterpret_cast<float (&)[width / 2]>(sum[i][part * (width / 2)]),
+                product::issue(reinterpret_cast<float (&)[width / 2]>(sum[i][k * (width / 2)]),
                                positions + i * descriptor_chunk_step + k * descriptor_k_step(true),
-                               weights + k * k_step + part * (width / 16) * n_step,
+                               weights + k * step,
                                1);
             }
     }

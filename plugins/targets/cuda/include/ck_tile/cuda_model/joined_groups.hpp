@@ -6,10 +6,15 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/fast_divisor.hpp"
+
 #include "ck_tile/host_model/backward_data.hpp"
 #include "ck_tile/host_model/backward_weight.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
 #include "ck_tile/host_model/forward.hpp"
+#if defined(__CUDACC__)
+#include "ck_tile/cuda_model/dependent_launch.hpp"
+#endif
 
 namespace ck_tile::cuda_model {
 
@@ -22,13 +27,10 @@ constexpr int groups_to_join(const host_model::conv_shape& s)
     return joined;
 }
 
-// So many channels of the joined group, 16 or 32, depend on no others than the same ones: groups
-// begin at multiples of what they have, which is the same in and out. 0: on more.
-inline int dependent_channels(const host_model::conv_shape& s, int joined)
-{
-    if(joined == 1 || s.C != s.K) { return 0; }
-    return 16 % s.C == 0 ? 16 : 32 % s.C == 0 ? 32 : 0;
-}
+// Whether no 16 channels of the joined group depend on others than the same 16: groups begin at
+// multiples of what they have, which is the same in and out.
+inline bool depend_on_few(const host_model::conv_shape& s, int joined)
+{ return joined > 1 && s.C == s.K && 16 % s.C == 0; }
 
 inline host_model::conv_shape join_groups(host_model::conv_shape s, int joined)
 {
@@ -71,8 +73,9 @@ struct expansion
 {
     const Element* from;
     Element* to;
-    int joined;
-    int k, taps, c; // per group, as they were
+    fast_divisor joined;
+    fast_divisor k, taps, c; // per group, as they were
+    fast_divisor wide;       // channels of joined groups
     std::int64_t elements;
 };
 
@@ -81,14 +84,19 @@ struct expansion
 template <typename Element>
 __global__ void __launch_bounds__(256) expand_weights(const __grid_constant__ expansion<Element> e)
 {
-    const int wide = e.c * e.joined;
+    let_dependents_launch();
+    const int c = static_cast<int>(e.c.divisor);
     for(std::int64_t i = blockIdx.x * 256ll + threadIdx.x; i < e.elements; i += gridDim.x * 256ll)
     {
-        const int column          = static_cast<int>(i % wide);
-        const std::int64_t line   = i / wide; // (g, k, tap) of the weights as they were
-        const std::int64_t filter = line / e.taps;
-        const int group           = static_cast<int>(filter / e.k % e.joined);
-        e.to[i] = column / e.c == group ? e.from[line * e.c + column % e.c] : Element{0};
+        const int number = static_cast<int>(i);
+        const int line   = e.wide.quotient(number); // (g, k, tap) of the weights as they were
+        const int column = e.wide.remainder(number, line);
+        const int groups = e.k.quotient(e.taps.quotient(line));
+        const int group  = e.joined.remainder(groups, e.joined.quotient(groups));
+        const int owner  = e.c.quotient(column);
+        const bool own   = owner == group;
+        e.to[i] =
+            own ? e.from[static_cast<std::int64_t>(line) * c + column - owner * c] : Element{0};
     }
 }
 #endif

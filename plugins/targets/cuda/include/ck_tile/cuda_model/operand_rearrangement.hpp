@@ -9,9 +9,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 
-#include "ck_tile/cuda_model/fast_divisor.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
@@ -19,6 +17,9 @@ namespace ck_tile::cuda_model {
 
 // Elements of 16 bits that a copy engine's lines are multiples of.
 inline constexpr int copied_vector = 8;
+// Of a row in shared memory. Copies of lines that end before that take several times as long, so
+// that it is worth to write zeros up to there; but of columns, which are large, too many.
+inline constexpr int copied_channels = 64;
 // Images of fewer channels leave most of the 64 that a copy brings unused.
 inline constexpr int few_channels = 16;
 
@@ -32,8 +33,7 @@ struct operand_rearrangement
         none,    // operands are taken as they are
         widen,   // zeros behind channels
         columns, // windows become rows
-        phases,  // positions become channels: backward data
-        refused
+        phases   // positions become channels: backward data
     };
 
     kind what = kind::none;
@@ -75,8 +75,8 @@ constexpr host_model::conv_shape phase_shape(const host_model::conv_shape& s)
 } // namespace impl
 
 // Of 16-bit operands that are not joined with other groups'.
-inline operand_rearrangement plan_rearrangement(host_model::direction direction,
-                                                const host_model::conv_shape& s)
+constexpr operand_rearrangement plan_rearrangement(host_model::direction direction,
+                                                   const host_model::conv_shape& s)
 {
     using kind        = operand_rearrangement::kind;
     const bool data   = direction == host_model::direction::backward_data;
@@ -104,94 +104,14 @@ inline operand_rearrangement plan_rearrangement(host_model::direction direction,
     const std::int64_t image        = data ? c.K : c.C;
     const std::int64_t other        = weight ? c.K : c.C;
     const bool columns              = r.what == kind::columns;
-    static const int xw             = getenv("XW") ? atoi(getenv("XW")) : 64;
-    static const int xc             = getenv("XC") ? atoi(getenv("XC")) : 8;
-    static const bool xm = getenv("XM") != nullptr, xa = getenv("XA") != nullptr;
     // Copies begin at multiples of 16 bytes, those of a group too.
-    r.image = columns || image % copied_vector != 0;
-    r.other = r.what == kind::phases || other % copied_vector != 0;
-    if(xa && s.G == 1)
-    {
-        r.image = r.image || image % 64 != 0;
-        r.other = r.other || other % 64 != 0;
-    }
-    r.image_channels = r.image ? widened(image, columns ? xc : xw) : image;
-    r.other_channels = r.other ? widened(other, xw) : other;
-    if(r.what == kind::none && (r.image || r.other)) { r.what = xm ? kind::refused : kind::widen; }
+    r.image          = columns || image % copied_vector != 0;
+    r.other          = r.what == kind::phases || (data && columns) || other % copied_vector != 0;
+    r.image_channels = r.image ? widened(image, columns ? copied_vector : copied_channels) : image;
+    r.other_channels = r.other ? widened(other, copied_channels) : other;
+    if(r.what == kind::none && (r.image || r.other)) { r.what = kind::widen; }
     return r;
 }
-
-// Rows of `width` elements, `stride` apart, become rows of more, a multiple of copied_vector.
-struct row_widening
-{
-    const std::uint16_t* from;
-    std::uint16_t* to;
-    int width;
-    std::int64_t stride;
-    int vector;              // elements that are read at once: 1, 2 or 4
-    fast_divisor row_pieces; // of copied_vector elements
-    int pieces;              // of all rows
-};
-
-// Two operands are copied by the blocks of one kernel.
-struct two_widenings
-{
-    row_widening first, second;
-    unsigned first_blocks;
-};
-
-// Windows become rows, in the order of weights: channels of a pixel, taps along W, along H, along
-// D. A run is what a window has of one line of memory.
-struct column_gathering
-{
-    const std::uint16_t* from;
-    std::uint16_t* to;
-    fast_divisor row_pieces;
-    int pieces;
-    fast_divisor run; // elements
-    int runs;         // of a window
-    int channels;
-    fast_divisor taps[3]; // along W, those of a run count as one
-    fast_divisor positions[3];
-    int length[3], stride[3], dilation[3], pad[3];
-};
-
-// Phases of weights (filter, tap, channel) become channels.
-struct weight_phases
-{
-    const std::uint16_t* from;
-    std::uint16_t* to;
-    int elements;            // of the result
-    fast_divisor width;      // of a row, with the zeros behind it
-    fast_divisor channels;   // of a phase
-    fast_divisor taps[3];    // of the result
-    fast_divisor strides[3]; // phases
-    int filter[3];
-};
-
-// Weights (filter, tap, channel) as lines (tap from the last one on, filter) of channels.
-struct weight_flip
-{
-    const std::uint16_t* from;
-    std::uint16_t* to;
-    int elements;       // of the result
-    fast_divisor width; // of a line, with the zeros behind it
-    fast_divisor filters;
-    int taps, channels;
-};
-
-// Channels of a result become phases of an image.
-struct image_phases
-{
-    const std::uint16_t* from;
-    std::uint16_t* to;
-    std::int64_t elements; // of the image
-    fast_divisor channels;
-    fast_divisor length[3];
-    fast_divisor strides[3];
-    int pad[3];
-    int positions[3];
-};
 
 // Rows and pieces are counted by 31 bits.
 inline constexpr std::int64_t most_pieces = (std::int64_t{1} << 31) - 1;

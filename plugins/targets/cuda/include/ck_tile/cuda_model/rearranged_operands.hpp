@@ -6,7 +6,7 @@
 
 #include "ck_tile/cuda_model/dependent_launch.hpp"
 #include "ck_tile/cuda_model/element.hpp"
-#include "ck_tile/cuda_model/operand_rearrangement.hpp"
+#include "ck_tile/cuda_model/rearrangement_params.hpp"
 
 namespace ck_tile::cuda_model {
 

@@ -94,7 +94,7 @@ inline std::int64_t choose_parts(const host_model::kernel_facts& facts,
         return std::max<std::int64_t>(1, 2 * usual_multiprocessors / chunks);
     }
     const bool odd  = (shape.C * shape.G) % copied_vector != 0 || shape.C < few_channels;
-    const bool of_w = takes_engine_w(values) && !facts.explicit_gemm &&
+    const bool of_w = CKPROF_CUDA_ENGINE_W && takes_engine_w(values) && !facts.explicit_gemm &&
                       (shape.C * groups_to_join(shape) >= few_channels || (shape.G == 1 && odd));
     if(of_w)
     {
