@@ -622,6 +622,13 @@ void joining()
     s.G = 1;
     s.K = 8;
     EXPECT(groups_to_join(s) == 1);
+    // Copies could not begin where the next groups do.
+    s.G = 8;
+    s.C = 24;
+    s.K = 29;
+    EXPECT(groups_to_join(s) == 1);
+    s.C = 8;
+    s.K = 8;
     // 16 channels depend on the same 16 alone if groups begin and end with them on both sides.
     for(const std::int64_t k : {1, 2, 4, 8, 16, 32})
         for(const std::int64_t c : {1, 2, 3, 4, 8, 16, 32})

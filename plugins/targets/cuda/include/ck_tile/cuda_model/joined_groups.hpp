@@ -24,7 +24,9 @@ constexpr int groups_to_join(const host_model::conv_shape& s)
     const std::int64_t channels = s.C > s.K ? s.C : s.K;
     int joined                  = 1;
     while(s.G % (joined * 2) == 0 && joined * 2 * channels <= 64) { joined *= 2; }
-    return joined;
+    // Copies begin at multiples of 16 bytes.
+    const bool aligned = s.C * joined % 8 == 0 && s.K * joined % 8 == 0;
+    return aligned ? joined : 1;
 }
 
 // Whether no 16 channels of the joined group depend on others than the same 16: groups begin at
