@@ -652,6 +652,18 @@ void joining()
     EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
 }
 
+// Clusters are for few tiles with long reductions, and only as large as the device runs them.
+void clusters_by_themselves()
+{
+    const auto some = [](int most) { return [most](int) { return most; }; };
+    EXPECT(choose_cluster(8, 72, 132, some(16)) == 8);
+    EXPECT(choose_cluster(8, 72, 132, some(7)) == 1);
+    EXPECT(choose_cluster(8, 3, 132, some(16)) == 1);
+    EXPECT(choose_cluster(133, 72, 132, some(200)) == 1);
+    const auto up_to_two = [](int parts) { return parts > 2 ? 0 : 66; };
+    EXPECT(choose_cluster(60, 100, 132, up_to_two) == 2);
+}
+
 // Parts of K: without gaps, in order, all of it.
 void splits()
 {
@@ -688,6 +700,7 @@ int main()
     engines();
     pieces();
     joining();
+    clusters_by_themselves();
     splits();
     return test::finish("arithmetic");
 }
