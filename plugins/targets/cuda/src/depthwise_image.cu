@@ -54,10 +54,15 @@ bool launch_images(cudaStream_t stream,
 {
     return impl::with_float_type(type, [&]<data_type Type>() {
         return impl::with_size(shape, [&]<int Size>() {
-            return shape.stride[2] == 1 ? start_tiles<Type, depthwise_image_tile<Type, Size>>(
-                                              stream, shape, backward, pointers)
-                                        : start_tiles<Type, depthwise_scatter_tile<Size>>(
-                                              stream, shape, backward, pointers);
+            const auto start = [&]<typename Tile>() {
+                return start_tiles<Type, Tile>(stream, shape, backward, pointers);
+            };
+            if(shape.stride[2] == 1)
+            {
+                return start.template operator()<depthwise_image_tile<Type, 1, Size>>();
+            }
+            return backward ? start.template operator()<depthwise_scatter_tile<Size>>()
+                            : start.template operator()<depthwise_image_tile<Type, 2, Size>>();
         });
     });
 }

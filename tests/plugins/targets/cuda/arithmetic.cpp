@@ -622,6 +622,13 @@ void joining()
     s.G = 1;
     s.K = 8;
     EXPECT(groups_to_join(s) == 1);
+    // Copies could not begin where the next groups do.
+    s.G = 8;
+    s.C = 24;
+    s.K = 29;
+    EXPECT(groups_to_join(s) == 1);
+    s.C = 8;
+    s.K = 8;
     // 16 channels depend on the same 16 alone if groups begin and end with them on both sides.
     for(const std::int64_t k : {1, 2, 4, 8, 16, 32})
         for(const std::int64_t c : {1, 2, 3, 4, 8, 16, 32})
@@ -643,6 +650,18 @@ void joining()
         }
     const conv_shape joined = join_groups({.G = 32, .N = 1, .K = 8, .C = 4}, 8);
     EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
+}
+
+// Clusters are for few tiles with long reductions, and only as large as the device runs them.
+void clusters_by_themselves()
+{
+    const auto some = [](int most) { return [most](int) { return most; }; };
+    EXPECT(choose_cluster(8, 72, 132, some(16)) == 8);
+    EXPECT(choose_cluster(8, 72, 132, some(7)) == 1);
+    EXPECT(choose_cluster(8, 3, 132, some(16)) == 1);
+    EXPECT(choose_cluster(133, 72, 132, some(200)) == 1);
+    const auto up_to_two = [](int parts) { return parts > 2 ? 0 : 66; };
+    EXPECT(choose_cluster(60, 100, 132, up_to_two) == 2);
 }
 
 // Parts of K: without gaps, in order, all of it.
@@ -681,6 +700,7 @@ int main()
     engines();
     pieces();
     joining();
+    clusters_by_themselves();
     splits();
     return test::finish("arithmetic");
 }

@@ -185,8 +185,9 @@ void check()
             };
             check_weights<Type, depthwise_weight_tile<Type, 1, Size>>(any(1), slots);
             check_weights<Type, depthwise_weight_tile<Type, 2, Size>>(any(2), slots);
-            check_images<Type, depthwise_image_tile<Type, Size>>(any(1), false, slots);
-            check_images<Type, depthwise_image_tile<Type, Size>>(any(1), true, slots);
+            check_images<Type, depthwise_image_tile<Type, 1, Size>>(any(1), false, slots);
+            check_images<Type, depthwise_image_tile<Type, 2, Size>>(any(2), false, slots);
+            check_images<Type, depthwise_image_tile<Type, 1, Size>>(any(1), true, slots);
             check_images<Type, depthwise_scatter_tile<Size>>(any(2), true, slots);
         }
     }

@@ -35,8 +35,8 @@ CK_TILE_HOST_MODEL_API int estimated_occupancy(const kernel_facts& facts);
 
 // The automatic k_batch: max(1, floor(occupancy * compute units / (tiles * GEMM batch))), at most
 // GemmK. The occupancy is an estimate from local memory and waves; registers are not modelled.
-CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts,
-                                                      const gemm_sizes& gemm);
+CK_TILE_HOST_MODEL_API std::int64_t
+automatic_k_batch(const kernel_facts& facts, const conv_shape& shape, const gemm_sizes& gemm);
 
 CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
                                                      const backward_weight_call& call);

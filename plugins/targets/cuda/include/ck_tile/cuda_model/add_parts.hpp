@@ -5,26 +5,12 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/dependent_launch.hpp"
 #include "ck_tile/cuda_model/element.hpp"
 
 namespace ck_tile::cuda_model {
 
 inline constexpr int part_adders = 8; // warps that share the parts of a sum
-
-// It may be launched while blocks of the first are running: it takes the place of those that have
-// ended, and waits for the others. Devices before compute capability 9.0 start it afterwards.
-__device__ __forceinline__ void let_adders_launch()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-__device__ __forceinline__ void wait_for_parts()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 // Place says which element of the result a sum is; negative if none.
 template <typename Place>
@@ -48,7 +34,7 @@ __global__ void __launch_bounds__(32 * part_adders)
     const int adder           = static_cast<int>(threadIdx.x) / 32;
     const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * 32 + lane;
     float sum                 = 0.f;
-    wait_for_parts();
+    wait_for_kernel_before();
     if(number < p.sums)
     {
 #pragma unroll 8

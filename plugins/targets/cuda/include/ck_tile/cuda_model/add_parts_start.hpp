@@ -11,7 +11,7 @@ namespace ck_tile::cuda_model::impl {
 template <host_model::data_type Type, typename Place>
 struct adder_tag;
 
-// After a kernel that has called let_adders_launch().
+// After a kernel that has called let_dependents_launch().
 template <typename Place>
 void start_adders(cudaStream_t stream, host_model::data_type result, const parts_to_add<Place>& p)
 {

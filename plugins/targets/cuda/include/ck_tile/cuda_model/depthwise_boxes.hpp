@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<
                            const __grid_constant__ depthwise_maps maps)
 {
     extern __shared__ __align__(128) char shared[];
-    let_adders_launch();
+    let_dependents_launch();
     depthwise_walk<Type, Tile, true> walk(p, shared);
     box_copies<Type, Tile> copies(p, maps, walk.at, shared_address(shared));
     add_weights<Type, Tile>(p, shared, walk, copies);

@@ -125,7 +125,7 @@ constexpr bool is_depthwise(const host_model::conv_shape& s)
            (s.stride[2] == 1 || s.stride[2] == 2);
 }
 
-// Whether there is such a kernel. Two outputs apart in the input is for implicit GEMM.
+// Whether there is such a kernel.
 constexpr bool has_depthwise_kernel(host_model::direction direction,
                                     const host_model::conv_shape& s,
                                     host_model::data_type operands,
@@ -133,8 +133,7 @@ constexpr bool has_depthwise_kernel(host_model::direction direction,
 {
     const bool weight = direction == host_model::direction::backward_weight;
     return is_depthwise(s) && impl::is_float_type(operands) &&
-           (weight ? impl::is_float_type(result) : operands == result) &&
-           (direction != host_model::direction::forward || s.stride[2] == 1);
+           (weight ? impl::is_float_type(result) : operands == result);
 }
 
 // The smallest of 3, 5 and 7 that holds the filter.

@@ -15,8 +15,8 @@ inline constexpr int depthwise_rows = Stride == 2 || host_model::size_of(Type) =
 template <host_model::data_type Type, int Stride, int Size>
 using depthwise_weight_tile = depthwise_gather<Stride, Size, depthwise_rows<Type, Stride>, 7>;
 
-template <host_model::data_type Type, int Size>
-using depthwise_image_tile = depthwise_gather<1, Size, depthwise_rows<Type, 1>, 7>;
+template <host_model::data_type Type, int Stride, int Size>
+using depthwise_image_tile = depthwise_gather<Stride, Size, depthwise_rows<Type, Stride>, 7>;
 
 template <int Size>
 using depthwise_scatter_tile = depthwise_scatter<2, Size, 4, Size == 7 ? 8 : 16>;

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(32 * depthwise_most_warps, depthwise_resident<
     depthwise_weight(const __grid_constant__ depthwise_plan p)
 {
     extern __shared__ __align__(128) char shared[];
-    let_adders_launch();
+    let_dependents_launch();
     depthwise_walk<Type, Tile, true> walk(p, shared);
     lane_copies<Type, Tile, true> copies(p, walk.at, shared_address(shared));
     add_weights<Type, Tile>(p, shared, walk, copies);

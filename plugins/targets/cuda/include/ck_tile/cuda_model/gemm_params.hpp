@@ -39,6 +39,9 @@ struct gemm_params
     bool explicit_gemm;
 
     int groups, out_channels, in_channels; // channels per group
+    // Per group, as they lie in memory: of the image that windows are cut from, and along the
+    // contiguous axis of the other operand. Operands that are copied for engine W may have more.
+    int image_channels, other_channels;
     int images_per_split, images_total;
 
     image_view image;
@@ -122,6 +125,8 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     impl::fill_common(p, s);
     impl::fill_sizes(p, call.gemm);
     impl::fill_output_positions(p, s);
+    p.image_channels        = p.in_channels;
+    p.other_channels        = p.in_channels;
     p.a                     = call.in;
     p.b                     = call.wei;
     p.result                = call.out;
@@ -144,6 +149,8 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     impl::fill_common(p, s);
     impl::fill_sizes(p, call.gemm);
     impl::fill_image(p, s.output, s.G * s.K);
+    p.image_channels        = p.out_channels;
+    p.other_channels        = p.in_channels;
     p.a                     = call.out;
     p.b                     = call.wei;
     p.result                = call.in;
@@ -198,6 +205,8 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     impl::fill_common(p, s);
     impl::fill_sizes(p, call.gemm);
     impl::fill_output_positions(p, s);
+    p.image_channels   = p.in_channels;
+    p.other_channels   = p.out_channels;
     p.a                = call.out;
     p.b                = call.in;
     p.result           = call.wei;
@@ -210,6 +219,19 @@ inline gemm_params make_gemm_params(const host_model::kernel_facts& facts,
     p.blocks_y         = call.gemm.batch;
     p.blocks_z         = call.k_batch;
     return p;
+}
+
+// Says that operands have so many channels per group in memory, of which the first ones are those
+// of the problem; for engine W.
+inline void widen_channels(gemm_params& p, int image_channels, int other_channels)
+{
+    p.image_channels        = image_channels;
+    p.other_channels        = other_channels;
+    const auto pixel_stride = static_cast<std::int64_t>(p.groups) * image_channels;
+    p.image.stride[2]       = pixel_stride;
+    p.image.stride[1]       = pixel_stride * p.image.length[2];
+    p.image.stride[0]       = p.image.stride[1] * p.image.length[1];
+    p.image.image_stride    = p.image.stride[0] * p.image.length[0];
 }
 
 // Whether plain stores write every element of the result.

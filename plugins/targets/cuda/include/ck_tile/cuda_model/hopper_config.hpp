@@ -25,8 +25,9 @@ struct hopper_config : Base
     static constexpr bool turns     = plan.turns;
     static constexpr int warpgroups = plan.warpgroups;
     static constexpr int own_blocks = plan.own_blocks;
-    static constexpr bool clusters  = !turns && !transposed; // can add parts of K
-    static constexpr int threads    = plan.threads();
+    // Can add parts of K. Of TF32, which is for forward, there are few registers left.
+    static constexpr bool clusters = !turns && !transposed && Base::ab_type != data_type::tf32;
+    static constexpr int threads   = plan.threads();
 
     static constexpr int columns_per_chunk = n < 64 ? n : 64;
     static constexpr int column_chunks     = (n + 63) / 64;

@@ -90,9 +90,10 @@ struct hopper_consumer
             {
                 columns = exchange.exchange(sum, rows, turn);
             }
-            else if(parts.parts > 1)
+            else if(!forward && parts.parts > 1)
             {
-                if constexpr(adds_results)
+                if constexpr(forward) { return; }
+                else if constexpr(adds_results)
                 {
                     image(place, [&](const auto& result) { result.add(sum); });
                     return;
@@ -110,7 +111,8 @@ private:
         if constexpr(convolution) { return Config::direction == direction::forward; }
         return false;
     }();
-    static constexpr bool can_split = !forward;
+    // Forward, parts are those of clusters alone.
+    static constexpr bool can_split = !forward || Config::clusters;
     // In memory, parts of backward data add up in the type of the result: sums of images would
     // take much memory.
     static constexpr bool adds_results = images;
@@ -153,7 +155,14 @@ private:
         }
         else if constexpr(forward)
         {
-            image(place, [&](const auto& result) { result.store(sum, every_column{}); });
+            const bool some = Config::clusters && p.work.sums.cluster > 1;
+            image(place, [&](const auto& result) {
+                if(some) { result.store(sum, columns); }
+                else
+                {
+                    result.store(sum, every_column{});
+                }
+            });
         }
         else
         {

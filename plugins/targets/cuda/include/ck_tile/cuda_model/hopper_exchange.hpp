@@ -138,7 +138,8 @@ struct hopper_exchange
 #pragma unroll
         for(int j = 0; j < groups; ++j)
         {
-            if(j == end)
+            // Of few columns, some blocks own none.
+            while(j == end)
             {
                 ++owner;
                 first = end;

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "ck_tile/cuda_model/dependent_launch.hpp"
 #include "ck_tile/cuda_model/hopper_consumer.hpp"
 #include "ck_tile/cuda_model/hopper_matrix_producer.hpp"
 #include "ck_tile/cuda_model/hopper_producer.hpp"
@@ -110,7 +111,11 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
             give_up_registers<Config::producer_registers>();
         }
         begin<Config, true>(p);
-        if(copies && threadIdx.x % 32 == 0) { copy_operands<Config>(p, shared, walk); }
+        if(copies && threadIdx.x % 32 == 0)
+        {
+            wait_for_kernel_before();
+            copy_operands<Config>(p, shared, walk);
+        }
         if(uses_clusters<Config>(p)) { cluster_wait(); }
     }
     else

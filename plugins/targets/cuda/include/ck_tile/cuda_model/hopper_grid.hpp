@@ -56,6 +56,22 @@ struct hopper_grid
                s.tiles <= resident_clusters(s.parts);
     }
 
+    // Blocks of a cluster that share a tile's reduction of so many steps, where nobody has asked
+    // for parts of K; 1: none.
+    static int best_cluster(int tiles, int steps)
+    {
+        if constexpr(!Config::clusters) { return 1; }
+        else
+        {
+            using shares = cluster_shares<Config::m, Config::n>;
+            return choose_cluster(tiles, steps, multiprocessors(), [](int blocks) {
+                return shares::room(blocks) <= Config::stages * Config::stage_bytes
+                           ? resident_clusters(blocks)
+                           : 0;
+            });
+        }
+    }
+
     // Memory for sums, a tile after the other, and after them the counters of tiles: all of it
     // zero whenever no kernel runs.
     static void add_workspace(part_sums& s)
@@ -68,20 +84,21 @@ struct hopper_grid
     }
 
     // `written` as start() has it.
-    static void
-    start_blocks(const hopper_params_of<Config>& p, cudaStream_t stream, const void* written)
+    // `early`: the kernel before copies operands.
+    static void start_blocks(const hopper_params_of<Config>& p,
+                             cudaStream_t stream,
+                             const void* written,
+                             bool early = false)
     {
         const int cluster = p.work.sums.cluster;
         const int room    = cluster > 1 ? resident_clusters(cluster) * cluster
                                         : multiprocessors() * Config::resident;
+        grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, room)),
+                           static_cast<unsigned>(cluster)};
+        // Blocks that come early would crowd on some multiprocessors if not all of them are needed.
+        blocks.early = early && cluster == 1 && (Config::resident == 1 || p.work.tiles >= room);
         start<hopper_tag<Kernel>>(
-            function,
-            {static_cast<unsigned>(std::min(p.work.tiles, room)), static_cast<unsigned>(cluster)},
-            Config::threads,
-            Config::shared_bytes,
-            stream,
-            written,
-            p);
+            function, blocks, Config::threads, Config::shared_bytes, stream, written, p);
     }
 };
 

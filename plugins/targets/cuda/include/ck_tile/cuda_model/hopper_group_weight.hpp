@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(group_threads, 1)
     const int chunk = static_cast<int>(blockIdx.x) % p.chunks();
     const int part  = static_cast<int>(blockIdx.x) / p.chunks();
     const int end   = std::min(p.patches, (part + 1) * p.part_patches);
-    let_adders_launch();
+    let_dependents_launch();
     const block work{p, align_stages(shared), chunk * group_chunk};
     const group_weight_copies<Type> copies{work, boxes, work.images(group_stages)};
     typename block::sums sum = {};

@@ -7,6 +7,7 @@
 #include "ck_tile/cuda_model/hopper_grid.hpp"
 #include "ck_tile/cuda_model/hopper_patch_gemm.hpp"
 #include "ck_tile/cuda_model/joined_groups.hpp"
+#include "ck_tile/cuda_model/rearrangement_launch.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/tensor_maps.hpp"
 #include "ck_tile/cuda_model/workspace.hpp"
@@ -51,7 +52,7 @@ tile_map_request tile_request(const gemm_params& g)
 {
     if constexpr(Config::weight)
     {
-        const std::int64_t channels = std::int64_t{g.groups} * g.out_channels;
+        const std::int64_t channels = std::int64_t{g.groups} * g.other_channels;
         return make_pixel_map_request(g.a, channels, g.k, Config::ab_bytes, 64);
     }
     else
@@ -84,11 +85,12 @@ expansion<Element> plan_expansion(const host_model::conv_shape& s, const void* w
 {
     expansion<Element> e{};
     e.from     = static_cast<const Element*>(weights);
-    e.joined   = joined;
-    e.k        = static_cast<int>(s.K);
-    e.taps     = static_cast<int>(host_model::volume(s.filter));
-    e.c        = static_cast<int>(s.C);
-    e.elements = s.G * s.K * e.taps * s.C * joined;
+    e.joined   = make_fast_divisor(joined);
+    e.k        = make_fast_divisor(s.K);
+    e.taps     = make_fast_divisor(host_model::volume(s.filter));
+    e.c        = make_fast_divisor(s.C);
+    e.wide     = make_fast_divisor(s.C * joined);
+    e.elements = s.G * s.K * host_model::volume(s.filter) * s.C * joined;
     e.to       = static_cast<Element*>(
         workspace_of<expanded_weights>(static_cast<std::size_t>(e.elements) * sizeof(Element)));
     return e;
@@ -104,11 +106,13 @@ void expand(cudaStream_t stream, const expansion<Element>& e)
 }
 
 template <typename Kernel, typename Config, typename Products>
-void start_patches(cudaStream_t stream, const hopper_patch_params& p)
+void start_patches(cudaStream_t stream, const hopper_patch_params& p, bool early)
 {
+    grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, multiprocessors()))};
+    blocks.early = early;
     start<hopper_patch_tag<Kernel, Products>>(
         &hopper_patch_gemm<Config, Products, kernel_tag<Kernel, Config::shared_bytes>>,
-        static_cast<unsigned>(std::min(p.work.tiles, multiprocessors())),
+        blocks,
         Config::threads,
         Config::shared_bytes,
         stream,
@@ -122,7 +126,8 @@ bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
                     int joined,
                     bool few,
-                    const expansion<stored_t<Config::ab_type>>& expanded)
+                    const expansion<stored_t<Config::ab_type>>& expanded,
+                    bool early)
 {
     constexpr bool data = Config::direction == direction::backward_data;
     constexpr bool deep = Config::dimensions == 3;
@@ -143,25 +148,39 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p); }
+    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p, early); }
     else
     {
-        start_patches<Kernel, Config, patch_products<Config>>(stream, p);
+        start_patches<Kernel, Config, patch_products<Config>>(stream, p, early);
     }
     return true;
 }
 
-// Starts engine W unless the problem is one for engine M.
-template <typename Kernel, typename Config, typename Call>
-bool launch_hopper(cudaStream_t stream, const Call& call)
+// Whether the tensor copy engine can bring the operands.
+template <typename Config>
+bool can_copy_operands(const gemm_params& g)
 {
-    const int joined   = Config::merged == 1 ? groups_to_join(call.shape) : 1;
-    gemm_params g      = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
-    const int channels = Config::direction == direction::forward ? g.in_channels
-                         : Config::direction == direction::backward_data
-                             ? g.out_channels
-                             : g.in_channels * Config::merged;
-    if(channels < fewest_channels || g.explicit_gemm || !makes_tensor_maps()) { return false; }
+    const bool first = has_pixel_windows(g) ? is_possible(pixel_request<Config>(g))
+                                            : is_possible(window_request<Config>(g));
+    return first && is_possible(tile_request<Config>(g));
+}
+
+// Steps of the longest reduction of a tile.
+template <typename Config>
+int steps_of(const hopper_work& w)
+{
+    if constexpr(Config::weight) { return (w.pixels + hopper_k - 1) / hopper_k; }
+    const gemm_params& g = w.g;
+    int steps            = static_cast<int>(w.chunks.divisor);
+    for(int axis = 0; axis < 3; ++axis) { steps *= static_cast<int>(g.taps[axis][0].divisor); }
+    return steps;
+}
+
+// Starts engine W for operands that it can copy; false, and nothing is started, if it cannot.
+template <typename Kernel, typename Config, typename Call>
+bool start_hopper(
+    cudaStream_t stream, const Call& call, gemm_params g, int joined, bool early = false)
+{
     using element = stored_t<Config::ab_type>;
     expansion<element> expanded{};
     if(!Config::weight && joined > 1)
@@ -169,47 +188,152 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
         expanded = plan_expansion<element>(call.shape, call.wei, joined);
         g.b      = expanded.to;
     }
+    using grid            = hopper_grid<Kernel, Config>;
+    const hopper_work all = make_hopper_work<Config>(g, joined);
+    if(all.tiles < 0) { return false; }
+    // Parts of the images would be parts of other tiles.
+    const int parts = g.k_batch == 1 && g.blocks_z == 1
+                          ? grid::best_cluster(all.tiles, steps_of<Config>(all))
+                          : 1;
     if constexpr(hopper_patch_tile<Config>)
     {
         using patches  = hopper_patch_config<typename Config::tile>;
         const bool few = depend_on_few(call.shape, joined);
-        if(launch_patches<Kernel, patches>(stream, g, joined, few, expanded)) { return true; }
+        // Long reductions of few tiles are better shared.
+        if(parts < 3 && launch_patches<Kernel, patches>(stream, g, joined, few, expanded, early))
+        {
+            return true;
+        }
     }
-    const bool pixels                = has_pixel_windows(g);
-    const window_map_request windows = window_request<Config>(g);
-    const tile_map_request matrix    = pixel_request<Config>(g);
-    const tile_map_request tiles     = tile_request<Config>(g);
-    if(!(pixels ? is_possible(matrix) : is_possible(windows)) || !is_possible(tiles))
-    {
-        return false;
-    }
-
+    if(!can_copy_operands<Config>(g)) { return false; }
+    const bool pixels                                     = has_pixel_windows(g);
     static remembered_map<window_map_request>& window_map = *new remembered_map<window_map_request>;
     static remembered_map<tile_map_request>& pixel_map    = *new remembered_map<tile_map_request>;
     static remembered_map<tile_map_request>& tile_map     = *new remembered_map<tile_map_request>;
     constexpr CUtensorMapDataType type                    = map_type<Config>();
     hopper_params p{};
-    p.work = make_hopper_work<Config>(g, joined);
-    if(p.work.tiles < 0) { return false; }
-    const CUtensorMap& of_windows =
-        pixels ? pixel_map.get(matrix, type) : window_map.get(windows, type);
-    const CUtensorMap& of_tiles = tile_map.get(tiles, type);
-    p.a                         = Config::weight ? of_tiles : of_windows;
-    p.b                         = Config::weight ? of_windows : of_tiles;
-    p.pixels                    = pixels;
-    p.image_pixels              = static_cast<int>(g.image.image_stride / g.image.stride[2]);
-    using grid                  = hopper_grid<Kernel, Config>;
+    p.work                        = all;
+    const CUtensorMap& of_windows = pixels ? pixel_map.get(pixel_request<Config>(g), type)
+                                           : window_map.get(window_request<Config>(g), type);
+    const CUtensorMap& of_tiles   = tile_map.get(tile_request<Config>(g), type);
+    p.a                           = Config::weight ? of_tiles : of_windows;
+    p.b                           = Config::weight ? of_windows : of_tiles;
+    p.pixels                      = pixels;
+    p.image_pixels                = static_cast<int>(g.image.image_stride / g.image.stride[2]);
     if(g.k_batch > 1)
     {
-        // Parts of the images would be parts of other tiles.
         const bool whole = g.blocks_z == g.k_batch;
         if(whole && grid::prefers_clusters(p.work.sums)) { p.work.sums.cluster = g.k_batch; }
         else if constexpr(Config::weight) { grid::add_workspace(p.work.sums); }
     }
+    else if(parts > 1)
+    {
+        gemm_params split   = g;
+        split.k_batch       = parts;
+        split.blocks_z      = parts;
+        p.work              = make_hopper_work<Config>(split, joined);
+        p.work.sums.cluster = parts;
+    }
     const bool adds_results = g.k_batch > 1 && p.work.sums.cluster == 1 && !Config::weight;
     expand(stream, expanded);
-    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr);
+    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr, early);
     return true;
+}
+
+template <typename Call>
+const void* image_of(const Call& call, bool backward_data)
+{ return backward_data ? call.out : call.in; }
+
+// Copies operands into a form that engine W takes, and starts it.
+template <typename Kernel, typename Config, typename Call>
+bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearrangement& plan)
+{
+    using kind              = operand_rearrangement::kind;
+    constexpr auto way      = Config::direction;
+    constexpr bool data     = way == direction::backward_data;
+    const auto& s           = call.shape;
+    const bool phases       = plan.what == kind::phases;
+    const std::int64_t deep = data ? s.K : s.C;
+    if((s.G > 1 && deep < fewest_channels) || (phases && call.k_batch > 1) ||
+       !is_countable(plan, way))
+    {
+        return false;
+    }
+    Call made = remake_call(Kernel::facts, plan.shape, call);
+    made.in = call.in, made.wei = call.wei, made.out = call.out;
+    gemm_params g = make_gemm_params(Kernel::facts, made);
+    widen_channels(g, static_cast<int>(plan.image_channels), static_cast<int>(plan.other_channels));
+    g.a = g.b = nullptr;
+    if(!can_copy_operands<Config>(g)) { return false; }
+
+    const void* image = image_of(call, data);
+    const void* other = Config::weight ? static_cast<const void*>(call.out) : call.wei;
+    const auto rows   = [](const host_model::conv_shape& shape, const std::int64_t (&size)[3]) {
+        return shape.G * shape.N * host_model::volume(size);
+    };
+    rows_to_widen of_image{image}, of_other{other};
+    if(plan.what == kind::columns)
+    {
+        of_image.from = copy_columns(stream, s, data, image, plan.image_channels);
+    }
+    else if(plan.image)
+    {
+        of_image = {image, rows(s, data ? s.output : s.input), deep, deep, plan.image_channels};
+    }
+    if(phases) { of_other.from = copy_weight_phases(stream, s, plan, other); }
+    else if(data && plan.what == kind::columns)
+    {
+        of_other.from = copy_flipped_weights(stream, s, plan, other);
+    }
+    else if(plan.other)
+    {
+        const std::int64_t lines =
+            Config::weight ? rows(s, s.output) : s.G * s.K * host_model::volume(plan.shape.filter);
+        const std::int64_t width = Config::weight ? s.K : plan.shape.C;
+        of_other                 = {other, lines, width, width, plan.other_channels};
+    }
+    const widened_operands copies = copy_widened(stream, of_image, of_other);
+    image                         = copies.first;
+    other                         = copies.second;
+    g.a                           = Config::weight ? other : image;
+    g.b                           = Config::weight ? image : other;
+    if constexpr(data)
+    {
+        if(phases)
+        {
+            // The last copy writes every element.
+            hip_check_error(deferred_zeroing::of_thread().settle(stream, call.in));
+            g.result = phases_of_result(plan);
+            if(!start_hopper<Kernel, Config>(stream, made, g, 1, true)) { return false; }
+            copy_image_phases(stream, s, plan, g.result, call.in);
+            return true;
+        }
+    }
+    return start_hopper<Kernel, Config>(stream, made, g, 1, true);
+}
+
+// Starts engine W unless the problem is one for engine M.
+template <typename Kernel, typename Config, typename Call>
+bool launch_hopper(cudaStream_t stream, const Call& call)
+{
+    const int joined = Config::merged == 1 ? groups_to_join(call.shape) : 1;
+    if(Kernel::facts.explicit_gemm || !makes_tensor_maps()) { return false; }
+    if constexpr(Config::ab_bytes == 2 && Config::merged == 1)
+    {
+        const operand_rearrangement plan = plan_rearrangement(Config::direction, call.shape);
+        if(joined == 1 && plan.what != operand_rearrangement::kind::none)
+        {
+            return start_rearranged<Kernel, Config>(stream, call, plan);
+        }
+    }
+    const gemm_params g = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
+    const int channels  = Config::direction == direction::forward ? g.in_channels
+                          : Config::direction == direction::backward_data
+                              ? g.out_channels
+                              : g.in_channels * Config::merged;
+    if(channels < fewest_channels) { return false; }
+    // Weights of joined groups are expanded by a kernel that lets the next one be launched early.
+    return start_hopper<Kernel, Config>(stream, call, g, joined, !Config::weight && joined > 1);
 }
 
 } // namespace impl

@@ -69,6 +69,31 @@ struct cluster_shares
     }
 };
 
+// What adding up in a cluster takes, in steps of a reduction, beside those of its parts.
+constexpr double cluster_cost(int parts) { return parts == 1 ? 0. : 4. + parts * .5; }
+
+// How many blocks should share each of so many tiles with that many steps. `room`: clusters of so
+// many blocks that run at the same time. Blocks of one multiprocessor share what it can do.
+template <typename Room>
+int choose_cluster(int tiles, int steps, int multiprocessors, const Room& room)
+{
+    int best     = 1;
+    double least = steps;
+    if(tiles > multiprocessors) { return best; }
+    for(int parts = 2; parts <= most_cluster_blocks; ++parts)
+    {
+        const int share    = (steps + parts - 1) / parts;
+        const int resident = (tiles * parts + multiprocessors - 1) / multiprocessors;
+        const double cost  = share * (.5 + .5 * resident) + cluster_cost(parts);
+        if(cost < least && tiles <= room(parts))
+        {
+            least = cost;
+            best  = parts;
+        }
+    }
+    return best;
+}
+
 // The tiles that a block takes, in the order of find_hopper_place: i from `first` below `end` in
 // steps of `stride`, each with `offset` added.
 struct tile_walk

@@ -3,6 +3,7 @@
 // warpgroups take turns with tiles of their own.
 #pragma once
 
+#include "ck_tile/cuda_model/dependent_launch.hpp"
 #include "ck_tile/cuda_model/hopper_patch.hpp"
 #include "ck_tile/cuda_model/hopper_patch_products.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
@@ -94,7 +95,6 @@ struct hopper_patch_producer
         ring_position<Config::patch_stages> at{};
         const gemm_params& g      = p.work.g;
         const hopper_patch& patch = p.patch;
-        const int channels        = data ? g.out_channels : g.in_channels;
         const int bytes           = patch.bytes();
         for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride)
         {
@@ -106,7 +106,7 @@ struct hopper_patch_producer
                     const std::uint32_t to   = shared.patches + at.stage * Config::patch_bytes;
                     barrier_wait(shared.patch_empty + 8 * at.stage, at.turn ^ 1);
                     barrier_expect(full, bytes);
-                    const int c = place.at.first_group * channels + chunk * 64;
+                    const int c = place.at.first_group * g.image_channels + chunk * 64;
                     const int y = place.h + patch.lowest[1];
                     if constexpr(Config::dimensions == 3)
                     {
@@ -284,6 +284,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
         {
             begin_together<false>(Config::threads);
         }
+        wait_for_kernel_before();
         if(warp == copying && leads) { producer.copy_patches(stride); }
         if(warp == copying + 1 && leads) { producer.copy_weights(stride); }
     }

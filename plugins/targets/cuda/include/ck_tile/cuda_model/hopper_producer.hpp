@@ -116,8 +116,7 @@ struct hopper_producer : hopper_ring<Config>
     {
         const gemm_params& g = p.work.g;
         const origin o       = find_origin(place.at.first_row, place.at.first_image);
-        const int channels   = forward ? g.in_channels : g.out_channels;
-        const int first      = place.at.first_group * channels;
+        const int first      = place.at.first_group * g.image_channels;
         int taps[3];
 #pragma unroll
         for(int axis = 0; axis < 3; ++axis)
@@ -204,7 +203,7 @@ struct hopper_producer : hopper_ring<Config>
         {
             const int number = place.first_chunk + i;
             const int linear = p.work.chunks.quotient(number);
-            channel[i]       = place.at.first_group * g.in_channels +
+            channel[i]       = place.at.first_group * g.image_channels +
                                p.work.chunks.remainder(number, linear) * Config::columns_per_chunk;
             int rest         = linear;
 #pragma unroll
@@ -217,7 +216,7 @@ struct hopper_producer : hopper_ring<Config>
             // Columns beyond the last tap are computed from the first one and dropped.
             tap[i][0] = rest < g.filter[0] ? rest : 0;
         }
-        const int row = place.at.first_group * g.out_channels + place.at.first_row;
+        const int row = place.at.first_group * g.other_channels + place.at.first_row;
         for(int step = place.step_begin; step < place.step_end; ++step, at.advance())
         {
             const std::uint32_t barrier = claim();

@@ -6,20 +6,27 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/fast_divisor.hpp"
+
 #include "ck_tile/host_model/backward_data.hpp"
 #include "ck_tile/host_model/backward_weight.hpp"
 #include "ck_tile/host_model/conv_shape.hpp"
 #include "ck_tile/host_model/forward.hpp"
+#if defined(__CUDACC__)
+#include "ck_tile/cuda_model/dependent_launch.hpp"
+#endif
 
 namespace ck_tile::cuda_model {
 
 // As many groups as a copy of 64 channels brings; 1 if they cannot be joined.
-inline int groups_to_join(const host_model::conv_shape& s)
+constexpr int groups_to_join(const host_model::conv_shape& s)
 {
     const std::int64_t channels = s.C > s.K ? s.C : s.K;
     int joined                  = 1;
     while(s.G % (joined * 2) == 0 && joined * 2 * channels <= 64) { joined *= 2; }
-    return joined;
+    // Copies begin at multiples of 16 bytes.
+    const bool aligned = s.C * joined % 8 == 0 && s.K * joined % 8 == 0;
+    return aligned ? joined : 1;
 }
 
 // Whether no 16 channels of the joined group depend on others than the same 16: groups begin at
@@ -68,8 +75,9 @@ struct expansion
 {
     const Element* from;
     Element* to;
-    int joined;
-    int k, taps, c; // per group, as they were
+    fast_divisor joined;
+    fast_divisor k, taps, c; // per group, as they were
+    fast_divisor wide;       // channels of joined groups
     std::int64_t elements;
 };
 
@@ -78,14 +86,19 @@ struct expansion
 template <typename Element>
 __global__ void __launch_bounds__(256) expand_weights(const __grid_constant__ expansion<Element> e)
 {
-    const int wide = e.c * e.joined;
+    let_dependents_launch();
+    const int c = static_cast<int>(e.c.divisor);
     for(std::int64_t i = blockIdx.x * 256ll + threadIdx.x; i < e.elements; i += gridDim.x * 256ll)
     {
-        const int column          = static_cast<int>(i % wide);
-        const std::int64_t line   = i / wide; // (g, k, tap) of the weights as they were
-        const std::int64_t filter = line / e.taps;
-        const int group           = static_cast<int>(filter / e.k % e.joined);
-        e.to[i] = column / e.c == group ? e.from[line * e.c + column % e.c] : Element{0};
+        const int number = static_cast<int>(i);
+        const int line   = e.wide.quotient(number); // (g, k, tap) of the weights as they were
+        const int column = e.wide.remainder(number, line);
+        const int groups = e.k.quotient(e.taps.quotient(line));
+        const int group  = e.joined.remainder(groups, e.joined.quotient(groups));
+        const int owner  = e.c.quotient(column);
+        const bool own   = owner == group;
+        e.to[i] =
+            own ? e.from[static_cast<std::int64_t>(line) * c + column - owner * c] : Element{0};
     }
 }
 #endif

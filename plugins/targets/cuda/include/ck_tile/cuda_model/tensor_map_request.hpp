@@ -99,7 +99,7 @@ inline tile_map_request make_weight_map_request(
     const gemm_params& p, const void* base, int element_bytes, unsigned channels, unsigned rows)
 {
     const auto taps = static_cast<std::uint64_t>(p.filter[0]) * p.filter[1] * p.filter[2];
-    const auto c    = static_cast<std::uint64_t>(p.in_channels);
+    const auto c    = static_cast<std::uint64_t>(p.other_channels);
     const auto k    = static_cast<std::uint64_t>(p.out_channels);
     const auto size = static_cast<std::uint64_t>(element_bytes);
     return {4,

@@ -7,11 +7,6 @@
 
 #include "ck_tile/cuda_model/tile_values.hpp"
 
-// Engine W is for devices of compute capability 9.0 alone.
-#if !defined(CKPROF_CUDA_ENGINE_W)
-#define CKPROF_CUDA_ENGINE_W 1
-#endif
-
 namespace ck_tile::cuda_model {
 
 using ck_tile::bf16_rounding_mode;

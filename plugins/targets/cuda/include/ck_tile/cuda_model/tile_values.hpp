@@ -13,6 +13,11 @@
 #define CKPROF_CUDA_SHARED_BYTES 233472
 #endif
 
+// Engine W is for devices of compute capability 9.0 alone.
+#if !defined(CKPROF_CUDA_ENGINE_W)
+#define CKPROF_CUDA_ENGINE_W 1
+#endif
+
 namespace ck_tile::cuda_model {
 
 using host_model::data_type;

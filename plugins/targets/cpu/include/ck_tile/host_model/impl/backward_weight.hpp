@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ck_tile/host_model/backward_weight.hpp"
+#include "ck_tile/host_model/impl/automatic_split.hpp"
 #include "ck_tile/host_model/impl/support.hpp"
 
 namespace ck_tile::host_model {
@@ -19,16 +20,6 @@ CK_TILE_HOST_MODEL_API int estimated_occupancy(const kernel_facts& facts)
     const int by_lds           = device.lds_bytes / (facts.double_smem_buffer ? 2 * tiles : tiles);
     const int by_waves         = device.max_waves_per_cu * device.lanes / facts.block_size;
     return std::max(1, std::min(by_lds, by_waves));
-}
-
-CK_TILE_HOST_MODEL_API std::int64_t automatic_k_batch(const kernel_facts& facts,
-                                                      const gemm_sizes& gemm)
-{
-    const std::int64_t tiles = (gemm.m + facts.m_per_block - 1) / facts.m_per_block *
-                               ((gemm.n + facts.n_per_block - 1) / facts.n_per_block) * gemm.batch;
-    const std::int64_t slots =
-        std::int64_t{estimated_occupancy(facts)} * current_device().compute_units;
-    return std::min(std::max<std::int64_t>(slots / tiles, 1), gemm.k);
 }
 
 CK_TILE_HOST_MODEL_API backward_weight_call make_backward_weight_call(const kernel_facts& facts,
@@ -49,7 +40,8 @@ CK_TILE_HOST_MODEL_API backward_weight_call make_backward_weight_call(const kern
     {
         // Numbers that no index reaches are left for the support test to reject.
         const bool countable = std::max({call.gemm.m, call.gemm.n, call.gemm.k}) <= largest_index;
-        call.k_batch = facts.stream_k || !countable ? 1 : automatic_k_batch(facts, call.gemm);
+        call.k_batch =
+            facts.stream_k || !countable ? 1 : automatic_k_batch(facts, shape, call.gemm);
     }
     return call;
 }

@@ -1,0 +1,61 @@
+"""The rule set ``hopper``: valid on every architecture, with a kernel for each kind of problem."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.model.architecture import find_architecture
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import RuleSetRequest
+from ckprof_plugins.rule_sets.hopper import HopperRuleSet
+
+DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
+
+
+def entries(arch: str, *directions: str, dtype: DataType = DataType.BF16):
+    request = RuleSetRequest(
+        arch=find_architecture(arch),
+        directions=directions,
+        ndims=(2,),
+        dtypes=(dtype,),
+        read_lists=lambda _: (),
+    )
+    return HopperRuleSet().enumerate(request)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_any_channels_are_served(direction: str) -> None:
+    """Some kernel of each direction accesses single elements, and some the widest vectors."""
+    vectors = {entry.instance.vector_sizes for entry in entries("gfx942", direction)}
+    assert {(1, 1, 1), (8, 8, 8)} <= vectors
+
+
+def test_numbers_are_those_of_places() -> None:
+    found = entries("gfx942", *DIRECTIONS, "gemm")
+    assert [entry.instance.id for entry in found] == list(range(len(found)))
+    assert len({entry.instance for entry in found}) == len(found)
+
+
+def test_weight_gradients_of_odd_channels_can_be_split() -> None:
+    """A result of single 16-bit elements is not added up in memory: that takes a workspace."""
+    pipelines = {
+        entry.instance.pipeline
+        for entry in entries("gfx942", "bwd_weight")
+        if entry.instance.vector_size_c == 1
+    }
+    assert pipelines == {"implicit_gemm", "two_stage"}
+
+
+def test_tiles_fit_into_local_memory() -> None:
+    lds = find_architecture("gfx942").lds_bytes
+    for entry in entries("gfx942", *DIRECTIONS, dtype=DataType.FP32):
+        tile = entry.instance.tile
+        buffers = 2 if entry.instance.double_smem_buffer else 1
+        assert (tile.m + tile.n) * tile.k * 4 * buffers <= lds
+
+
+def test_products_pad_and_do_not_impose_vectors_but_single_ones() -> None:
+    products = [entry.instance for entry in entries("gfx942", "gemm")]
+    assert products
+    assert all(instance.pads == (True, True, True) for instance in products)
+    assert {instance.vector_sizes for instance in products} == {(0, 0, 0), (1, 1, 1)}
