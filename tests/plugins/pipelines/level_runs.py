@@ -178,7 +178,7 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
             print(f"{names[one.key]}: {text}", flush=True)
     total = Counter[str]()
     for one in outcomes.values():
-        total.update(right=one.right, wrong=len(one.wrong), failed=bool(one.failure))
+        total.update(right=one.right, wrong=len(one.wrong), failed=int(bool(one.failure)))
     print(f"{len(names)} kernels: " + ", ".join(f"{n} {name}" for name, n in total.items()), flush=True)
     return list(outcomes.values())
 
