@@ -56,6 +56,8 @@ FORWARD_RECORD = {
     "streamk_reduction_strategy": None,
     "streamk_persistent": False,
     "compute_type": None,
+    "elementwise_op": None,
+    "d_layouts": None,
 }
 
 

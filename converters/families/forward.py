@@ -21,11 +21,12 @@ from ckprof.model.strings.fields import (
     layouts,
     number,
     operand,
-    operations,
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
+from ckprof_plugins.elementwise.words import operations
 
 #: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments
 _HEAD: Final = (
@@ -63,6 +64,8 @@ _CLASSIC: Final = (
     unread("loop_scheduler", kinds.LOOP_SCHEDULER),
 )
 
+_ELEMENTWISE: Final = elementwise("operation_output", "type_output", "operation_a", "operation_b", fused=True)
+
 _COMMON: Final[dict[str, Any]] = {
     "direction": "fwd",
     "variant": "forward",
@@ -70,7 +73,7 @@ _COMMON: Final[dict[str, Any]] = {
     "ndim_field": "ndim",
     "layout_fields": ("layout_input", "layout_weight", "layout_output"),
     "dtype_fields": ("type_a", "type_b", "type_output"),
-    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
+    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type", _ELEMENTWISE),
 }
 
 FAMILIES: Final = (

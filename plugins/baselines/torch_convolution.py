@@ -10,7 +10,8 @@ import torch
 
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
-from ckprof_plugins.directions._convolution.problem import SIZE_NAMES, ConvProblem
+from ckprof_plugins.directions._convolution.convolution import SIZE_NAMES
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

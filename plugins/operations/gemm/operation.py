@@ -100,6 +100,10 @@ class Gemm:
         """Return 2 where a product is rounded before it is combined with D tensors, else 1."""
         return 2 if isinstance(problem, MultiDProblem) else 1
 
+    def is_exact(self, problem: GemmProblem) -> bool:
+        """Say that sums of integers are combined without an error of their own."""
+        return True
+
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
