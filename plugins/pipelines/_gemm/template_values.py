@@ -57,6 +57,8 @@ class GemmHeader(KernelHeader):
     combination: str = "element_wise::PassThrough"
     d_types: str = "tuple<>"
     d_layouts: str = "tuple<>"
+    #: the same as rows of a GEMM, where they are not told by the traits
+    gemm_d_layouts: str = ""
     d_count: int = 0
     #: name of the layout of D tensors with an element per channel, and a bit for each that always has it
     per_channel: str = PER_CHANNEL
@@ -147,6 +149,7 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
         "combination": "Elementwise",
         "d_types": f"tuple<{', '.join((operation.c_type,) * len(layouts))}>",
         "d_layouts": f"tuple<{', '.join(layouts)}>",
+        "gemm_d_layouts": f"tuple<{', '.join(('tensor_layout::gemm::RowMajor',) * len(layouts))}>",
         "d_count": len(layouts),
         "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if name == PER_CHANNEL),
         "fused_host_args": operation.host_args.replace("<>", "<Elementwise>"),

@@ -35,11 +35,8 @@ CKPROF_COLD inline std::string elementwise_text(int number, int d_count)
 }
 
 // Whether a kernel does with its sums what a problem asks for.
-CKPROF_COLD inline bool other_elementwise(const ckprof_problem& problem,
-                                          int number,
-                                          int d_count,
-                                          ckprof_report report,
-                                          void* context)
+CKPROF_COLD inline bool other_elementwise(
+    const ckprof_problem& problem, int number, int d_count, ckprof_report report, void* context)
 {
     const elementwise_request asked(problem);
     if(asked.number == number && asked.d_count == d_count) { return false; }

@@ -35,9 +35,9 @@ constexpr kernel_facts make_kernel_facts()
                       TilePartitioner::KPerBlock == shape::kK,
                   "the partitioner and the pipeline have different block tiles");
 
-    using elementwise         = typename Epilogue::CDElementwise;
-    constexpr bool as_it_is   = std::is_same_v<elementwise, element_wise::PassThrough>;
-    constexpr auto d_count    = Epilogue::DsDataType::size();
+    using elementwise       = typename Epilogue::CDElementwise;
+    constexpr bool as_it_is = std::is_same_v<elementwise, element_wise::PassThrough>;
+    constexpr auto d_count  = Epilogue::DsDataType::size();
     static_assert(Direction == direction::forward || as_it_is,
                   "only forward is modelled with an element-wise operation");
     static_assert(d_count == ConvTraits::DsLayout::size(), "D tensors differ from their layouts");

@@ -39,14 +39,14 @@ inline void combine_forward(const kernel_facts& facts,
     for(int i = 0; i < elementwise.d_count; ++i)
     {
         const std::int64_t first = call.elementwise.d_per_channel[i] ? channel : offset;
-        d[i] = static_cast<const char*>(call.elementwise.d[i]) +
-               first * size_of(elementwise.d_types[i]);
+        d[i]                     = static_cast<const char*>(call.elementwise.d[i]) +
+                                   first * size_of(elementwise.d_types[i]);
     }
     elementwise.combine(call.elementwise.functor, run, d, count);
 }
 
-// Converts, combines and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the output
-// split; columns (k,gm') with gm' != gm are products of different groups and are dropped.
+// Converts, combines and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the
+// output split; columns (k,gm') with gm' != gm are products of different groups and are dropped.
 template <typename T>
 inline void store_forward(const tile_gemm& gemm,
                           const kernel_facts& facts,
@@ -60,7 +60,7 @@ inline void store_forward(const tile_gemm& gemm,
 {
     const conv_shape& s       = call.shape;
     const std::int64_t merged = facts.groups_to_merge;
-    T* out                    = static_cast<T*>(call.out) + first_image * volume(s.output) * s.G * s.K;
+    T* out = static_cast<T*>(call.out) + first_image * volume(s.output) * s.G * s.K;
     for(std::int64_t i = 0; i < rows; ++i)
     {
         const std::int64_t row = first_row + i;
@@ -69,8 +69,7 @@ inline void store_forward(const tile_gemm& gemm,
         {
             T* destination = out + (row * s.G + first_group) * s.K + first_column;
             narrow_run(result, destination, columns, facts.rounding);
-            combine_forward(
-                facts, call, destination, first_group * s.K + first_column, columns);
+            combine_forward(facts, call, destination, first_group * s.K + first_column, columns);
             continue;
         }
         const std::int64_t gm = row % merged;
@@ -137,15 +136,8 @@ CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
     if(facts.accumulators == 2) { gemm.add_accumulators(); }
 
     with_element_type(facts.e_type, [&]<typename T>(T*) {
-        store_forward<T>(gemm,
-                         facts,
-                         call,
-                         first_row,
-                         rows,
-                         first_column,
-                         columns,
-                         first_group,
-                         first_image);
+        store_forward<T>(
+            gemm, facts, call, first_row, rows, first_column, columns, first_group, first_image);
     });
 }
 

@@ -40,9 +40,7 @@ struct GroupedConvFwdKernelArgs : GroupedConvLengths<NDimSpatial>
     // a flag for each.
     template <std::size_t Count>
     void set_d_per_channel(const std::array<bool, Count>& flags)
-    {
-        std::copy(flags.begin(), flags.end(), call.elementwise.d_per_channel);
-    }
+    { std::copy(flags.begin(), flags.end(), call.elementwise.d_per_channel); }
 
     const void* in_ptr  = nullptr;
     const void* wei_ptr = nullptr;

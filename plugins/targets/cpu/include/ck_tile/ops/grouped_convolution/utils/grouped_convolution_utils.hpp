@@ -54,14 +54,15 @@ using GroupedConvBwdDataHostArgs   = GroupedConvHostArgs<void*, const void*, con
 using GroupedConvBwdWeightHostArgs = GroupedConvHostArgs<const void*, void*, const void*>;
 
 // A row-major matrix for each layout.
-template <typename Layouts>
-struct rows_for;
+template <typename Layout>
+struct rows_for
+{
+    using type = tensor_layout::gemm::RowMajor;
+};
 template <typename... Layouts>
 struct rows_for<tuple<Layouts...>>
 {
-    template <typename>
-    using row  = tensor_layout::gemm::RowMajor;
-    using type = tuple<row<Layouts>...>;
+    using type = tuple<typename rows_for<Layouts>::type...>;
 };
 
 template <index_t NDimSpatial_,
