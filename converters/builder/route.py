@@ -102,7 +102,9 @@ def gemm_kernel(
     stored = _TYPES[direction]["type_result"].replace("type_", "operation_")
     result = fields.get(_TYPES[direction]["type_result"], dtype)
     epilogue = epilogue_of(fields, stored, direction=direction, result=result)
-    block = _explicit_block(fields) if explicit else _block(direction, fields)
+    block = (
+        _explicit_block(fields) if explicit else _block(direction, fields, is_made=epilogue.skipped is None)
+    )
     single = dtype == "fp32"
     # Short lines say it in the name alone.
     direct_load = "DirectLoad" in name or _true(fields, "direct_load")
@@ -169,13 +171,13 @@ def _block_values(block: _Block) -> dict[str, int]:
     }
 
 
-def _block(direction: str, fields: Mapping[str, str]) -> _Block:
+def _block(direction: str, fields: Mapping[str, str], *, is_made: bool) -> _Block:
     def number(name: str) -> int:
         return int(fields[name])
 
     # Short lines of forward do not say K1.
     k1 = number("k1") if "k1" in fields else 0
-    if direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
+    if is_made and direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
         raise RouteError(f"AK1 and BK1 must agree, got {k1} and {fields['k1_b']}", "k1_b")
     return _Block(
         size=number("block_size"),

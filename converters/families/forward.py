@@ -24,6 +24,7 @@ from ckprof.model.strings.fields import (
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.drop_rules import MEANINGS, DropRule
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 from ckprof_plugins.elementwise.words import operations
@@ -76,7 +77,19 @@ _COMMON: Final[dict[str, Any]] = {
     "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type", _ELEMENTWISE),
 }
 
+#: two tensors for each operand, which it adds up first
+_TWO_TENSORS: Final = ConfFamily(
+    id="forward_two_tensors",
+    title="forward with operands made from two tensors each",
+    direction="fwd",
+    names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
+    marker=",ScaleAdd,ScaleAdd,",
+    rejection=MEANINGS[DropRule.OPERAND_OPERATION],
+    rejection_rule=DropRule.OPERAND_OPERATION.value,
+)
+
 FAMILIES: Final = (
+    _TWO_TENSORS,
     ConfFamily(
         id="forward",
         title="forward XDL",

@@ -94,6 +94,7 @@ UNARY: Final = {
 #: functions that grow faster than their argument
 _POWER: Final = tuple(UNARY).index("Power")
 _SOFT_RELU: Final = tuple(UNARY).index("SoftRelu")
+_LOGISTIC: Final = tuple(UNARY).index("Logistic")
 
 
 def unary_cpp() -> tuple[str, ...]:
@@ -119,6 +120,8 @@ def unary_constraint(p: Values) -> str:
     """Return what is wrong with the numbers for the function; empty if nothing is."""
     if p["function"] == _SOFT_RELU and p["alpha"] == 0:
         return "alpha is 0, which SoftRelu divides by"
+    if p["function"] == _LOGISTIC and p["alpha"] < 0:
+        return f"alpha is {p['alpha']}, with which Logistic has a pole; expected 0 or more"
     if p["function"] == _POWER and not (p["gamma"].is_integer() and p["gamma"] >= 0):
         return f"gamma is {p['gamma']}, expected an integer from 0 on: sums may be negative or 0"
     return ""

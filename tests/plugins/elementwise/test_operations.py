@@ -151,6 +151,7 @@ def test_what_lines_can_say():
         ("ConvInvscale,scale_out=0", "scale_out is 0, which results are divided by"),
         ("dynamic_op,function=Gelu", "function is Gelu, expected one of Relu"),
         ("dynamic_op,function=Power,gamma=0.5", "gamma is 0.5, expected an integer from 0 on"),
+        ("dynamic_op,function=Logistic,alpha=-1", "alpha is -1.0, with which Logistic has a pole"),
         ("bias_bnorm_clamp,epsilon=0", "epsilon is 0.0, expected more than 0"),
     ],
 )
