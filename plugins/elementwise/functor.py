@@ -26,6 +26,8 @@ class Functor:
     arguments: str
     statements: tuple[str, ...]
     variadic: bool
+    #: ``constexpr`` with a blank behind it where nothing but arithmetic is done
+    constant: str
 
     @classmethod
     def of(cls, operation: ElementwiseOp) -> Functor:
@@ -42,6 +44,7 @@ class Functor:
             arguments=", ".join(("const float x", *arguments)),
             statements=properties.cpp,
             variadic=properties.variadic,
+            constant="constexpr " if properties.exact else "",
         )
 
 
