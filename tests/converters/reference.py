@@ -54,7 +54,8 @@ def records_of(texts, dtype, depthwise):
         if values is None:
             continue
         if not depthwise:
-            values = {key: {**values, "epilogue": "cshuffle"}[key] for key in KEYS}
+            combined = elementwise(text)
+            values = {key: {**values, "epilogue": "cshuffle"}[key] for key in KEYS} | combined
         if (same := tuple(values.items())) not in seen:
             seen.add(same)
             records.append({"id": count if depthwise else number, **values})
@@ -97,6 +98,19 @@ def read(line, dtype):
     if "BwdWeight" in name:
         return backward_weight(name, arguments)
     return backward_data(arguments)
+
+
+def elementwise(line):
+    """Return what an instance of old CK says of its element-wise operation, nothing if it has none."""
+    if (
+        not line.startswith("DeviceGroupedConvFwd")
+        or (a := split(line[line.index("<") + 1 :]))[0] not in "123"
+    ):
+        return {}
+    if (name := a[13]) == "PassThrough":
+        return {}
+    tensors = a[3].partition("(")[2].rstrip(")")
+    return {"elementwise_op": name} | ({"d_layouts": tensors} if tensors else {})
 
 
 def flag(text):

@@ -154,7 +154,7 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
         "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if name == PER_CHANNEL),
         "fused_host_args": operation.host_args.replace("<>", "<Elementwise>"),
         "make_kernel_args": "make_kernel_args",
-        "no_d_tensors": "std::vector<const void*>(NumDTensor)",
+        "no_d_tensors": "std::vector<const void*>(DTensorCount)",
         "own_host_args": "HostArgs",
         "further_includes": _FUSED_INCLUDES,
     }

@@ -58,7 +58,7 @@ struct fused_convolution : convolution
 {
     using functor = typename Launcher::Elementwise;
 
-    static constexpr int d_count = Launcher::NumDTensor;
+    static constexpr int d_count = Launcher::DTensorCount;
 
     static bool rejects(const ckprof_problem& problem, ckprof_report report, void* context)
     {
