@@ -18,6 +18,7 @@ from ckprof_converters.log import LogElementwise, looks_like_log
 from ckprof_converters.losses import lost_fields
 from ckprof_converters.properties import FileFacts
 from ckprof_converters.records import GemmRecord
+from ckprof_plugins.directions._convolution.layout import ConvLayout
 from ckprof_plugins.pipelines._gemm.d_layouts import usual_d_layouts
 
 if TYPE_CHECKING:
@@ -231,10 +232,13 @@ class _Run:
         """Return the values of a record with what the command of a log asks for and the line does not say."""
         combination, family = self._elementwise.combination, outcome.compiled.family
         says_it = any(field.name.startswith("operation_") for field in family.fields)
+        layout = outcome.properties.layout
         if combination is None or says_it or family.record_type is not GemmRecord:
             return row
-        names = family.record_type.__struct_fields__[1:]
-        layouts = usual_d_layouts(combination.operation, outcome.properties.layout)
+        if not isinstance(layout, ConvLayout):
+            return row
+        names = GemmRecord.__struct_fields__[1:]
+        layouts = usual_d_layouts(combination.operation, layout)
         said = {"elementwise_op": combination.operation.value, "d_layouts": layouts}
         return tuple({**dict(zip(names, row, strict=True)), **said}.values())
 

@@ -91,7 +91,8 @@ def _add_all(x: Array, d: Arrays, p: Values) -> Array:
 def _multiply_all(x: Array, d: Arrays, p: Values) -> Array:
     import numpy as np
 
-    return np.prod(np.stack(np.broadcast_arrays(x, *d)), axis=0)
+    product: Array = np.prod(np.stack(np.broadcast_arrays(x, *d)), axis=0)
+    return product
 
 
 def _normalize(x: Array, d: Arrays, p: Values) -> Array:

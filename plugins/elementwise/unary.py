@@ -105,7 +105,8 @@ def unary_cpp() -> tuple[str, ...]:
 
 def apply_unary(x: Array, p: Values) -> Array:
     """Return the function that ``function`` numbers, in double precision."""
-    return tuple(UNARY.values())[int(p["function"])].formula(x, p)
+    function: UnaryFunction = tuple(UNARY.values())[int(p["function"])]
+    return function.formula(x, p)
 
 
 def unary_variance(x: float, _: tuple[float, ...], p: Values) -> float:
@@ -113,7 +114,7 @@ def unary_variance(x: float, _: tuple[float, ...], p: Values) -> float:
     if p["function"] != _POWER:
         return max(1.0, p["alpha"] ** 2, p["beta"] ** 2) * x
     base = abs(p["alpha"]) + abs(p["beta"]) * 6 * math.sqrt(x)
-    return (p["gamma"] * p["beta"]) ** 2 * base ** (2 * (p["gamma"] - 1)) * x
+    return (p["gamma"] * p["beta"]) ** 2 * math.pow(base, 2 * (p["gamma"] - 1)) * x
 
 
 def unary_constraint(p: Values) -> str:
