@@ -54,16 +54,10 @@ def conv_interface(id_: str, tensors: tuple[str, ...], form: DispatcherForm | No
 
 
 def _entry() -> str:
-    """Return the C++ that makes a row of a kernel library's table of a launcher; it may be there repeatedly."""
+    """Return the C++ that makes a row of a kernel library's table of a launcher; it may be there twice."""
     row = (EMBED_DIR / "ckprof_conv_entry.hpp").read_text()
-    guard = "CKPROF_CONV_ENTRY_HPP"
-    parts = (
-        '#include "ckprof_entry.hpp"',
-        f"#ifndef {guard}\n#define {guard}",
-        names_header(),
-        row,
-        "#endif",
-    )
+    once = "#ifndef CKPROF_CONV_ENTRY_HPP\n#define CKPROF_CONV_ENTRY_HPP"
+    parts = ('#include "ckprof_entry.hpp"', once, names_header(), row, "#endif")
     return "\n\n".join(part.rstrip() for part in parts)
 
 
