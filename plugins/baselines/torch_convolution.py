@@ -32,8 +32,8 @@ _LEADING: Final = {"input": "NC", "weight": "KC", "output": "NK"}
 def unmet_requirements(work: Computation) -> list[UnmetRequirement]:
     """Return what torch cannot do: pads that differ, types that it does not have, element-wise operations."""
     unmet = []
-    if operation := work.problem.get("elementwise"):
-        message = f"torch is told to convolve alone, not to compute {operation}"
+    if elementwise := work.problem.get("elementwise"):
+        message = f"torch is told to convolve alone, not to compute {elementwise['operation']}"
         unmet.append(UnmetRequirement(rule="baseline-operation", message=message))
     problem = convolution_of(work)
     dtypes = {view.dtype for view in work.tensors}

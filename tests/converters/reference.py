@@ -146,6 +146,9 @@ def native(name, a):
 
 
 def forward(name, a):
+    tensors = a[9].removeprefix("Tuple(").removesuffix(")")
+    if tensors != "EmptyTuple" and set(tensors.split(",")) != {a[10]}:
+        return None
     v3, large = "V3" in name, "Large_Tensor" in name
     at = -1 if v3 else 0
     code = f"V{a[45][1]}" if v3 else "V1"

@@ -11,6 +11,7 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
+from ckprof.model.problem_cells import cells_of_problem, problem_of_cells
 from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.model.problem_types import exact_problem, know_problem_type, problem_from, sizes
 from ckprof.model.types import DataType
@@ -159,6 +160,16 @@ def test_problems_are_kept_as_json():
         assert exact_problem(values) == problem == problem_from({**values, "more": draw.random()})
         assert hash(exact_problem(values)) == hash(problem)
     assert exact_problem(sizes(PLAIN)) == PLAIN
+
+
+def test_problems_are_kept_as_cells_of_a_table():
+    know_problem_type(FusedConvProblem)
+    problem = fused("ScaleAddScaleAddRelu,alpha1=-0.75,bias=full")
+    cells = {name: str(value) for name, value in cells_of_problem(problem).items()}
+    assert '"alpha1"' not in cells["elementwise"]
+    assert problem_of_cells({**cells, "split_k": "1"}, ["split_k"]) == problem
+    plain = {name: text for name, text in cells.items() if name != "elementwise"}
+    assert problem_of_cells({**plain, "elementwise": ""}, []) == problem.convolution
 
 
 def test_parts_have_the_operation():
