@@ -14,9 +14,12 @@ from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.conf_parser import Grammar
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
 from ckprof_converters.lines import LineTexts, iterate_lines
-from ckprof_converters.log import LogEpilogue, looks_like_log
+from ckprof_converters.log import LogElementwise, looks_like_log
 from ckprof_converters.losses import lost_fields
 from ckprof_converters.properties import FileFacts
+from ckprof_converters.records import GemmRecord
+from ckprof_plugins.directions._convolution.layout import ConvLayout
+from ckprof_plugins.pipelines._gemm.d_layouts import usual_d_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +136,7 @@ class _Run:
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
         self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _Outcome] = {}
         self._lossy: list[LossyLine] = []
-        self._epilogue = LogEpilogue()
+        self._elementwise = LogElementwise()
         #: text of a line -> (rule, reason) for each further line like it
         self._repeats: dict[str, tuple[str, str]] = {}
 
@@ -143,7 +146,7 @@ class _Run:
         number = 0
         for number, line in enumerate(iterate_lines(self._request), 1):
             if self._texts.log:
-                self._epilogue.read(line)
+                self._elementwise.read(line)
             earlier = repeats.get(line)
             if earlier is not None:
                 drop(number, *earlier)
@@ -214,15 +217,30 @@ class _Run:
             id_ = said.pop("id", None)
             names = family.record_type.__struct_fields__[1:]
             row = tuple({**dict(zip(names, row, strict=True)), **said}.values())
+        row = self._with_elementwise(row, outcome)
         first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
-        lossy = ", ".join(filter(None, (outcome.lossy, str(self._epilogue))))
+        lossy = ", ".join(filter(None, (outcome.lossy, self._elementwise.unknown)))
         if lossy:
             self._lossy.append(LossyLine(number, lossy))
         if first != number:
             self._collector.drop(number, DropRule.DUPLICATE.value, reason)
         # Ids that count instances count duplicates too, so those lines must come here again.
         return None if family.index_ids else (DropRule.DUPLICATE.value, reason)
+
+    def _with_elementwise(self, row: tuple[Any, ...], outcome: _Outcome) -> tuple[Any, ...]:
+        """Return the values of a record with what the command of a log asks for and the line does not say."""
+        combination, family = self._elementwise.combination, outcome.compiled.family
+        says_it = any(field.name.startswith("operation_") for field in family.fields)
+        layout = outcome.properties.layout
+        if combination is None or says_it or family.record_type is not GemmRecord:
+            return row
+        if not isinstance(layout, ConvLayout):
+            return row
+        names = GemmRecord.__struct_fields__[1:]
+        layouts = usual_d_layouts(combination.operation, layout)
+        said = {"elementwise_op": combination.operation.value, "d_layouts": layouts}
+        return tuple({**dict(zip(names, row, strict=True)), **said}.values())
 
     def _read(
         self, number: int, text: str, match: tuple[CompiledFamily, tuple[str | None, ...]] | None

@@ -32,6 +32,9 @@ class DropRule(Enum):
     UNSUPPORTED_FAMILY = "unsupported-family"
     UNSUPPORTED_DIRECT_LOAD = "unsupported-direct-load"
     MISSING_INFORMATION = "missing-information"
+    ELEMENTWISE = "elementwise"
+    OPERAND_OPERATION = "operand-operation"
+    D_TENSOR_TYPE = "d-tensor-type"
 
     @property
     def meaning(self) -> str:
@@ -52,6 +55,9 @@ MEANINGS: Final[Mapping[DropRule, str]] = MappingProxyType(
         DropRule.STREAM_K_ASYNC_FLOAT: "stream-K kernels of the 32-bit type do not load asynchronously",
         DropRule.UNSUPPORTED_FAMILY: "a family without a counterpart in CK Tile, such as WMMA and DL",
         DropRule.UNSUPPORTED_DIRECT_LOAD: "CK Tile has no direct load for this version of the pipeline",
+        DropRule.ELEMENTWISE: "no kernel of CK Tile does that with the elements of the result",
+        DropRule.OPERAND_OPERATION: "CK Tile's kernels multiply operands as they are",
+        DropRule.D_TENSOR_TYPE: "CK Tile has one type for D tensors and the result",
         DropRule.MISSING_INFORMATION: "the dialect does not print a field that nothing else implies",
     }
 )
@@ -63,6 +69,9 @@ ANNOUNCED: Final = frozenset(
         DropRule.MISSING_INFORMATION,
         DropRule.UNSUPPORTED_FAMILY,
         DropRule.UNSUPPORTED_DIRECT_LOAD,
+        DropRule.ELEMENTWISE,
+        DropRule.OPERAND_OPERATION,
+        DropRule.D_TENSOR_TYPE,
     )
 )
 

@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ckprof_plugins.directions._convolution.ckprofiler_forms import WITH_EPILOGUE
+from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
+from ckprof_plugins.elementwise.combination import Combination
 
 #: a line that only ckProfiler prints; the listing of ``--instances`` has none and is a plain list
 _MARK: Final = re.compile(
@@ -53,16 +54,17 @@ _TAIL: Final = re.compile(
 #: a command line that someone had printed in front of what it prints
 _CALL: Final = re.compile(r"\b(grouped_conv_[a-z_]+)(?: +[0-9-]+){7}")
 
-#: what operations with an epilogue print of it; the first line of any operation ends what was said before
+#: what operations with more than a convolution print of it; the first line of any ends what was said before
 _PRINTED: Final = (
     (re.compile(r"\s*input: "), ""),
     (re.compile(r"\s*bias: "), "a bias that is added to the results"),
     (re.compile(r"\s*scale_in: "), "scales that the results are multiplied with"),
 )
 
-_EPILOGUES: Final = {
-    form.operations[0]: form.epilogue.format(element_op="ConvScale or ConvInvScale")
-    for forms in WITH_EPILOGUE.values()
+#: operation -> what it computes beside a convolution; empty where its other arguments decide
+_FUSED: Final = {
+    form.operations[0]: "" if form.choices.get("element_op") else form.elementwise
+    for forms in FUSED.values()
     for form in forms
 }
 
@@ -82,12 +84,17 @@ class LogText:
 NO_INSTANCE: Final = LogText("")
 
 
-class LogEpilogue:
+class LogElementwise:
     """What the instances of a log compute beside a convolution, which their names do not say."""
 
     def __init__(self) -> None:
         self._called = ""
         self._printed = ""
+
+    @property
+    def combination(self) -> Combination | None:
+        """What the command asks for; ``None`` where there is none, or other arguments decide."""
+        return Combination.parse(self._called) if self._called else None
 
     def read(self, line: str) -> None:
         """Take note of a line."""
@@ -95,13 +102,15 @@ class LogEpilogue:
             return
         call = _CALL.search(line)
         if call is not None:
-            self._called = _EPILOGUES.get(call[1], "")
+            self._called = _FUSED.get(call[1], "")
         for pattern, meaning in _PRINTED:
             if pattern.match(line):
                 self._printed = meaning
 
-    def __str__(self) -> str:
-        return self._called or self._printed
+    @property
+    def unknown(self) -> str:
+        """What the output says, but not the command; empty if it says nothing."""
+        return "" if self._called else self._printed
 
 
 def looks_like_log(data: bytes) -> bool:

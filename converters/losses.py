@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import Loss
-from ckprof.model.strings.argument_kinds import PLAIN_OPERATIONS
 from ckprof.model.types import SHARED_TYPES, ComputeType, TypeSet
 
 if TYPE_CHECKING:
@@ -15,16 +14,10 @@ if TYPE_CHECKING:
 
     from ckprof.model.types import DataType
 
-_OPERATION: Final = "operation_"
 _COMPUTE_TYPE: Final = "compute_type_"
-#: tensors beside the three that every kernel has
-_EXTRA: Final = ("layout_extra", "type_extra")
 _ACCUMULATOR: Final = "type_accumulator"
 _RESULT: Final = "type_result"
-_PREFIXES: Final = (_OPERATION, _COMPUTE_TYPE)
-_NAMES: Final = frozenset({*_EXTRA, _ACCUMULATOR, _RESULT})
-#: what catalogs say of extra tensors
-_NO_TENSORS: Final = "EmptyTuple"
+_NAMES: Final = frozenset({_ACCUMULATOR, _RESULT})
 
 #: compute type of a line, where catalogs have a word for it -> type of the operands
 _MADE_FROM: Final = MappingProxyType({kind.value: kind.properties.operands for kind in ComputeType})
@@ -51,7 +44,7 @@ class LostField:
 
 def fields_apart(names: Iterable[str]) -> tuple[str, ...]:
     """Return those of a line's fields that say something which its record may not be able to hold."""
-    return tuple(name for name in names if name.startswith(_PREFIXES) or name in _NAMES)
+    return tuple(name for name in names if name.startswith(_COMPUTE_TYPE) or name in _NAMES)
 
 
 def compute_type_of(first: str, second: str, dtype: DataType | None) -> str | None:
@@ -80,15 +73,9 @@ def _lost(
         said = values.get(name)
         if said is None:
             continue
-        if name.startswith(_OPERATION):
-            if said not in PLAIN_OPERATIONS:
-                yield LostField("operation", name, f"{name} {said}", "PassThrough")
-        elif name in _EXTRA:
-            if said != _NO_TENSORS:
-                yield LostField("extra-tensors", name, f"{name} {said}", _NO_TENSORS)
-        elif dtype is None:
+        if dtype is None:
             continue
-        elif name.startswith(_COMPUTE_TYPE):
+        if name.startswith(_COMPUTE_TYPE):
             first, second = (values.get(f"{_COMPUTE_TYPE}{letter}", dtype.value) for letter in "ab")
             kept = values.get("compute_type") or compute_type_of(first, second, dtype) or dtype.value
             if said not in (dtype.value, kept):

@@ -132,6 +132,14 @@ def native_line(catalog: Catalog, record: Any) -> str:
         "pipeline_name": _spelled(_PIPELINES, record, "pipeline"),
         "scheduler": _spelled(_SCHEDULERS, record, "scheduler"),
     }
+    if record.elementwise_op:
+        values["operation_result"] = record.elementwise_op
+    if record.d_layouts:
+        layouts = record.d_layouts.split(",")
+        values |= {
+            "layout_extra": f"tuple({record.d_layouts})",
+            "type_extra": f"tuple({','.join((dtype,) * len(layouts))})",
+        }
     if catalog.variant == "bwd_weight" and record.streamk_enabled:
         values["streamk_reduction_strategy"] = _spelled(_REDUCTIONS, record, "streamk_reduction_strategy")
     try:

@@ -27,12 +27,12 @@ from ckprof.model.strings.fields import (
     layouts,
     number,
     operand,
-    operations,
     unread,
     unread_all,
 )
 from ckprof.model.strings.kind import StringKind
 from ckprof_converters.families import FAMILIES
+from ckprof_plugins.elementwise.words import operations
 
 #: families whose lines are what the operation itself prints -> its name, where lists use another one too
 _PRINTED: Final = {

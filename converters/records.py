@@ -21,7 +21,7 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     """One implicit-GEMM kernel, of any direction.
 
     ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction. Files have
-    ``compute_type`` only where it is set.
+    ``compute_type``, ``elementwise_op`` and ``d_layouts`` only where they are set.
     """
 
     id: RecordId
@@ -52,6 +52,10 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     streamk_persistent: bool
     #: what operands are rounded to before they are multiplied, e.g. ``tf32``; absent for their own type
     compute_type: str | None = None
+    #: what is done with the elements of the result, e.g. ``AddClamp``; absent if they are stored as they are
+    elementwise_op: str | None = None
+    #: layouts of the D tensors that it takes, separated by commas, e.g. ``NHWGK,G_K``; absent for none
+    d_layouts: str | None = None
 
 
 class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -89,5 +93,7 @@ GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
         "streamk_reduction_strategy": None,
         "streamk_persistent": False,
         "compute_type": None,
+        "elementwise_op": None,
+        "d_layouts": None,
     }
 )

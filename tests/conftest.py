@@ -56,6 +56,8 @@ FORWARD_RECORD = {
     "streamk_reduction_strategy": None,
     "streamk_persistent": False,
     "compute_type": None,
+    "elementwise_op": None,
+    "d_layouts": None,
 }
 
 
@@ -130,7 +132,11 @@ def host_model_objects(host_model_folder: Path) -> list[Path]:
 def upstream_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lists as upstream ships them: those for which upstream's catalogs are known, byte for byte."""
     root = tmp_path_factory.mktemp("upstream") / "conf"
-    shutil.copytree(conf_root(), root, ignore=shutil.ignore_patterns("*.py", "__pycache__", "gemm"))
+    for path in conf_root().glob("*/*/*.conf"):  # lists deeper down have element-wise operations
+        if path.parts[-3] != "gemm":
+            copy = root / path.relative_to(conf_root())
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
     shutil.copytree(Path(__file__).parent / "data" / "shipped", root, dirs_exist_ok=True)
     return root
 

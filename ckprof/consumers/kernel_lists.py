@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:
-    """Return the lists of these names; all lists that ship with ckprof if there are none.
+    """Return the lists of these names; if there are none, the plain ones that ship with ckprof.
 
     :param names: files, folders of them, or names of lists that ship with ckprof.
     :raises InputError: there is no such list, or it cannot be read.
@@ -27,7 +27,8 @@ def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:
     root = conf_root()
     shipped = {path: path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
     if not names:
-        paths = find_lists(root, None)
+        # those of <direction>/<set>; deeper ones have an element-wise operation, of which rows say nothing
+        paths = sorted(root.glob("*/*/*.conf"))
         shipped = {path: path.relative_to(root).as_posix() for path in paths}
     return tuple(read_kernel_list(path, shipped.get(path, path)) for path in paths)
 

@@ -277,6 +277,8 @@ class KernelBench:
         options = self._options
         if not (options.verify and options.exact) or prepared is None or prepared.tolerance is not None:
             return None
+        if not prepared.can_be_exact:
+            return None
         kind = ExactKind.of(cell.split_k, kernel.split_sum, prepared.roundings)
         if kind not in self._exact:
             try:

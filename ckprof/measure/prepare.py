@@ -90,6 +90,8 @@ class PreparedProblem:
     tolerance: Tolerance | None
     #: whether every sum of products is exact, however it is computed
     exact: bool
+    #: whether results are known to the bit where sums are exact
+    can_be_exact: bool
     #: wall seconds that it took
     seconds: float
     #: the result of operands with exact sums, where the host knows it; ``None`` for other operands
@@ -177,6 +179,7 @@ def prepare_problem(
     )
     contraction = _on_device(work, options, can_check=can_check)
     length = operation.reduction_length(problem)
+    can_be_exact = not isinstance(operation, FurtherOperands) or operation.is_exact(problem)
     if exact is None:
         wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
     else:
@@ -202,7 +205,9 @@ def prepare_problem(
             if isinstance(operation, TolerantOperation)
             else None
         ),
-        exact=exact is not None or options.init is InitKind.EXACT or tensors.types.is_exact,
+        exact=can_be_exact
+        and (exact is not None or options.init is InitKind.EXACT or tensors.types.is_exact),
+        can_be_exact=can_be_exact,
         seconds=time.perf_counter() - start,
         expected=(
             ExpectedBytes(reference.values, tensors.types)

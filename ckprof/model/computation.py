@@ -114,3 +114,5 @@ class Contraction:
     summed: tuple[tuple[str, int], ...]
     #: operand -> letter of one of its axes -> which element along it
     indices: Mapping[str, Mapping[str, AffineIndex]] = field(default_factory=dict)
+    #: the result is not the sum itself, but something that is made of it
+    is_changed: bool = False

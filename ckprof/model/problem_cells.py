@@ -1,7 +1,7 @@
 """Problems in tables: each field in a cell of its own, by its name.
 
-Where problems have different fields, a cell is empty in rows of those that do not have the field. Lists are
-JSON.
+Where problems have different fields, a cell is empty in rows of those that do not have the field. Lists and
+fields with fields of their own are JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
 
-_LIST: Final = "["
+_JSON: Final = ("[", "{")
 #: column with the id of the operation: tables of convolutions name none
 OPERATION_COLUMN: Final = "direction"
 
@@ -26,7 +26,7 @@ def cells_of_problem(problem: Problem) -> dict[str, object]:
     import msgspec
 
     return {
-        name: msgspec.json.encode(value).decode() if isinstance(value, (list, tuple)) else value
+        name: msgspec.json.encode(value).decode() if isinstance(value, (list, tuple, dict)) else value
         for name, value in sizes(problem).items()
     }
 
@@ -49,7 +49,7 @@ def problem_of_cells(row: Mapping[str, str], others: Collection[str]) -> Problem
 def _value(text: str) -> object:
     import msgspec
 
-    if text.startswith(_LIST):
+    if text.startswith(_JSON):
         return msgspec.json.decode(text)
     try:
         return int(text)

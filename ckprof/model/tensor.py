@@ -27,6 +27,8 @@ class TensorSpec:
     position: int
     #: lower end of the unit interval that decimals are drawn from
     lowest_decimal: float = -0.5
+    #: values are drawn without their signs
+    nonnegative: bool = False
 
     @property
     def elements(self) -> int:

@@ -193,7 +193,7 @@ def _tree_tasks(root: Path, registry: Registry) -> Iterator[ParityTask]:
     for folder in sorted(path for path in root.glob("*") if path.is_dir()):
         direction = by_name.get(folder.name)
         if direction is not None:
-            for path in sorted(folder.glob("*/*.conf")):
+            for path in sorted(folder.rglob("*/*.conf")):
                 yield ParityTask(direction=direction, paths=(path,))
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import Loss
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.strings.argument_kinds import PLAIN_OPERATIONS
 from ckprof.model.types import SHARED_TYPES
 from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.losses import fields_apart, lost_fields
 from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,9 +60,15 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     if two_stage and plain["type_result"] == plain["type_b"]:
         losses.append(TWO_STAGE)
         changes["type_result"] = "fp32"
-    if (operation := kept_operation(plain["operation_result"])) != plain["operation_result"]:
-        changes["operation_result"] = operation
-    skipped = None
+    directions = {string_kinds.FORWARD.name: "fwd", string_kinds.BACKWARD_DATA.name: "bwd_data"}
+    epilogue = epilogue_of(
+        plain,
+        "operation_result",
+        direction=directions.get(kind.name, "bwd_weight"),
+        result=plain["type_result"],
+    )
+    changes |= {name: text for name, text in epilogue.values.items() if text != plain[name]}
+    skipped = epilogue.skipped
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
         skipped = UnmetRequirement(
             rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
@@ -71,24 +78,59 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     return without_lost(kernel, plain, plain["type_b"], two_stage=two_stage)
 
 
-def kept_operation(said: str | None) -> str:
-    """Return the element-wise operation that a kernel prints where a line says this one, or none."""
-    return "PassThrough" if said is None or said in PLAIN_OPERATIONS else said
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epilogue:
+    """What a kernel does with its sums, as its string says it."""
+
+    values: Mapping[str, str]
+    skipped: UnmetRequirement | None = None
 
 
-def without_lost(
-    kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_stage: bool, stored: str = ""
-) -> Kernel:
+def epilogue_of(fields: Mapping[str, str | None], stored: str, *, direction: str, result: str) -> Epilogue:
+    """Return what the kernel of a line does with its sums, or why none is generated.
+
+    :param fields: of the line.
+    :param stored: the field with the operation on the result.
+    :param direction: id.
+    :param result: spelling of the type of the result.
+    """
+    tensors = {name: fields.get(name) or "EmptyTuple" for name in ("layout_extra", "type_extra")}
+    values = {name: text.replace("Tuple(", "tuple(").replace(" ", "") for name, text in tensors.items()}
+    said = fields.get(stored) or "PassThrough"
+    is_plain = said in PLAIN_OPERATIONS
+    values["operation_result"] = "PassThrough" if is_plain else said
+    others = {name: text for name, text in fields.items() if name.startswith("operation_") and name != stored}
+    changed = next((text for text in others.values() if text and text not in PLAIN_OPERATIONS), None)
+    types = values["type_extra"].removeprefix("tuple(").rstrip(")").split(",")
+    rule, message = "", ""
+    if changed is not None:
+        rule, message = DropRule.OPERAND_OPERATION.value, f"operands are changed by {changed}"
+    elif is_plain and tensors["layout_extra"] != "EmptyTuple":
+        rule, message = DropRule.ELEMENTWISE.value, "nothing is done with its D tensors"
+    elif not is_plain and (direction != "fwd" or said not in {one.value for one in ElementwiseOp}):
+        rule, message = DropRule.ELEMENTWISE.value, f"no kernel of {direction} has {said}"
+    elif not is_plain and not _takes(said, 0 if types == ["EmptyTuple"] else len(types)):
+        rule, message = DropRule.ELEMENTWISE.value, f"{said} takes another number of D tensors"
+    elif not is_plain and types != ["EmptyTuple"] and set(types) != {result}:
+        rule, message = DropRule.D_TENSOR_TYPE.value, f"D tensors of {', '.join(types)}, results of {result}"
+    return Epilogue(values=values, skipped=UnmetRequirement(rule=rule, message=message) if rule else None)
+
+
+def _takes(operation: str, tensors: int) -> bool:
+    properties = ElementwiseOp(operation).properties
+    return tensors in (1, 2) if properties.variadic else tensors == len(properties.d_tensors)
+
+
+def without_lost(kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_stage: bool) -> Kernel:
     """Return a kernel as its catalog has it, without what the line says and catalogs cannot hold.
 
     :param fields: of the line.
     :param dtype: spelling of the operands' type.
     :param two_stage: the generated kernel has a second stage.
-    :param stored: the field with the operation on the result, where the line has another name for it.
     """
     operands = next((one for one in SHARED_TYPES if one.value == dtype), None)
     lost = lost_fields(fields_apart(fields), fields, operands, two_stage=two_stage)
-    kept = {"operation_result" if item.field == stored else item.field: item.kept for item in lost}
+    kept = {item.field: item.kept for item in lost}
     changes = {name: value for name, value in kept.items() if name in kernel.values}
     losses = (*kernel.losses, *(item.loss for item in lost))
     return replace(kernel, losses=losses, changes={**kernel.changes, **changes})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.argument_kinds import FLAG_NORMAL
-from ckprof_converters.builder.kernel import ASYNC_V4, LANES, Kernel, kept_operation, without_lost
+from ckprof_converters.builder.kernel import ASYNC_V4, LANES, Kernel, epilogue_of, without_lost
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.directions._convolution import string_kinds
 
@@ -100,7 +100,11 @@ def gemm_kernel(
     """
     explicit = "tile" in fields
     stored = _TYPES[direction]["type_result"].replace("type_", "operation_")
-    block = _explicit_block(fields) if explicit else _block(direction, fields)
+    result = fields.get(_TYPES[direction]["type_result"], dtype)
+    epilogue = epilogue_of(fields, stored, direction=direction, result=result)
+    block = (
+        _explicit_block(fields) if explicit else _block(direction, fields, is_made=epilogue.skipped is None)
+    )
     single = dtype == "fp32"
     # Short lines say it in the name alone.
     direct_load = "DirectLoad" in name or _true(fields, "direct_load")
@@ -112,7 +116,6 @@ def gemm_kernel(
         "ndim": fields["ndim"],
         "specialization": _specialization(fields, explicit),
         **{field: fields[field] for field in ("layout_input", "layout_weight", "layout_output")},
-        "layout_extra": fields.get("layout_extra", "EmptyTuple"),
         **_block_values(block),
         "num_groups_to_merge": fields.get("num_groups_to_merge", "1"),
         "split_image": "Large" in name or _true(fields, "split_image"),
@@ -123,21 +126,21 @@ def gemm_kernel(
         "double_smem_buffer": double,
         "num_wave_groups": 1,
         "type_accumulator": fields.get("type_accumulator", "fp32"),
-        "type_extra": fields.get("type_extra", "EmptyTuple"),
         **{name: fields.get(role, dtype) for name, role in _TYPES[direction].items()},
         **({"type_result": "fp32"} if two_stage else {}),
-        "operation_result": kept_operation(fields.get(stored)),
+        **epilogue.values,
         **({"streamk_enabled": False} if direction == "bwd_weight" else {}),
     }
+    skipped = _skip(direction, block, block.waves) or epilogue.skipped
     losses = (ASYNC_V4,) if version == "ASYNC_V4" else ()
     kernel = Kernel(
         kind=_KINDS[direction],
         values=values,
         losses=losses,
         changes={"pipeline_name": "MEMORY"} if losses else {},
-        skipped=_skip(direction, block, block.waves),
+        skipped=skipped,
     )
-    return without_lost(kernel, fields, dtype, two_stage=two_stage, stored=stored)
+    return without_lost(kernel, fields, dtype, two_stage=two_stage)
 
 
 #: direction -> a type of the string and the line's field with it
@@ -168,13 +171,13 @@ def _block_values(block: _Block) -> dict[str, int]:
     }
 
 
-def _block(direction: str, fields: Mapping[str, str]) -> _Block:
+def _block(direction: str, fields: Mapping[str, str], *, is_made: bool) -> _Block:
     def number(name: str) -> int:
         return int(fields[name])
 
     # Short lines of forward do not say K1.
     k1 = number("k1") if "k1" in fields else 0
-    if direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
+    if is_made and direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
         raise RouteError(f"AK1 and BK1 must agree, got {k1} and {fields['k1_b']}", "k1_b")
     return _Block(
         size=number("block_size"),

@@ -55,6 +55,8 @@ class Status(Enum):
     COMPILED = "compiled"
     #: known by its recipe alone
     RECIPE = "recipe"
+    #: read from its source file
+    SOURCE = "source"
     #: compiled, though it adds nothing
     EMPTY = "empty"
     #: declared, but not in the archive
@@ -125,7 +127,7 @@ class ExtractedList:
         return Counter(
             item.status.value
             for item in self.functions
-            if item.status not in (Status.COMPILED, Status.RECIPE)
+            if item.status not in (Status.COMPILED, Status.RECIPE, Status.SOURCE)
         )
 
 
@@ -185,6 +187,8 @@ def _extract_list(
 def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
     tuples = library.tuples(key.direction)
     if library.compiled is None:
+        if key.fused:
+            return _function_of_source(library, name, key)
         uses = uses_by_recipe(name, key, tuples)
         if uses is None:
             raise InputError(
@@ -207,6 +211,20 @@ def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
         return FunctionResult(name=name, status=Status.NO_STRING, reason=max(refused))
     uses = joined_uses(library, name, key)
     return FunctionResult(name=name, status=Status.COMPILED, uses=uses)
+
+
+def _function_of_source(library: Library, name: str, key: ListKey) -> FunctionResult:
+    """Return what the source file of a function adds; no recipes are known for those of fused lists."""
+    uses = library.sources.uses(name, library.tuples(key.direction), library.macros)
+    if uses is None:
+        raise InputError(
+            f"{name}: neither an archive nor a source file says which tuples it uses; use a source tree, or "
+            "the archive of the library"
+        )
+    refused = {library.classes.get(item.device).record.refusal for use in uses for item in use.instances}
+    if any(refused):
+        return FunctionResult(name=name, status=Status.NO_STRING, reason=max(refused))
+    return FunctionResult(name=name, status=Status.SOURCE, uses=uses)
 
 
 def joined_uses(library: Library, name: str, key: ListKey, *, recipe_first: bool = True) -> tuple[Use, ...]:

@@ -12,7 +12,7 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model import extraction as model
-from ckprof_converters.extract.request import INSTRUCTIONS, option_values, wanted
+from ckprof_converters.extract.request import FUSED, INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OPTIONS: Final = (
     INSTRUCTIONS,
+    FUSED,
     model.ExtractorOption(
         name="selection",
         choices=("library", "shipped"),
@@ -75,8 +76,8 @@ class LibraryExtractor:
         from ckprof_converters.extract.opening import open_library
 
         start = time.monotonic()
-        keys = wanted(request)
         values = option_values(request, OPTIONS)
+        keys = wanted(request, str(values["fused"]))
         location = locate(request.source, os.environ)
         opened = open_library(location, with_archive=not values["no-archive"])
         options = ExtractOptions(
@@ -125,7 +126,7 @@ def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.Extract
         ]
         files.append(
             model.ExtractedFile(
-                place=f"{item.key.home.folder}/{set_name}/{item.key.file_name}",
+                place=f"{item.key.folder}/{set_name}/{item.key.file_name}",
                 set_name=set_name,
                 lines=tuple(lines),
             )
@@ -141,7 +142,7 @@ def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.Extract
     )
     return model.ExtractedList(
         direction=item.key.direction,
-        name=item.key.file_name.removesuffix(".conf"),
+        name="/".join(filter(None, (item.key.fused, item.key.file_name.removesuffix(".conf")))),
         files=tuple(files),
         functions=functions,
         counts=item.counts(),

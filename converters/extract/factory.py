@@ -14,10 +14,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.extract.tokens import Expr
 
 _DIMENSIONS: Final = ("NumDimSpatial", "NDimSpatial")
 _LAYOUTS: Final[Mapping[str, str]] = {"InLayout": "input", "WeiLayout": "weight", "OutLayout": "output"}
 _TYPE: Final = re.compile(r"(?:In|Wei|Out)DataType|[AB]?ComputeType[AB]?|[AB]?ComputeDataType")
+
+
+#: parameter that stands for the layouts of D tensors, and how it is asked for their number
+_D_LAYOUTS: Final = "DLayouts"
+_SIZE: Final = ("::", "Size", "(", ")")
+_OPERAND: Final = re.compile(r"(?:In|Wei)DataType")
+#: no layout
+_NONE: Final = "no such tensor"
+
+
+def _printed(argument: Expr) -> str:
+    """Return a type or a tuple of types as instance strings print it."""
+    if argument.name != "Tuple":
+        return words().get(argument.name, argument.name)
+    inner = ",".join(_printed(item) for item in argument.args or ())
+    return f"Tuple({inner})" if inner else "EmptyTuple"
 
 
 class Factory:
@@ -149,6 +166,11 @@ class _Condition:
             if number.isdigit():
                 self.position += 3
                 return int(number) == self._key.shape.dimensions
+        if piece == _D_LAYOUTS and self._texts[self.position + 1 : self.position + 6] == [*_SIZE, "=="]:
+            number = self._texts[self.position + 6]
+            if number.isdigit():
+                self.position += 7
+                return int(number) == len(self._key.d_layouts)
         if piece == "ck" or piece == "std":
             self.position += 2
             piece = self._texts[self.position]
@@ -162,20 +184,28 @@ class _Condition:
         left, right = (*reader.arguments(), None, None)[:2]
         if left is None or right is None:
             raise self._error()
-        expected = self._meaning(left.name)
+        expected = self._element(left) or self._meaning(left.name)
         if expected is None:
             self.position = begin + 2
             raise self._error()
         other = self._meaning(right.name)
         self.position = reader.position
-        if other is None:
-            other = "EmptyTuple" if right.name == "Tuple" else words().get(right.name, right.name)
-        return expected == other
+        return expected == (_printed(right) if other is None else other)
+
+    def _element(self, argument: Expr) -> str | None:
+        """Return the layout of a D tensor by its number; the empty text if there is no such one."""
+        if argument.name != "tuple_element_t" or not argument.args or argument.args[1].name != _D_LAYOUTS:
+            return None
+        number = int(argument.args[0].name)
+        layouts = self._key.d_layouts
+        return layouts[number] if number < len(layouts) else _NONE
 
     def _meaning(self, parameter: str) -> str | None:
         """Return the value of a parameter of the factory; ``None`` for any other word."""
         if parameter in _LAYOUTS:
             return str(getattr(self._key.shape, _LAYOUTS[parameter]))
+        if _OPERAND.fullmatch(parameter):
+            return self._key.operand_type
         if _TYPE.fullmatch(parameter):
             return self._key.dtype
         return None

@@ -52,6 +52,11 @@ class UsedHeaders:
             self._used[path] = text
         return self._used[path]
 
+    @property
+    def roots(self) -> Sequence[Path]:
+        """Include roots, where the headers are files."""
+        return self._headers.roots if isinstance(self._headers, FolderHeaders) else ()
+
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
         return self._headers.names(folder)

@@ -14,6 +14,7 @@ from ckprof_converters.extract.headers import INSTANCES, UsedHeaders, configurat
 from ckprof_converters.extract.lists import known_lists
 from ckprof_converters.extract.mangling import decode
 from ckprof_converters.extract.readable import Instance, read_instance, take_apart, unwrapped
+from ckprof_converters.extract.sources import SourceFiles
 from ckprof_converters.extract.symbols import ArchiveSymbols, CompiledFunctions
 from ckprof_converters.extract.tuples import InstanceTuples
 from ckprof_converters.extract.vocabulary import Vocabulary, read_vocabulary
@@ -75,6 +76,11 @@ class Library:
         return DeviceClasses(self.headers)
 
     @cached_property
+    def sources(self) -> SourceFiles:
+        """Its source files; none of an installed library."""
+        return SourceFiles(self.headers.roots)
+
+    @cached_property
     def compiled(self) -> CompiledFunctions | None:
         """The functions of its archive; ``None`` without one."""
         return CompiledFunctions(self.archive.symbols, self.archive.path) if self.archive else None
@@ -93,8 +99,8 @@ class Library:
 
         :raises InputError: the factory cannot be read, or the library was built without these instructions.
         """
-        identity = (key.direction, engine)
-        path = f"{INSTANCES}/{key.home.factory}"
+        identity = (key.factory, engine)
+        path = f"{INSTANCES}/{key.factory}"
         if identity not in self._factories:
             text = read_required(self.headers, path)
             self._factories[identity] = Factory(text, self._macros_of(engine, text), path)

@@ -33,6 +33,16 @@ class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     function: str
 
 
+class FusedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the library keeps the instances of a direction that do more than a convolution."""
+
+    factory: str
+    #: layouts of their D tensors: tensors whose layout they have, or names
+    d_layouts: tuple[str, ...] = ()
+    #: how many tensors each operand is made from
+    operand_tensors: int = 1
+
+
 class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the library keeps the instances of a direction."""
 
@@ -47,6 +57,8 @@ class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sets: tuple[str, ...]
     #: parameter of its tuples -> the tensor whose layout it is, ``none``, or a value
     bindings: dict[str, str]
+    #: what instances do besides, as the library calls it -> where they are
+    fused: dict[str, FusedRecord] = {}
 
 
 class ListsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,6 +87,8 @@ class ListKey:
     direction: str
     layout: str
     dtype: str
+    #: what they do beside the convolution, as the library calls it; empty: nothing
+    fused: str = ""
 
     @property
     def shape(self) -> LayoutRecord:
@@ -87,18 +101,41 @@ class ListKey:
         return known_lists().directions[self.direction]
 
     @property
+    def factory(self) -> str:
+        """Header of the factory that returns its instances."""
+        return self.home.fused[self.fused].factory if self.fused else self.home.factory
+
+    @property
+    def d_layouts(self) -> tuple[str, ...]:
+        """Layouts of the D tensors of its instances."""
+        names = self.home.fused[self.fused].d_layouts if self.fused else ()
+        return tuple(str(getattr(self.shape, name, name)) for name in names)
+
+    @property
+    def operand_type(self) -> str:
+        """Type of an operand, as instance strings print it."""
+        count = self.home.fused[self.fused].operand_tensors if self.fused else 1
+        return self.dtype if count == 1 else f"Tuple({','.join((self.dtype,) * count)})"
+
+    @property
+    def folder(self) -> str:
+        """Folder of its sets."""
+        return f"{self.home.folder}/{self.fused}" if self.fused else self.home.folder
+
+    @property
     def file_name(self) -> str:
         """Name of its file."""
         return f"{self.layout}_{self.dtype}.conf"
 
     def __str__(self) -> str:
-        return f"{self.direction} {self.layout}_{self.dtype}"
+        return " ".join(filter(None, (self.direction, self.fused, f"{self.layout}_{self.dtype}")))
 
 
 def all_lists() -> Iterator[ListKey]:
     """Yield every list, in the order of summaries."""
     lists = known_lists()
-    for direction in lists.directions:
-        for layout in lists.layouts:
-            for dtype in lists.dtypes:
-                yield ListKey(direction, layout, dtype)
+    for direction, home in lists.directions.items():
+        for fused in ("", *home.fused):
+            for layout in lists.layouts:
+                for dtype in lists.dtypes:
+                    yield ListKey(direction, layout, dtype, fused)

@@ -21,6 +21,17 @@ INSTRUCTIONS: Final = ExtractorOption(
     default="xdl",
     help="kind of matrix instructions that the instances use",
 )
+#: every name of a factory that does more than convolve
+_FUSED_NAMES: Final = tuple(
+    dict.fromkeys(name for one in known_lists().directions.values() for name in one.fused)
+)
+FUSED: Final = ExtractorOption(
+    name="fused",
+    choices=("none", *_FUSED_NAMES, "all"),
+    default="none",
+    help="lists of instances that do more than a convolution, by what the library calls it; all: these and "
+    "the others",
+)
 SETS: Final = ("profiler", "tests", "typestring")
 
 
@@ -31,9 +42,10 @@ def _checked(kind: str, names: Sequence[str], choices: Sequence[str]) -> Sequenc
     return names or choices
 
 
-def wanted(request: ExtractRequest) -> list[ListKey]:
+def wanted(request: ExtractRequest, fused: str = FUSED.choices[0]) -> list[ListKey]:
     """Return the lists that are asked for.
 
+    :param fused: a value of :data:`FUSED`.
     :raises UsageError: an unknown direction, layout, type or set.
     """
     lists = known_lists()
@@ -44,7 +56,10 @@ def wanted(request: ExtractRequest) -> list[ListKey]:
     return [
         key
         for key in all_lists()
-        if key.direction in directions and key.layout in layouts and key.dtype in dtypes
+        if key.direction in directions
+        and key.layout in layouts
+        and key.dtype in dtypes
+        and (fused == "all" or key.fused == (fused if fused != "none" else ""))
     ]
 
 

@@ -139,6 +139,11 @@ class InstanceTuples:
                 raise InputError(f"{alias}: {exc.message}", header.path, line) from exc
         return self._patterns[alias]
 
+    def print_in(self, alias: str, argument: Expr) -> str:
+        """Return an argument of a tuple as strings print it, with the names of the tuple's header."""
+        header, _ = self._find(alias)
+        return self._vocabulary.print_argument(substitute(argument, header, {}))
+
     def _read(self, header: InstanceHeader, alias: TupleAlias, rank: tuple[int, int]) -> Pattern:
         bound = {item.name: Expr(SLOT + item.name) for item in alias.parameters}
         instances = []

@@ -19,12 +19,13 @@ from ckprof.model.strings.fields import (
     layouts,
     number,
     operand,
-    operations,
     unread,
     unread_all,
 )
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
+from ckprof_plugins.elementwise.words import operations
 
 #: what follows the arguments, for full and short lines alike
 STEPS: Final = (
@@ -79,6 +80,10 @@ FAMILIES: Final = (
         layout_fields=("layout_input", "layout_weight", "layout_output"),
         dtype_fields=("type_a", "type_b", "type_input"),
         fixed=GEMM_DEFAULTS,
-        steps=(*STEPS, "compute-type"),
+        steps=(
+            elementwise("operation_input", "type_input", "operation_output", "operation_weight", fused=False),
+            *STEPS,
+            "compute-type",
+        ),
     ),
 )

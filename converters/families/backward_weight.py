@@ -23,12 +23,13 @@ from ckprof.model.strings.fields import (
     layouts,
     number,
     operand,
-    operations,
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.derivation import missing
+from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
+from ckprof_plugins.elementwise.words import operations
 
 #: 13 arguments
 _HEAD: Final = (
@@ -74,6 +75,10 @@ _EXPLICIT_FIELDS: Final = (
     Field("prefetch_stages", kinds.INT, read=False, label="BlkGemmPipelinePrefetchStages"),
 )
 
+_ELEMENTWISE: Final = elementwise(
+    "operation_weight", "type_weight", "operation_input", "operation_output", fused=False
+)
+
 FAMILIES: Final = (
     ConfFamily(
         id="backward_weight",
@@ -81,7 +86,7 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvBwdWeight_Xdl_CShuffle",),
         fields=(*_HEAD, *TILE_MN, number("k0"), *_BODY, *COMPUTE_TYPES, *TRANSPOSE),
         fixed=GEMM_DEFAULTS,
-        steps=("k-from-k0", *_DERIVED, "compute-type"),
+        steps=("k-from-k0", *_DERIVED, "compute-type", _ELEMENTWISE),
         **_COMMON,
     ),
     ConfFamily(
@@ -101,7 +106,7 @@ FAMILIES: Final = (
             Field("split_image", kinds.WORD_FLAG),
         ),
         fixed=GEMM_DEFAULTS,
-        steps=(*_DERIVED, "compute-type"),
+        steps=(*_DERIVED, "compute-type", _ELEMENTWISE),
         **_COMMON,
     ),
     ConfFamily(
@@ -110,7 +115,7 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle",),
         fields=(*_HEAD, *TILE, *_BODY, SCHEDULER, VERSION, MERGED_GROUPS, *COMPUTE_TYPES, *TRANSPOSE),
         fixed={**GEMM_DEFAULTS, "two_stage": True},
-        steps=(*_DERIVED, "compute-type"),
+        steps=(*_DERIVED, "compute-type", _ELEMENTWISE),
         **_COMMON,
     ),
     ConfFamily(

@@ -21,11 +21,13 @@ from ckprof.model.strings.fields import (
     layouts,
     number,
     operand,
-    operations,
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.drop_rules import MEANINGS, DropRule
+from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
+from ckprof_plugins.elementwise.words import operations
 
 #: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments
 _HEAD: Final = (
@@ -63,6 +65,8 @@ _CLASSIC: Final = (
     unread("loop_scheduler", kinds.LOOP_SCHEDULER),
 )
 
+_ELEMENTWISE: Final = elementwise("operation_output", "type_output", "operation_a", "operation_b", fused=True)
+
 _COMMON: Final[dict[str, Any]] = {
     "direction": "fwd",
     "variant": "forward",
@@ -70,10 +74,22 @@ _COMMON: Final[dict[str, Any]] = {
     "ndim_field": "ndim",
     "layout_fields": ("layout_input", "layout_weight", "layout_output"),
     "dtype_fields": ("type_a", "type_b", "type_output"),
-    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
+    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type", _ELEMENTWISE),
 }
 
+#: two tensors for each operand, which it adds up first
+_TWO_TENSORS: Final = ConfFamily(
+    id="forward_two_tensors",
+    title="forward with operands made from two tensors each",
+    direction="fwd",
+    names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
+    marker=",ScaleAdd,ScaleAdd,",
+    rejection=MEANINGS[DropRule.OPERAND_OPERATION],
+    rejection_rule=DropRule.OPERAND_OPERATION.value,
+)
+
 FAMILIES: Final = (
+    _TWO_TENSORS,
     ConfFamily(
         id="forward",
         title="forward XDL",

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field, number
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
 
@@ -18,6 +19,10 @@ _COMMON: Final[dict[str, Any]] = {
     "fixed": GEMM_DEFAULTS,
 }
 
+#: kernels of forward have element-wise operations, others do not
+_FUSED: Final = elementwise("operation_result", "type_result", fused=True)
+_PLAIN: Final = elementwise("operation_result", "type_result", fused=False)
+
 FAMILIES: Final = (
     ConfFamily(
         id="native_forward",
@@ -27,7 +32,7 @@ FAMILIES: Final = (
         names=(string_kinds.FORWARD.name,),
         fields=string_kinds.FORWARD.fields,
         string_kind=string_kinds.FORWARD.id,
-        steps=("whole-tiles", "native-pipeline"),
+        steps=("whole-tiles", "native-pipeline", _FUSED),
         **_COMMON,
     ),
     ConfFamily(
@@ -38,7 +43,7 @@ FAMILIES: Final = (
         names=(string_kinds.BACKWARD_DATA.name,),
         fields=string_kinds.BACKWARD_DATA.fields,
         string_kind=string_kinds.BACKWARD_DATA.id,
-        steps=("whole-tiles", "native-pipeline"),
+        steps=("whole-tiles", "native-pipeline", _PLAIN),
         **_COMMON,
     ),
     ConfFamily(
@@ -51,7 +56,14 @@ FAMILIES: Final = (
         counts=(31, 32, 34),
         # A published 2-D stream-K list carries the layout names of its 3-D sibling.
         lax_ndim=True,
-        steps=("stream-k-fields", "whole-tiles", "native-pipeline", "stream-k-float", "native-two-stage"),
+        steps=(
+            "stream-k-fields",
+            "whole-tiles",
+            "native-pipeline",
+            "stream-k-float",
+            "native-two-stage",
+            _PLAIN,
+        ),
         **_COMMON,
     ),
     ConfFamily(

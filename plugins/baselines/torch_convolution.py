@@ -10,7 +10,8 @@ import torch
 
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
-from ckprof_plugins.directions._convolution.problem import SIZE_NAMES, ConvProblem
+from ckprof_plugins.directions._convolution.convolution import SIZE_NAMES
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,8 +30,11 @@ _LEADING: Final = {"input": "NC", "weight": "KC", "output": "NK"}
 
 
 def unmet_requirements(work: Computation) -> list[UnmetRequirement]:
-    """Return what torch cannot do: pads that differ, types that it does not have."""
+    """Return what torch cannot do: pads that differ, types that it does not have, element-wise operations."""
     unmet = []
+    if elementwise := work.problem.get("elementwise"):
+        message = f"torch is told to convolve alone, not to compute {elementwise['operation']}"
+        unmet.append(UnmetRequirement(rule="baseline-operation", message=message))
     problem = convolution_of(work)
     dtypes = {view.dtype for view in work.tensors}
     if problem.left_pads != problem.right_pads:

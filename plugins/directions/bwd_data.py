@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: The C++ names of the direction.
 OPERATION: Final = ConvOperation(
@@ -86,7 +86,7 @@ class BackwardData(Direction):
     product = staticmethod(backward_data_product)
     contraction = staticmethod(backward_data_sums)
 
-    def reduction_length(self, problem: ConvProblem) -> int:
+    def reduction_length(self, problem: Convolution) -> int:
         """Return the products per element of the gradient, at most: K times the taps that can meet it.
 
         Along an axis, taps that meet the same element are ``stride / gcd(stride, dilation)`` apart.
@@ -100,7 +100,7 @@ class BackwardData(Direction):
 
     def reference(
         self,
-        problem: ConvProblem,
+        problem: Convolution,
         layout: ConvLayout,
         operands: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 #: The C++ names of the direction.
@@ -73,13 +73,13 @@ class BackwardWeight(Direction):
     product = staticmethod(backward_weight_product)
     contraction = staticmethod(backward_weight_sums)
 
-    def reduction_length(self, problem: ConvProblem) -> int:
+    def reduction_length(self, problem: Convolution) -> int:
         """Return the products per element of the gradient: N * prod(output)."""
         return problem.batch * prod(problem.output)
 
     def reference(
         self,
-        problem: ConvProblem,
+        problem: Convolution,
         layout: ConvLayout,
         operands: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:

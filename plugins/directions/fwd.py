@@ -9,6 +9,7 @@ from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kind
 from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
 from ckprof_plugins.directions._convolution.direction import Direction
 from ckprof_plugins.directions._convolution.forms import DispatcherForm
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, combined
 from ckprof_plugins.directions._convolution.gemm_sizes import forward_product
 from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
@@ -17,6 +18,7 @@ from ckprof_plugins.directions._convolution.kernel import (
     SplitKRule,
     Zeroing,
 )
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sums import forward_sums
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: The C++ names of the direction.
 OPERATION: Final = ConvOperation(
@@ -72,16 +74,18 @@ class Forward(Direction):
 
     dispatcher_form = DispatcherForm(number=0, buffers=("input", "weight", "output"))
 
+    problem_types = (ConvProblem, FusedConvProblem)
+
     product = staticmethod(forward_product)
     contraction = staticmethod(forward_sums)
 
-    def reduction_length(self, problem: ConvProblem) -> int:
+    def reduction_length(self, problem: Convolution) -> int:
         """Return the products per output element: C * prod(filter)."""
         return problem.in_channels * prod(problem.filter)
 
     def reference(
         self,
-        problem: ConvProblem,
+        problem: Convolution,
         layout: ConvLayout,
         operands: Mapping[str, NDArray[np.float64]],
     ) -> NDArray[np.float64]:
@@ -108,4 +112,5 @@ class Forward(Direction):
             total += columns @ weight[tap]
 
         result = total.reshape(problem.groups, problem.batch, *problem.output, problem.out_channels)
-        return np.ascontiguousarray(reordered(result, f"GN{image}K", layout.output))
+        output = np.ascontiguousarray(reordered(result, f"GN{image}K", layout.output))
+        return combined(problem, layout, output, operands)

@@ -32,8 +32,10 @@ FOREIGN = {
     *("--args", "--kernel-trace", "--output-directory", "--trace-children"),  # what --launcher starts
     *("--instances", "--extractor"),
 }
-#: a table of the flags of MIOpenDriver
-OTHER_FILES = {ROOT / "plugins" / "directions" / "_convolution" / "miopen_flags.py"}
+#: tables of the flags of MIOpenDriver
+OTHER_FILES = {
+    ROOT / "plugins" / "directions" / "_convolution" / name for name in ("miopen_flags.py", "miopen_fusion.py")
+}
 
 
 def text_of(node: ast.AST) -> str | None:

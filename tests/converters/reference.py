@@ -54,7 +54,8 @@ def records_of(texts, dtype, depthwise):
         if values is None:
             continue
         if not depthwise:
-            values = {key: {**values, "epilogue": "cshuffle"}[key] for key in KEYS}
+            combined = elementwise(text)
+            values = {key: {**values, "epilogue": "cshuffle"}[key] for key in KEYS} | combined
         if (same := tuple(values.items())) not in seen:
             seen.add(same)
             records.append({"id": count if depthwise else number, **values})
@@ -99,6 +100,19 @@ def read(line, dtype):
     return backward_data(arguments)
 
 
+def elementwise(line):
+    """Return what an instance of old CK says of its element-wise operation, nothing if it has none."""
+    if (
+        not line.startswith("DeviceGroupedConvFwd")
+        or (a := split(line[line.index("<") + 1 :]))[0] not in "123"
+    ):
+        return {}
+    if (name := a[13]) == "PassThrough":
+        return {}
+    tensors = a[3].partition("(")[2].rstrip(")")
+    return {"elementwise_op": name} | ({"d_layouts": tensors} if tensors else {})
+
+
 def flag(text):
     return text in ("1", "true")
 
@@ -132,6 +146,9 @@ def native(name, a):
 
 
 def forward(name, a):
+    tensors = a[9].removeprefix("Tuple(").removesuffix(")")
+    if tensors != "EmptyTuple" and set(tensors.split(",")) != {a[10]}:
+        return None
     v3, large = "V3" in name, "Large_Tensor" in name
     at = -1 if v3 else 0
     code = f"V{a[45][1]}" if v3 else "V1"

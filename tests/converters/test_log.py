@@ -89,24 +89,24 @@ CALL = "1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
 
 
 @pytest.mark.parametrize(
-    ("before", "lossy"),
+    ("before", "kept", "lossy"),
     [
-        (
-            f"./ckProfiler grouped_conv_fwd_clamp {CALL}\ninput: dim 5",
-            "Clamp, which limits the results to a range",
-        ),
-        ("input: dim 5\nbias: dim 5", "a bias that is added to the results"),
-        ("input: dim 5\nscale_in: 0.5", "scales that the results are multiplied with"),
-        (f"./ckProfiler grouped_conv_fwd {CALL}\ninput: dim 5", ""),
-        ("input: dim 5\nbias: dim 5\nckProfiler found 0 instances\ninput: dim 5", ""),
-        (f"ckProfiler grouped_conv_fwd_clamp {CALL}\n+ ckProfiler grouped_conv_fwd {CALL}", ""),
+        (f"./ckProfiler grouped_conv_fwd_clamp {CALL}\ninput: dim 5", ("Clamp", None), ""),
+        (f"./ckProfiler grouped_conv_fwd_bias_clamp {CALL}\nbias: dim 5", ("AddClamp", "NHWGK"), ""),
+        ("input: dim 5\nbias: dim 5", (None, None), "a bias that is added to the results"),
+        ("input: dim 5\nscale_in: 0.5", (None, None), "scales that the results are multiplied with"),
+        (f"./ckProfiler grouped_conv_fwd {CALL}\ninput: dim 5", (None, None), ""),
+        ("input: dim 5\nbias: dim 5\nckProfiler found 0 instances\ninput: dim 5", (None, None), ""),
+        (f"ckProfiler grouped_conv_fwd_clamp {CALL}\n+ ckProfiler grouped_conv_fwd {CALL}", (None, None), ""),
     ],
 )
-def test_epilogues_are_lost_and_named(convert, before, lossy):
-    """Their instances have the type strings of those without one."""
+def test_the_command_says_what_type_strings_do_not(convert, before, kept, lossy):
+    """Instances with an element-wise operation have the type strings of those without one."""
     log = f"{before}\nPerf: 0.05 ms, 42.6 TFlops, 88.2 GB/s, {TYPE_STRING}\n"
     conversion = convert(log.encode(), name="log.txt", layout=find_layout("nhwgc"), dtype=DataType.FP16)
     assert [one.what for one in conversion.lossy] == ([lossy] if lossy else [])
+    (record,) = conversion.catalogs[0].records
+    assert (record.elementwise_op, record.d_layouts) == kept
 
 
 def test_what_is_recognised(converter):

@@ -38,11 +38,11 @@ def test_an_unknown_compute_type_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_catalogs_cannot_say_is_reported_by_line(tmp_path: Path) -> None:
-    other = LINE.replace(PLAIN, "PassThrough,PassThrough,Bilinear").replace(",64,8,8,", ",32,8,8,")
+    other = LINE.replace("fp16,fp16,fp32", "fp16,fp16,fp16").replace(",64,8,8,", ",32,8,8,")
     slow = LINE.replace("fp16,fp16,false,1>", "fp8,fp16,false,1>")
     found = converted(tmp_path, LINE, other, slow)
     assert [(one.line, one.what) for one in found.lossy] == [
-        (2, "operation_output Bilinear"),
+        (2, "type_accumulator fp16 of fp16 operands"),
         (3, "compute_type_a fp8 of fp16 operands"),
     ]
     assert not converted(tmp_path, LINE).lossy
@@ -97,6 +97,6 @@ def test_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from ckprof.cli.main import main
 
     path = tmp_path / "list.conf"
-    path.write_text(LINE.replace(PLAIN, "PassThrough,PassThrough,Bilinear") + "\n")
+    path.write_text(LINE.replace("fp16,fp16,fp32", "fp16,fp16,fp16") + "\n")
     assert main(["list", "instances", "--conf", str(path)]) == 0
     assert "lossy: kernels of 1 line do without" in capsys.readouterr().err

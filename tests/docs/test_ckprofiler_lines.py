@@ -22,10 +22,16 @@ def table() -> str:
                 numbered(form.dtypes),
                 numbered(form.layouts),
                 "".join(f"`{name}`" for name in form.trailing),
-                form.epilogue.format(element_op=numbered(form.choices.get("element_op", {}))),
+                operation_of(form),
             )
             lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
     return "\n".join(lines) + "\n"
+
+
+def operation_of(form) -> str:
+    if "element_op" in form.choices:
+        return numbered(form.choices["element_op"])
+    return f"`{form.elementwise}`" if form.elementwise else ""
 
 
 def numbered(values) -> str:

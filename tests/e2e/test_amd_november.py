@@ -95,7 +95,8 @@ def make(direction: str, changes: dict[str, object]) -> ImplicitGemmInstance:
     layout = find_layout(str(fields.pop("layout", "nhwgc")))
     dtype = DataType(str(fields.pop("dtype", "fp16")))
     catalog = Catalog(variant=VARIANTS[direction], ndim=layout.ndim, layout=layout, dtype=dtype, records=())
-    record = SimpleNamespace(id=1, pad_m=True, pad_n=True, pad_k=True, compute_type=None, **fields)
+    absent = dict.fromkeys(("compute_type", "elementwise_op", "d_layouts"))
+    record = SimpleNamespace(id=1, pad_m=True, pad_n=True, pad_k=True, **absent, **fields)
     return FAMILY.make_instance(catalog, direction, record)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import ckprof
 from ckprof.errors import InputError, UsageError
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem

@@ -18,7 +18,7 @@ from ckprof.model.outcome import Status
 from ckprof.store.errors import StoreError
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from tests.e2e.conftest import Ckprof

@@ -43,7 +43,7 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.bwd_data import BackwardData
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS as MATRIX_LAYOUTS
 from ckprof_plugins.operations.gemm.operation import Gemm

@@ -46,16 +46,8 @@ def changed(kind):
     line = LINES[kind]
     yield "accumulator", replaced(line, *ACCUMULATORS[kind])
     if kind.startswith("native"):
-        yield "operation", replaced(line, "PassThrough", "Scale")
-        yield "extra-tensors", replaced(line, "GKYXC,EmptyTuple", "GKYXC,Tuple(NHWGK)")
         yield "result-type", replaced(line, "fp32,fp16,EmptyTuple", "fp32,bf16,EmptyTuple")
         return
-    for place in range(3):
-        words = ["PassThrough"] * 3
-        words[place] = "Scale"
-        yield "operation", replaced(line, PLAIN, ",".join(words))
-    if "EmptyTuple" in line:
-        yield "extra-tensors", line.replace("EmptyTuple", "Tuple(NHWGK)", 1)
     if "fp16,fp16,false,1>" in line:
         yield "compute-type", replaced(line, "fp16,fp16,false,1>", "fp8,fp16,false,1>")
 
@@ -107,22 +99,22 @@ def test_neither_says_it_of_a_plain_line(ckprof, tmp_path, kind):
 
 
 def test_the_string_says_what_is_lost(ckprof, tmp_path):
-    converted(tmp_path, replaced(LINES["fwd"], PLAIN, "PassThrough,PassThrough,Scale"))
+    converted(tmp_path, replaced(LINES["fwd"], *ACCUMULATORS["fwd"]))
     done = ckprof("parity", "fwd", "--conf", "nhwgc_fp16.conf")
-    assert "lossy: operation: catalogs have no place for operation_output Scale" in done.out
-    assert "operation_result (Scale -> PassThrough)" in done.out
+    assert "lossy: accumulator: catalogs have no place for type_accumulator fp16" in done.out
+    assert "type_accumulator (fp16 -> fp32)" in done.out
     junit = ElementTree.fromstring(  # noqa: S314  # our own output
         ckprof("parity", "fwd", "--conf", "nhwgc_fp16.conf", "--format", "junit", "--fail-on", "lossy").out
     )
     (failure,) = junit.iter("failure")
     assert failure.get("type") == "lossy"
-    assert "operation_output Scale" in failure.get("message")
+    assert "type_accumulator fp16" in failure.get("message")
 
 
 def test_two_lines_that_a_catalog_cannot_tell_apart_are_lossy_for_both(ckprof, tmp_path):
     line = LINES["fwd"]
-    assert converted(tmp_path, line, replaced(line, PLAIN, PLAIN[:-11] + "Scale")) == [
-        (2, "operation_output Scale")
+    assert converted(tmp_path, line, replaced(line, *ACCUMULATORS["fwd"])) == [
+        (2, "type_accumulator fp16 of fp16 operands")
     ]
     done = ckprof("parity", "fwd", "--conf", "nhwgc_fp16.conf", "--format", "json")
     (lossy,) = comparison_of(done)["lossy"]

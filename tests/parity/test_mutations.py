@@ -74,10 +74,11 @@ SEEN_AS = {
     "pipeline": "pipeline_name",
     "two_stage": "type_result",
     "filt": "filt_h",
+    "elementwise_op": "operation_result",
 }
 #: what strings do not say: the number, how results leave the registers, what operands are rounded to, and how
-#: a depthwise image is padded
-UNSEEN = {"id", "epilogue", "compute_type", "pad_h", "pad_w"}
+#: a depthwise image is padded. D tensors come with an operation alone, see :mod:`.test_elementwise`
+UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "pad_h", "pad_w"}
 CHANGES = {
     "pipeline": "compv6",
     "scheduler": "interwave",
@@ -86,6 +87,7 @@ CHANGES = {
     "streamk_persistent": True,
     "epilogue": "default",
     "compute_type": "tf32",
+    "elementwise_op": "Clamp",
 }
 
 LISTS = {

@@ -77,6 +77,9 @@ class StubOperation:
     def roundings(self, problem):
         return 1
 
+    def is_exact(self, problem):
+        return True
+
     def random_problem(self, draw, ndim): ...
 
     def parse_problem(self, line): ...

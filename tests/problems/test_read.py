@@ -157,7 +157,10 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
         (MIOPEN.replace("-p 1", "-p -1"), "p.txt:7: left_pads along H is -1, expected 0"),
         (MIOPEN.replace("-n 4", "-n 99999999999"), "batch is 99999999999, expected 1 to 2147483647"),
         (MIOPEN.replace("-y 3", "-y 33"), "the output is empty along H"),
-        ("MIOpenDriver pool -n 1", "expected one of conv, convfp16, convbfp16 after MIOpenDriver"),
+        (
+            "MIOpenDriver pool -n 1",
+            "expected one of conv, convfp16, convbfp16, CBAInfer, CBAInferfp16 after MIOpenDriver",
+        ),
         ("hello world", "p.txt:7:1: expected a MIOpenDriver conv line or grouped_conv_fwd"),
         ("2 1 4 64 64 3 3 28", "input W is missing: 7 of 16 convolution parameters of a 2D problem"),
         ("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 9", "p.txt:7:39: unexpected '9': a 2D problem has 16"),

@@ -10,9 +10,10 @@ from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.noted_problem import Problem
 
 REST = "1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
+ROUNDED = f"grouped_conv_fwd {REST.replace('1', '8', 1)}"
 CLAMPED = f"grouped_conv_fwd_clamp {REST}"
 PLAIN = f"grouped_conv_fwd {REST}"
-REASON = "2D G1 N4 K64 C64 in 28x28 .*grouped_conv_fwd_clamp asks for Clamp, .* not supported"
+REASON = "2D G1 N4 K64 C64 in 28x28 .*grouped_conv_fwd asks for fp32 by tf32.* not supported"
 
 
 @pytest.fixture(scope="module")
@@ -22,26 +23,26 @@ def profiler():
 
 def test_a_named_line_is_an_error_that_describes_its_problem(profiler):
     with pytest.raises(InputError, match=REASON) as caught:
-        profiler.problems("fwd", [PLAIN, CLAMPED])
+        profiler.problems("fwd", [PLAIN, ROUNDED])
     assert caught.value.exit_code is ExitCode.INPUT
 
 
 def test_lines_of_files_are_counted_by_reason(profiler, tmp_path):
     path = tmp_path / "problems.txt"
-    path.write_text(f"{CLAMPED}\n{PLAIN}\n{CLAMPED}\n")
+    path.write_text(f"{ROUNDED}\n{PLAIN}\n{ROUNDED}\n")
     given = parse_problems(profiler, profiler.registry.operation("fwd"), files=[path])
     assert len(given.listed) == 1
     ((reason, count),) = given.skipped.items()
-    assert reason.startswith("grouped_conv_fwd_clamp asks for Clamp") and count == 2
+    assert reason.startswith("grouped_conv_fwd asks for fp32 by tf32") and count == 2
 
 
 def test_programs_are_told_of_what_is_left_out(tmp_path):
     told = []
     path = tmp_path / "problems.txt"
-    path.write_text(f"{CLAMPED}\n{PLAIN}\n")
+    path.write_text(f"{ROUNDED}\n{PLAIN}\n")
     assert len(Profiler(on_event=told.append).problems("fwd", files=[path])) == 1
     (event,) = told
-    assert event.message.startswith("left out 1 problem line: grouped_conv_fwd_clamp")
+    assert event.message.startswith("left out 1 problem line: grouped_conv_fwd asks")
 
 
 def test_they_are_lines_of_their_direction_alone(profiler):
@@ -51,4 +52,11 @@ def test_they_are_lines_of_their_direction_alone(profiler):
 
 def test_programs_get_an_error_as_well(profiler):
     with pytest.raises(InputError, match=REASON):
+        Problem.parse(ROUNDED)
+
+
+def test_a_convolution_alone_cannot_hold_more(profiler):
+    with pytest.raises(InputError, match="Clamp,ceiling=max: it asks for more than a convolution"):
         Problem.parse(CLAMPED)
+    (problem,) = profiler.problems("fwd", [CLAMPED])
+    assert problem.problem.elementwise.text == "Clamp,ceiling=max"

@@ -25,7 +25,7 @@ from ckprof.store.formats import t4
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 

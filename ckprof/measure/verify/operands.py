@@ -106,6 +106,8 @@ class Drawing:
     #: elements from index to index along the axis of the integers, as they are numbered, and its length
     step: int
     length: int
+    #: negative values lose their sign
+    nonnegative: bool = False
 
     @classmethod
     def of(cls, spec: TensorSpec, dtype: DataType, wanted: OperandValues) -> Drawing:
@@ -129,10 +131,17 @@ class Drawing:
             kept=math.ceil(integers.share * _KEPT),
             step=math.prod(lengths[axis] for axis in inner),
             length=lengths.get(integers.axis, 1),
+            nonnegative=spec.nonnegative,
         )
 
     def values(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Return the values of the elements with these numbers; may overwrite ``numbers``."""
+        import numpy as np
+
+        drawn = self._drawn(numbers)
+        return np.abs(drawn) if self.nonnegative else drawn
+
+    def _drawn(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
         import numpy as np
 
         if self.kind is InitKind.ZEROS:

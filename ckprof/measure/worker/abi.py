@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
 
 #: ``CKPROF_ABI_VERSION``
-ABI_VERSION = 6
+ABI_VERSION = 7
 
 #: ``CKPROF_MAX_VALUES`` and ``CKPROF_MAX_TENSORS``
-MAX_VALUES = 22
+MAX_VALUES = 32
 MAX_TENSORS = 8
 
 #: bytes of the buffers for reasons and descriptions

@@ -255,6 +255,8 @@ def _axis_lengths(
 
     :raises NotExpressibleError: the sums have a form that devices do not take.
     """
+    if contraction.is_changed:
+        raise NotExpressibleError("sums of products are changed element by element")
     if len(operands) > _OPERANDS:
         raise NotExpressibleError(f"sums of products are combined with {operands[2].name}")
     if any(spec.has_blocks for spec in (*operands, result)):

@@ -47,7 +47,11 @@ def signed_axes(
     """
     *operands, result = specs
     dtypes = types.of_so_many(len(specs))
-    if len(operands) != _OPERANDS or any(dtype.properties.is_integer for dtype in dtypes):
+    if (
+        contraction.is_changed
+        or len(operands) != _OPERANDS
+        or any(dtype.properties.is_integer for dtype in dtypes)
+    ):
         return ()
     if not all(spec.is_packed for spec in specs):
         return ()

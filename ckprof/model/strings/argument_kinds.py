@@ -7,7 +7,7 @@ not. The expressions have no groups: the grammar joins them into one expression 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -86,25 +86,8 @@ WORD_FLAG = choice({"false": False, "true": True})
 FLAGS = (FLAG, WORD_FLAG)
 #: the four spellings of a flag -> the one by which they are compared
 FLAG_NORMAL = {"0": "0", "1": "1", "false": "0", "true": "1"}
-#: element-wise operations that leave values as they are, but for their type
-PLAIN_OPERATIONS = frozenset({"PassThrough", "UnaryConvert"})
 #: name of something that is done
 OPERATION = Kind(expected="the name of an operation", pattern="[A-Za-z_][A-Za-z0-9_]*")
-#: name of an element-wise operation of the old library
-ELEMENT_OPERATION = replace(
-    words(
-        (
-            *sorted(PLAIN_OPERATIONS),
-            *("Add", "AddClamp", "AddHardswish", "AddHardswishAdd", "AddRelu", "AddReluAdd", "AddSigmoid"),
-            *("Bilinear", "BinaryWithUnaryCombinedOp", "Clamp", "ConvInvscale", "ConvScale"),
-            *("ConvScaleAdd", "ConvScaleRelu", "ConvertBF16RTN", "ConvertF8RNE", "ConvertF8SR"),
-            *("DynamicUnaryOp", "Elu", "LeakyRelu", "Logistic", "MultiDAdd", "PassThroughPack2", "Power"),
-            *("Relu", "Scale", "ScaleAdd", "ScaleAddScaleAddRelu", "Sigmoid", "SoftRelu", "Swish", "TanH"),
-            *("TrinaryWithUnaryCombinedOp", "UnaryAbs", "UnaryCombinedOp"),
-        )
-    ),
-    expected="the name of an operation",
-)
 LAYOUT = Kind(expected="a tensor layout", pattern="[A-Z]{3,8}")
 TUPLE = Kind(expected="a tuple", pattern=r"EmptyTuple|[Tt]uple\([A-Za-z0-9_, ]*\)")
 ELEMENT_TYPE = words(("fp32", "fp16", "bf16", "tf32", "fp64", "fp8", "bf8", "s8", "s32"))

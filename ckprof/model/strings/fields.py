@@ -72,14 +72,6 @@ def layouts(first: str, second: str, third: str, *, with_extra: bool) -> tuple[F
     )
 
 
-def operations(*roles: str) -> tuple[Field, ...]:
-    """The element-wise operations, which CK Tile's instances fix to passing values through.
-
-    They are read to tell what a catalog cannot say.
-    """
-    return tuple(Field(f"operation_{role}", kinds.ELEMENT_OPERATION) for role in roles)
-
-
 def operand(letter: str) -> tuple[Field, ...]:
     """How the block loads operand ``a`` or ``b``: seven arguments, of which the vector width is read."""
     return (

@@ -170,6 +170,9 @@ class FurtherOperands(Protocol):
     def roundings(self, problem: Any) -> int:
         """Return how often a value is rounded to the type of the result until it is an element of it."""
 
+    def is_exact(self, problem: Any) -> bool:
+        """Say whether the result is the reference, rounded once, where all sums of products are exact."""
+
 
 @runtime_checkable
 class TolerantOperation(Protocol):

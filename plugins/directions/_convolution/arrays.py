@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.convolution import Convolution
 
 #: Letters of the spatial axes, outermost first, of images and of filters.
 _IMAGE_AXES = "DHW"
@@ -38,7 +38,7 @@ def reordered(array: NDArray[np.float64], order: str, wanted: str) -> NDArray[np
     return view
 
 
-def padded(array: NDArray[np.float64], problem: ConvProblem) -> NDArray[np.float64]:
+def padded(array: NDArray[np.float64], problem: Convolution) -> NDArray[np.float64]:
     """Return the input with its pads around the image, filled with zeros.
 
     :param array: the input with axes G, N, spatial axes, C.
@@ -49,14 +49,14 @@ def padded(array: NDArray[np.float64], problem: ConvProblem) -> NDArray[np.float
     return np.pad(array, ((0, 0), (0, 0), *pads, (0, 0)))
 
 
-def image_part(problem: ConvProblem) -> tuple[slice, ...]:
+def image_part(problem: Convolution) -> tuple[slice, ...]:
     """Return which part of the padded input is the image, one slice per spatial axis."""
     return tuple(
         slice(left, left + size) for left, size in zip(problem.left_pads, problem.input, strict=True)
     )
 
 
-def taps(problem: ConvProblem) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+def taps(problem: Convolution) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
     """Yield every tap of the filter and which elements of the padded input it meets.
 
     The slices have one entry per spatial axis and each gives as many elements as the output has:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.elementwise.functor import names_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,8 +36,8 @@ def conv_interface(id_: str, tensors: tuple[str, ...], form: DispatcherForm | No
     buffers = form.buffers if form is not None else tensors
     return LibraryInterface(
         library=f"ckprof_conv_{id_}",
-        row="ckprof::entry::table_row",
-        entry='#include "ckprof_entry.hpp"',
+        row="ckprof::entry::conv_row",
+        entry=_entry(),
         headers=(EMBED_DIR / "ckprof_conv_api.h", *([extension.header] if extension else [])),
         source=extension.source if extension else None,
         linked=(EMBED_DIR / "ckprof_conv_api.cpp",),
@@ -50,6 +51,14 @@ def conv_interface(id_: str, tensors: tuple[str, ...], form: DispatcherForm | No
         ranks=True,
         by_values=False,
     )
+
+
+def _entry() -> str:
+    """Return the C++ that makes a row of a kernel library's table of a launcher; it may be there twice."""
+    row = (EMBED_DIR / "ckprof_conv_entry.hpp").read_text()
+    once = "#ifndef CKPROF_CONV_ENTRY_HPP\n#define CKPROF_CONV_ENTRY_HPP"
+    parts = ('#include "ckprof_entry.hpp"', once, names_header(), row, "#endif")
+    return "\n\n".join(part.rstrip() for part in parts)
 
 
 def _numbers(values: Iterable[int]) -> str:

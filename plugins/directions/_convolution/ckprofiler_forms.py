@@ -92,7 +92,8 @@ CLAMPED: Final = PositionalForm(
     layouts=_LAYOUTS,
     choices=MappingProxyType({"index_type": _SHORT_INDEX}),
     implemented=_FUSED_IMPLEMENTED,
-    epilogue="Clamp, which limits the results to a range",
+    # the operation is constructed without limits
+    elementwise="Clamp,floor=0,ceiling=max",
 )
 
 BIASED_AND_CLAMPED: Final = PositionalForm(
@@ -102,7 +103,7 @@ BIASED_AND_CLAMPED: Final = PositionalForm(
     layouts=_LAYOUTS,
     choices=MappingProxyType({"index_type": _SHORT_INDEX}),
     implemented=_FUSED_IMPLEMENTED,
-    epilogue="AddClamp, which adds a bias to the results and limits them to a range",
+    elementwise="AddClamp,floor=0,ceiling=256,bias=full",
 )
 
 SCALED: Final = PositionalForm(
@@ -110,9 +111,10 @@ SCALED: Final = PositionalForm(
     leading=("dtype", "element_op", "layout", *_SWITCHES, "ndim"),
     dtypes=_numbered(_FLOAT8),
     layouts=MappingProxyType({number: _LAYOUTS[number] for number in (0, 1)}),
-    choices=MappingProxyType({"element_op": MappingProxyType({0: "ConvScale", 1: "ConvInvScale"})}),
+    choices=MappingProxyType({"element_op": MappingProxyType({0: "ConvScale", 1: "ConvInvscale"})}),
     implemented=_implemented([("3", "1", range(4))]),
-    epilogue="{element_op}, which multiplies the results with scales",
+    # it draws the scales
+    elementwise="{element_op}",
 )
 
 BACKWARD_DATA: Final = PositionalForm(
@@ -151,8 +153,9 @@ BACKWARD_WEIGHT: Final = PositionalForm(
     ),
 )
 
-#: id of a direction -> forms of its operations with an epilogue. They are no attribute of directions: a
-#: plugin's direction that is made from one of these computes the same, but is not asked for by these words.
-WITH_EPILOGUE: Final[Mapping[str, tuple[PositionalForm, ...]]] = MappingProxyType(
+#: id of a direction -> forms of its operations with more than a convolution. They are no attribute of
+#: directions: a plugin's direction that is made from one of these computes the same, but is not asked for by
+#: these words.
+FUSED: Final[Mapping[str, tuple[PositionalForm, ...]]] = MappingProxyType(
     {"fwd": (CLAMPED, BIASED_AND_CLAMPED, SCALED)}
 )

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.model.types import TypeSet
 from ckprof_plugins.directions._convolution.c_interface import conv_interface
-from ckprof_plugins.directions._convolution.ckprofiler_forms import WITH_EPILOGUE
+from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
+from ckprof_plugins.directions._convolution.convolution import Convolution
 from ckprof_plugins.directions._convolution.default_problems import default_problems
+from ckprof_plugins.directions._convolution.elementwise_option import (
+    option_of,
+    split_option,
+    with_combination,
+)
+from ckprof_plugins.directions._convolution.fused_problem import (
+    FusedConvProblem,
+    elementwise_of,
+    sum_deviation,
+    tensors_of,
+)
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions._convolution.miopen import looks_like_miopen, parse_miopen
 from ckprof_plugins.directions._convolution.miopen_flags import BASES
+from ckprof_plugins.directions._convolution.miopen_fusion import FUSION_BASES
 from ckprof_plugins.directions._convolution.positional import parse_positional
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -78,16 +92,39 @@ class Direction(ABC):
     @property
     def line_words(self) -> tuple[str, ...]:
         """ckProfiler's operations for this direction, and MIOpenDriver's for all."""
-        return (*(word for form in self.all_forms for word in form.operations), *BASES)
+        fusions = FUSION_BASES if self.can_be_fused else ()
+        return (*(word for form in self.all_forms for word in form.operations), *BASES, *fusions)
+
+    @property
+    def can_be_fused(self) -> bool:
+        """Whether its kernels have element-wise operations."""
+        return FusedConvProblem in self.problem_types
 
     @property
     def all_forms(self) -> tuple[PositionalForm, ...]:
-        """How ckProfiler is called for it, and for it with an epilogue."""
-        return (self.positional_form, *WITH_EPILOGUE.get(self.id, ()))
+        """How ckProfiler is called for it, and for it with an element-wise operation."""
+        return (self.positional_form, *FUSED.get(self.id, ()))
 
     def types(self, dtype: DataType) -> TypeSet:
         """Return one type for all tensors, with sums in fp32."""
         return TypeSet.shared(dtype)
+
+    def tensors_of(self, problem: Convolution) -> tuple[str, ...]:
+        """Return the names of a problem's tensors: operands, D tensors, result."""
+        return tensors_of(problem, self.tensors)
+
+    def deviation(self, problem: Convolution, mean_squares: Mapping[str, float]) -> float:
+        """Return the standard deviation of an element of the result."""
+        return sum_deviation(problem, self.reduction_length(problem), self.tensors[:-1], mean_squares)
+
+    def roundings(self, problem: Convolution) -> int:
+        """Return 2 where a sum is rounded before an operation changes it, else 1."""
+        return 1 if elementwise_of(problem) is None else 2
+
+    def is_exact(self, problem: Convolution) -> bool:
+        """Say whether sums of integers give what double precision gives, rounded once."""
+        combination = elementwise_of(problem)
+        return combination is None or combination.is_exact
 
     def parse_problem(self, line: ProblemLine) -> ProblemCase:
         """Parse a line of MIOpenDriver or ckProfiler, or the convolution parameters alone.
@@ -100,11 +137,20 @@ class Direction(ABC):
             raise line.error(
                 "the problem is empty; expected a MIOpenDriver conv line or ckProfiler's arguments"
             )
-        return parse_miopen(line, self) if looks_like_miopen(tokens) else parse_positional(line, self)
+        plain, combination = split_option(line)
+        if combination is not None and not self.can_be_fused:
+            raise line.other_operation(f"kernels of {self.id} have no element-wise operations")
+        read = parse_miopen if looks_like_miopen(tokens) else parse_positional
+        case = read(plain, self)
+        return (
+            case
+            if combination is None
+            else replace(with_combination(case, combination, line), direction=self.id)
+        )
 
     def is_command(self, program: str, word: str) -> bool:
         """Say whether a program's first argument asks for convolutions."""
-        words = BASES if program == "MIOpenDriver" else self.positional_form.operations
+        words = (*BASES, *FUSION_BASES) if program == "MIOpenDriver" else self.positional_form.operations
         return program in self.programs and (word in (*words, *_DIMENSIONS) or word.startswith(_BEGINNINGS))
 
     def problem_line(self, case: ProblemCase, form: str) -> str:
@@ -114,11 +160,11 @@ class Direction(ABC):
         """
         from ckprof_plugins.directions._convolution.line_writing import to_miopen, to_positional
 
-        if not isinstance(case.problem, ConvProblem):
+        if not isinstance(case.problem, Convolution):
             raise InputError(f"{case.problem.describe()}: expected a problem of a convolution")
         direction = self if case.direction else None
         write = to_miopen if form == self.line_forms[0] else to_positional
-        return write(case, case.problem, direction)
+        return f"{write(case, case.problem, direction)}{option_of(case.problem)}"
 
     def is_table(self, lines: Sequence[str]) -> bool:
         """Say whether lines are a CSV table of convolutions."""
@@ -157,11 +203,11 @@ class Direction(ABC):
         return sample(spec)
 
     @abstractmethod
-    def reduction_length(self, problem: ConvProblem) -> int:
+    def reduction_length(self, problem: Convolution) -> int:
         """Return how many products are accumulated into one element of the result."""
 
     @abstractmethod
     def reference(
-        self, problem: ConvProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
+        self, problem: Convolution, layout: Any, operands: Mapping[str, NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Compute the result in double precision; see :meth:`ckprof.plugin.protocols.Operation.reference`."""

@@ -71,8 +71,10 @@ class PositionalForm:
     choices: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     #: (dimensions, layout number) -> data type numbers that the first of the operations has code for
     implemented: Mapping[tuple[int, int], frozenset[int]] = field(default_factory=dict)
-    #: what is computed beside the convolution; empty: nothing
-    epilogue: str = ""
+    #: what is computed beside the convolution, see :meth:`Combination.parse
+    #: <ckprof_plugins.elementwise.combination.Combination.parse>`, with values of leading arguments in
+    #: braces; empty: nothing
+    elementwise: str = ""
 
     @property
     def trailing(self) -> tuple[str, ...]:

@@ -16,61 +16,61 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.types import DataType
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.convolution import Convolution
 
 
-def forward_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
+def forward_sizes(problem: Convolution) -> tuple[Any, Any, Any]:
     """Return m, n, k of the forward convolution."""
     taps = prod(problem.filter)
     return problem.batch * prod(problem.output), problem.out_channels, problem.in_channels * taps
 
 
-def forward_runs(problem: ConvProblem) -> tuple[Any, Any]:
+def forward_runs(problem: Convolution) -> tuple[Any, Any]:
     """Return how many elements of n and k lie side by side: output channels, channels of one tap."""
     return problem.out_channels, problem.in_channels
 
 
-def backward_data_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
+def backward_data_sizes(problem: Convolution) -> tuple[Any, Any, Any]:
     """Return m, n, k of the gradient of the input: each tap reaches every stride-th element of the image."""
     depth = -(-(problem.out_channels * prod(problem.filter)) // prod(problem.strides))
     return problem.batch * prod(problem.input), problem.in_channels, depth
 
 
-def backward_data_runs(problem: ConvProblem) -> tuple[Any, Any]:
+def backward_data_runs(problem: Convolution) -> tuple[Any, Any]:
     """Return how many elements of n and k lie side by side: input channels, channels of one tap."""
     return problem.in_channels, problem.out_channels
 
 
-def backward_weight_sizes(problem: ConvProblem) -> tuple[Any, Any, Any]:
+def backward_weight_sizes(problem: Convolution) -> tuple[Any, Any, Any]:
     """Return m, n, k of the gradient of the weight."""
     pixels = problem.batch * prod(problem.output)
     return problem.out_channels, problem.in_channels * prod(problem.filter), pixels
 
 
-def backward_weight_runs(problem: ConvProblem) -> tuple[Any, Any]:
+def backward_weight_runs(problem: Convolution) -> tuple[Any, Any]:
     """Return how many elements of n and k lie side by side: channels of one tap; along k, pixels."""
     return problem.in_channels, problem.batch * prod(problem.output)
 
 
-def forward_product(problem: ConvProblem, dtype: DataType) -> Product:
+def forward_product(problem: Convolution, dtype: DataType) -> Product:
     """Return the products that a forward convolution is."""
     sizes = *forward_sizes(problem), *forward_runs(problem)
     return convolution_product(problem, dtype.properties.size_bytes, sizes)
 
 
-def backward_data_product(problem: ConvProblem, dtype: DataType) -> Product:
+def backward_data_product(problem: Convolution, dtype: DataType) -> Product:
     """Return the products that a gradient of the input is."""
     sizes = *backward_data_sizes(problem), *backward_data_runs(problem)
     return convolution_product(problem, dtype.properties.size_bytes, sizes)
 
 
-def backward_weight_product(problem: ConvProblem, dtype: DataType) -> Product:
+def backward_weight_product(problem: Convolution, dtype: DataType) -> Product:
     """Return the products that a gradient of the weight is."""
     sizes = *backward_weight_sizes(problem), *backward_weight_runs(problem)
     return convolution_product(problem, dtype.properties.size_bytes, sizes)
 
 
-def convolution_product(problem: ConvProblem, element_bytes: int, sizes: Sequence[Any]) -> Product:
+def convolution_product(problem: Convolution, element_bytes: int, sizes: Sequence[Any]) -> Product:
     """Return the products of a convolution, one for each group.
 
     :param element_bytes: of every tensor.

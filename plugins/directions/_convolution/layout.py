@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ckprof.model.layout import Layout
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.convolution import Convolution
 
 #: The three tensors of every convolution.
 TENSORS = ("input", "weight", "output")
@@ -59,7 +59,7 @@ def layout_of_tensors(input_order: str, weight_order: str, output_order: str) ->
     return None
 
 
-def name_of_tags(tags: str, problem: ConvProblem) -> str:
+def name_of_tags(tags: str, problem: Convolution) -> str:
     """Return the name of the layout that two-dimensional tags stand for in a problem's dimensions.
 
     It is that of the input alone where the weight has its channels in the same place, as layouts of
@@ -74,7 +74,7 @@ def name_of_tags(tags: str, problem: ConvProblem) -> str:
     return (source if alike else "_".join(orders)).lower()
 
 
-def tensor_shape(problem: ConvProblem, layout: Layout, tensor: str) -> tuple[int, ...]:
+def tensor_shape(problem: Convolution, layout: Layout, tensor: str) -> tuple[int, ...]:
     """Return the packed shape of ``tensor``, slowest axis first, one entry per letter of its order.
 
     :param tensor: one of :data:`TENSORS`.

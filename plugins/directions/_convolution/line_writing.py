@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem_case import ProblemCase
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.direction import Direction
     from ckprof_plugins.directions._convolution.forms import SplitArgument
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: per-axis flags of MIOpenDriver for D, H, W, and the field of the problem that they carry
 _AXIS_FLAGS: Final = (
@@ -34,7 +34,7 @@ _PLAIN_BASE: Final = "conv"
 _SWITCHES: Final = {"verify": 1, "init": 1, "log": 0, "time": 1, "index_type": 0}
 
 
-def to_miopen(case: ProblemCase, problem: ConvProblem, direction: Direction | None) -> str:
+def to_miopen(case: ProblemCase, problem: Convolution, direction: Direction | None) -> str:
     """Return the MIOpenDriver line of a problem.
 
     :param direction: whose pass the line asks for; ``None``: all of them.
@@ -82,7 +82,7 @@ def _base(dtype: DataType | None) -> str:
     return bases[dtype]
 
 
-def to_positional(case: ProblemCase, problem: ConvProblem, direction: Direction | None) -> str:
+def to_positional(case: ProblemCase, problem: Convolution, direction: Direction | None) -> str:
     """Return the ckProfiler line of a problem, or the convolution parameters alone.
 
     The operation is written when direction, element type and layout are known; otherwise the line has the
@@ -139,7 +139,7 @@ def _number(table: Mapping[int, str], wanted: str, what: str, direction: Directi
     )
 
 
-def _parameters(problem: ConvProblem) -> list[int]:
+def _parameters(problem: Convolution) -> list[int]:
     return [
         problem.groups,
         problem.batch,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.miopen_flags import (
     BASES,
     EXPLICIT_PADS,
@@ -24,10 +25,19 @@ from ckprof_plugins.directions._convolution.miopen_flags import (
     USUAL_DTYPE,
     Flag,
 )
+from ckprof_plugins.directions._convolution.miopen_fusion import (
+    DEFAULT_BATCH,
+    FUSION_BASES,
+    fused,
+    number_of,
+    read_number,
+)
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
     from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.direction import Direction
 
 #: What a correct line looks like, for messages.
@@ -49,12 +59,14 @@ class _Given:
     pad_mode: str = "default"
     #: memory orders of input and output, with the token of the first
     layouts: dict[str, Token] = field(default_factory=dict)
+    #: of a fusion, see :mod:`.miopen_fusion`; ``None`` for a convolution alone
+    fusion: dict[str, float] | None = None
     ignored: list[str] = field(default_factory=list)
 
 
 def looks_like_miopen(tokens: list[Token]) -> bool:
     """Say whether the line calls MIOpenDriver, with or without the program's name, or is a log line of it."""
-    if tokens and tokens[0].text in {*BASES, *UNSUPPORTED_BASES}:
+    if tokens and tokens[0].text in {*BASES, *FUSION_BASES, *UNSUPPORTED_BASES}:
         return True
     return _program(tokens) is not None
 
@@ -72,21 +84,31 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
     program = _program(tokens)
     if program is not None:
         tokens = tokens[program + 1 :]
-    if not tokens or tokens[0].text not in BASES:
+    bases = {**BASES, **(FUSION_BASES if direction.can_be_fused else {})}
+    if not tokens or tokens[0].text not in bases:
+        if tokens and tokens[0].text in FUSION_BASES:
+            raise line.other_operation(
+                f"{tokens[0].text} asks for a forward convolution, not for {direction.id}", tokens[0].column
+            )
         if tokens and tokens[0].text in UNSUPPORTED_BASES:
             raise line.error(
                 f"no kernel has the type of {tokens[0].text}; supported are {', '.join(BASES)}",
                 tokens[0].column,
             )
         column = tokens[0].column if tokens else None
-        raise line.error(f"expected one of {', '.join(BASES)} after MIOpenDriver; form: {FORM}", column)
-    given = _read_flags(line, tokens[1:])
+        raise line.error(f"expected one of {', '.join(bases)} after MIOpenDriver; form: {FORM}", column)
+    is_fusion = tokens[0].text in FUSION_BASES
+    given = _read_flags(line, tokens[1:], _Given(fusion={} if is_fusion else None))
     _check_direction(line, given, direction)
-    problem = _problem(line, given)
-    base = BASES[tokens[0].text]
+    problem: Convolution = _problem(line, given)
+    base = bases[tokens[0].text]
+    combination = fused(line, given.fusion) if given.fusion is not None else None
+    if isinstance(combination, Combination):
+        problem = FusedConvProblem.of(problem, combination)
     return ProblemCase(
         problem=problem,
-        direction=direction.id if _value(given, SIZES["forw"][0]) else None,
+        direction=direction.id if is_fusion or _value(given, SIZES["forw"][0]) else None,
+        unsupported=combination if isinstance(combination, str) else "",
         dtype=base,
         usual_dtype=USUAL_DTYPE if base is None else None,
         layout=_layout(line, given),
@@ -100,13 +122,19 @@ def _program(tokens: list[Token]) -> int | None:
         if _PROGRAM.fullmatch(token.text):
             following = tokens[position + 1 : position + 2]
             # a log line may name the program in its prefix as well
-            if position == 0 or (following and following[0].text.startswith("conv")):
+            if position == 0 or (following and following[0].text.startswith(("conv", *FUSION_BASES))):
                 return position
     return None
 
 
 def _value(given: _Given, flag: Flag) -> int:
     return given.numbers[flag.short][0] if flag.short in given.numbers else flag.default
+
+
+def _batch(given: _Given) -> int:
+    flag = SIZES["batch"][0]
+    is_default = given.fusion is not None and flag.short not in given.numbers
+    return DEFAULT_BATCH if is_default else _value(given, flag)
 
 
 def _check_direction(line: ProblemLine, given: _Given, direction: Direction) -> None:
@@ -143,7 +171,7 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
     try:
         return ConvProblem(
             groups=groups,
-            batch=_value(given, SIZES["batch"][0]),
+            batch=_batch(given),
             in_channels=channels["in_channels"],
             out_channels=channels["out_channels"],
             filter=axes("filter"),
@@ -194,12 +222,11 @@ def _layout(line: ProblemLine, given: _Given) -> str | None:
     return next(iter(names), None)
 
 
-def _read_flags(line: ProblemLine, tokens: list[Token]) -> _Given:
-    given = _Given()
+def _read_flags(line: ProblemLine, tokens: list[Token], given: _Given) -> _Given:
     position = 0
     while position < len(tokens):
         flag = tokens[position]
-        if not _is_known(flag.text):
+        if not _is_known(flag.text) and (given.fusion is None or number_of(flag.text) is None):
             raise line.error(f"unknown MIOpenDriver flag {flag.text!r}; form: {FORM}", flag.column)
         if position + 1 == len(tokens):
             raise line.error(f"{flag.text} needs a value; form: {FORM}", flag.column)
@@ -213,7 +240,10 @@ def _is_known(flag: str) -> bool:
 
 
 def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> None:
-    if flag.text in INTEGER_FLAGS:
+    number = number_of(flag.text) if given.fusion is not None else None
+    if given.fusion is not None and number is not None:
+        given.fusion[number] = read_number(line, number, value)
+    elif flag.text in INTEGER_FLAGS:
         flag_of = INTEGER_FLAGS[flag.text]
         if flag_of.short in given.numbers:
             raise line.error(f"{flag.text} is given twice", flag.column)

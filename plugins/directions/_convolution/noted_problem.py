@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.problems.parse_line import parse_problem
-from ckprof_plugins.directions._convolution.problem import ConvProblem, as_convolution, sizes_of
+from ckprof_plugins.directions._convolution.convolution import sizes_of
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.problem import ConvProblem, as_convolution
 
 if TYPE_CHECKING:
     from ckprof.model.types import DataType
@@ -75,6 +77,11 @@ class Problem(ConvProblem):
         """
         if case.unsupported:
             raise InputError(f"{case.problem.describe()}: {case.unsupported}", "problem")
+        if isinstance(case.problem, FusedConvProblem):
+            raise InputError(
+                f"{case.problem.describe()}: it asks for more than a convolution; Profiler.problems reads it",
+                "problem",
+            )
         return cls(
             **sizes_of(as_convolution(case.problem)),
             direction=direction,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO, ProblemCase
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,8 +104,9 @@ class _Call:
             raise self._line.error(f"split_k, the last argument, is missing; form: {self._text}")
         parameters = self._rest[:-1] if form.split_k and len(self._rest) > sizes else self._rest
         problem = _parse_parameters(self._line, parameters, ndim, self._text)
+        text = form.elementwise.format(**choices)
         return ProblemCase(
-            problem=problem,
+            problem=FusedConvProblem.of(problem, Combination.parse(text)) if text else problem,
             direction=self._direction.id,
             dtype=types.shared,
             layout=name_of_tags(tags, problem),
@@ -114,7 +117,7 @@ class _Call:
                 if name not in ("dtype", "layout", "ndim", "element_op")
             ),
             notes=self._notes(ndim, types, tags),
-            unsupported=self._unsupported(types, choices),
+            unsupported=self._unsupported(types),
         )
 
     def _chosen(self, name: str, table: Mapping[int, _Value], what: str) -> _Value:
@@ -163,12 +166,7 @@ class _Call:
             return ()
         return (f"ckProfiler's {self._word} itself does not implement {types} in {tags} in {ndim}D",)
 
-    def _unsupported(self, types: LineTypes, choices: Mapping[str, str]) -> str:
-        if self._form.epilogue:
-            return (
-                f"{self._word} asks for {self._form.epilogue.format(**choices)}: kernels with an epilogue "
-                "are not supported"
-            )
+    def _unsupported(self, types: LineTypes) -> str:
         if types.shared is None:
             return f"{self._word} asks for {types}: kernels of these types are not supported"
         return ""

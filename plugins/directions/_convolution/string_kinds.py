@@ -17,9 +17,9 @@ from ckprof.model.strings.fields import (
     Field,
     layouts,
     number,
-    operations,
 )
 from ckprof.model.strings.kind import StringKind
+from ckprof_plugins.elementwise.words import operations
 
 #: what kernels print for their GEMM pipeline -> what catalogs say; ``None`` for those that no catalog names
 PIPELINES: Final[MappingProxyType[str, str | None]] = MappingProxyType(

@@ -1,58 +1,36 @@
-"""How a product is combined with further matrices of its shape."""
+"""How a product is combined with further matrices of its shape: which of the operations products have."""
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ckprof.errors import InputError
 from ckprof.model.types import spellings
+from ckprof_plugins.elementwise.combination import MOST_D_TENSORS
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-#: what the dispatcher calls a product that is stored as it is
-STORED_AS_IT_IS: Final = "PassThrough"
-
-#: most matrices that a kernel combines a product with
-MOST_D_TENSORS: Final = 2
+#: host arguments of products hold no parameters: those without, of any number of D tensors
+GEMM_OPERATIONS: Final = tuple(operation for operation in ElementwiseOp if operation.properties.variadic)
 
 #: operations with one operand, which upstream's configuration lists beside those with several
 _UNARY: Final = frozenset({"Relu", "Gelu"})
 
 
-class ElementwiseOp(Enum):
-    """What is done with an element of the product and those of the D tensors; the value is CK Tile's name."""
-
-    MULTI_D_ADD = "MultiDAdd"
-    MULTI_D_MULTIPLY = "MultiDMultiply"
-
-    @property
-    def number(self) -> int:
-        """How kernel libraries are told; 0 is none."""
-        return 1 + list(ElementwiseOp).index(self)
-
-    def combine(self, product: NDArray[np.float64], d: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a product with one D tensor."""
-        return product + d if self is ElementwiseOp.MULTI_D_ADD else product * d
-
-
 def elementwise_op_named(name: str) -> ElementwiseOp:
-    """Return the operation with this name.
+    """Return the operation of products with this name.
 
     :raises InputError: there is none with several operands.
     """
-    expected = spellings(ElementwiseOp)
+    expected = spellings(GEMM_OPERATIONS)
     if name in _UNARY:
         raise InputError(
             f"elementwise_op is {name}, which takes one operand and no D tensors, expected one of {expected} "
             "(unsupported-family)"
         )
-    try:
-        return ElementwiseOp(name)
-    except ValueError:
-        raise InputError(f"elementwise_op is {name}, expected one of {expected}") from None
+    operation = next((one for one in GEMM_OPERATIONS if one.value == name), None)
+    if operation is None:
+        raise InputError(f"elementwise_op is {name}, expected one of {expected}")
+    return operation
 
 
 def check_d_tensors(count: int) -> int:

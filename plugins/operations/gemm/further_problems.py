@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp, check_d_tensors
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.operations.gemm.elementwise import check_d_tensors, elementwise_op_named
 from ckprof_plugins.operations.gemm.problem import GemmProblem, check_range
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class MultiDProblem(GemmProblem):
 
     def __post_init__(self) -> None:
         GemmProblem.__post_init__(self)
+        elementwise_op_named(self.elementwise_op.value)
         check_d_tensors(len(self.strides_d))
         if self.batch > 1:
             raise InputError(
@@ -93,11 +94,9 @@ class MultiDProblem(GemmProblem):
 
     def deviation(self, mean_squares: Mapping[str, float]) -> float:
         """Return the standard deviation of an element of the result."""
-        product = self.k * mean_squares["a"] * mean_squares["b"]
-        of_d = [mean_squares[name] for name in self.d_tensors]
-        if self.elementwise_op is ElementwiseOp.MULTI_D_ADD:
-            return math.sqrt(product + sum(of_d))
-        return math.sqrt(product * math.prod(of_d))
+        of_d = tuple(mean_squares[name] for name in self.d_tensors)
+        of_product = GemmProblem.deviation(self, mean_squares)
+        return self.elementwise_op.properties.deviation(of_product, of_d, {})
 
     def values(self) -> tuple[int, ...]:
         """Return those of every product, no batch strides, number of the operation, and strides of D."""

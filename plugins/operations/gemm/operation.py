@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import InputError
 from ckprof.model.computation import Contraction
 from ckprof.plugin.protocols import LibraryInterface
+from ckprof_plugins.elementwise.functor import names_header
 from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
@@ -52,7 +53,7 @@ class Gemm:
     interface = LibraryInterface(
         library="ckprof_gemm",
         row="ckprof::entry::gemm_row",
-        entry=(_EMBED / "ckprof_gemm_entry.hpp").read_text().rstrip(),
+        entry=f"{names_header()}\n\n{(_EMBED / 'ckprof_gemm_entry.hpp').read_text().rstrip()}",
         headers=(_EMBED / "ckprof_gemm_api.h",),
         source=_EMBED / "ckprof_gemm_api.cpp",
         ranks=True,
@@ -100,6 +101,10 @@ class Gemm:
         """Return 2 where a product is rounded before it is combined with D tensors, else 1."""
         return 2 if isinstance(problem, MultiDProblem) else 1
 
+    def is_exact(self, problem: GemmProblem) -> bool:
+        """Say that sums of integers are combined without an error of their own."""
+        return True
+
     def reduction_length(self, problem: GemmProblem) -> int:
         """Return the products per element: K."""
         return problem.k
@@ -131,8 +136,8 @@ class Gemm:
         product = a @ b
         result = product if layout.e == "MN" else product.swapaxes(-1, -2)
         if isinstance(problem, MultiDProblem):
-            for name in problem.d_tensors:
-                result = problem.elementwise_op.combine(result, operands[name])
+            d = tuple(operands[name] for name in problem.d_tensors)
+            result = problem.elementwise_op.properties.formula(result, d, {})
         return np.ascontiguousarray(result)
 
     def random_problem(self, draw: random.Random, ndim: int) -> GemmProblem:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import GemmWork
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.plugin.protocols import Operation
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.kernel import ConvKernel
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
     from ckprof_plugins.pipelines._base.rules import Rule
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest, KernelHeader
 
@@ -124,11 +124,11 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         )
         return broken_rules(self.rules, candidate)
 
-    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
         """Return the direction's problem: a family that cannot compute it names another one."""
         return usual
 
-    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+    def work(self, instance: Instance, problem: Convolution, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
         return None
 
@@ -154,7 +154,9 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
             name=header.name,
             header=render_cached(*header.template, header, header.literal_fields),
             launcher=launcher,
-            host_args=header.operation.host_args,
+            host_args=(
+                f"{launcher}::{header.own_host_args}" if header.own_host_args else header.operation.host_args
+            ),
             device_type=f"{launcher}::{header.device_type}",
             device_functions=header.device_functions,
         )

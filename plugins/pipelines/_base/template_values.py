@@ -74,6 +74,12 @@ class KernelHeader:
     device_type: str = "Kernel"
     #: device functions that the launcher instantiates
     device_functions: int = 1
+    #: include directives of files that only some kernels need
+    further_includes: tuple[str, ...] = ()
+    #: C++ list of pointers to no D tensors, as many as the kernel takes
+    no_d_tensors: str = "{}"
+    #: type of the host arguments, a member of the launcher; empty: that of the operation
+    own_host_args: str = ""
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,8 @@ from ckprof.errors import InputError, UsageError
 from ckprof.model.types import ComputeType
 from ckprof.plain_text import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.pipelines._gemm.d_layouts import PER_CHANNEL, usual_d_layouts
 from ckprof_plugins.pipelines._gemm.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -38,6 +40,7 @@ _REQUIRED: Final = ("tile", "waves", "mma", "gemm_pipeline")
 _OPTIONAL: Final = (
     *("vectors", "scheduler", "epilogue", "specialization", "double_smem_buffer", "merge_groups"),
     *("wave_groups", "explicit_gemm", "split_image", "two_stage", "stream_k", "persistent", "compute_type"),
+    *("elementwise_op", "d_layouts"),
     *("pad_m", "pad_n", "pad_k"),
 )
 
@@ -70,6 +73,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--compute-type",
         metavar="NAME",
         help=f"{_one_of(ComputeType)}: round operands to it before they are multiplied (default: do not)",
+    )
+    group.add_argument(
+        "--elementwise-op",
+        metavar="NAME",
+        help=f"{_one_of(ElementwiseOp)}: what is done with each element of the result (default: nothing)",
+    )
+    group.add_argument(
+        "--d-layouts",
+        metavar="LAYOUT,...",
+        help=f"of the D tensors that it takes: that of the output, or {PER_CHANNEL} for an element per "
+        "channel (default: as CK's factories have them)",
     )
     group.add_argument("--merge-groups", type=int, metavar="N", help="groups merged into one (default: 1)")
     group.add_argument("--wave-groups", type=int, metavar="N", help="groups of waves (default: 1)")
@@ -132,6 +146,8 @@ def instances_from_cli(
 def _check_contradictions(given: Mapping[str, Any]) -> None:
     if given.get("persistent") and "stream_k" not in given:
         raise UsageError("--persistent goes with --stream-k only")
+    if "d_layouts" in given and "elementwise_op" not in given:
+        raise UsageError("--d-layouts goes with --elementwise-op only")
     if given.get("two_stage") and "stream_k" in given:
         raise UsageError(
             "--stream-k and --two-stage contradict each other: a stream-K kernel adds up its tiles itself"
@@ -165,6 +181,11 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "compute_type" in given:
         fields["compute_type"] = _choice("compute type", ComputeType, given["compute_type"])
+    if "elementwise_op" in given:
+        try:
+            fields["elementwise_op"] = ElementwiseOp.parse(given["elementwise_op"])
+        except InputError as error:
+            raise UsageError(error.message) from None
     for axis in "mnk":
         fields[f"pad_{axis}"] = given.get(f"pad_{axis}", True)
     for name, given_as in (("tile", "tile"), ("wave_grid", "waves"), ("mma_tile", "mma")):
@@ -178,6 +199,9 @@ def _instance(given: Mapping[str, Any], fields: dict[str, Any]) -> GemmInstance:
     from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
     from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
+    operation = fields.get("elementwise_op")
+    if operation is not None:
+        fields["d_layouts"] = given.get("d_layouts") or usual_d_layouts(operation, fields["layout"])
     try:
         if "stream_k" in given:
             strategy = given["stream_k"]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from ckprof.model.gemm_work import Reduction, Schedule
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines._gemm.d_layouts import PER_CHANNEL
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import GemmWork, KernelTraits
     from ckprof.model.instance import Instance
     from ckprof_converters.records import GemmRecord
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.pipelines._base.rules import Rule
 
 GemmInstanceT = TypeVar("GemmInstanceT", bound=GemmInstance)
@@ -53,11 +57,19 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
         """Return the name of the instance's kernel."""
         return gemm_kernel_name(instance, two_stage=self.two_stage)
 
+    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
+        """Return the direction's problem, with what the kernel does besides and its usual parameters."""
+        checked = self.checked(instance)
+        if checked.elementwise_op is None:
+            return usual
+        extents = [DExtent.CHANNEL if layout == PER_CHANNEL else DExtent.FULL for layout in checked.d_tensors]
+        return FusedConvProblem.of(usual, Combination.usual(checked.elementwise_op, extents))
+
     def string_of(self, instance: GemmInstanceT) -> str:
         """Return CK Builder's text for the instance."""
         return gemm_instance_string(instance, self.operation_of(instance).string_kind)
 
-    def work(self, instance: Instance, problem: ConvProblem, splits: int) -> GemmWork | None:
+    def work(self, instance: Instance, problem: Convolution, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
         if self.schedule is Schedule.STREAM:
             return None

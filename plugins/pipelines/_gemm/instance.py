@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof.model.types import TypeSet
+from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.types import ComputeType
     from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class GemmInstance(Instance):
         **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
     }
 
-    optional_fields: ClassVar[frozenset[str]] = frozenset({"compute_type"})
+    optional_fields: ClassVar[frozenset[str]] = frozenset({"compute_type", "elementwise_op", "d_layouts"})
 
     layout: ConvLayout
 
@@ -90,6 +92,11 @@ class GemmInstance(Instance):
     pad_k: bool = True
     #: what operands are rounded to before they are multiplied; ``None`` for their own type
     compute_type: ComputeType | None = None
+    #: what is done with the elements of the result; ``None``: they are stored as they are
+    elementwise_op: ElementwiseOp | None = None
+    #: layouts of the D tensors that it takes, as strings spell them, separated by commas; ``None``: it takes
+    #: none
+    d_layouts: str | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -100,6 +107,12 @@ class GemmInstance(Instance):
             "num_wave_groups",
         ):
             _check_positive(name, getattr(self, name))
+        check_d_layouts(self.elementwise_op, self.d_tensors, self.layout)
+
+    @property
+    def d_tensors(self) -> tuple[str, ...]:
+        """Layout of each D tensor."""
+        return tuple(self.d_layouts.split(",")) if self.d_layouts else ()
 
     @property
     def types(self) -> TypeSet:

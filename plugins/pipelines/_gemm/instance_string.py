@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 
+def _elementwise(instance: GemmInstance) -> Mapping[str, str]:
+    """Return the fields of what is done with the elements of the result; those of most kernels are fixed."""
+    if instance.elementwise_op is None:
+        return {}
+    values = {"operation_result": instance.elementwise_op.value}
+    if instance.d_tensors:
+        types = ",".join((instance.types.result.value,) * len(instance.d_tensors))
+        values |= {"layout_extra": f"tuple({instance.d_layouts})", "type_extra": f"tuple({types})"}
+    return values
+
+
 def gemm_instance_string(
     instance: GemmInstance,
     kind: StringKind,
@@ -39,6 +50,7 @@ def gemm_instance_string(
             "layout_input": instance.layout.input,
             "layout_weight": instance.layout.weight,
             "layout_output": instance.layout.output,
+            **_elementwise(instance),
             "vector_size_a": instance.vector_size_a,
             "vector_size_b": instance.vector_size_b,
             "vector_size_c": instance.vector_size_c,

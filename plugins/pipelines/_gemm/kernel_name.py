@@ -42,6 +42,8 @@ def gemm_kernel_name(instance: GemmInstance, *, two_stage: bool = False, stream_
         f"_streamk_{stream_k}" if stream_k else "",
         "_large_tensor" if i.split_image else "",
         f"_{i.compute_type.value}" if i.compute_type else "",
+        f"_{i.elementwise_op.value}" if i.elementwise_op else "",
+        f"_d{i.d_layouts.replace(',', '_')}" if i.d_layouts else "",
         "" if all(i.pads) else "_pad" + "".join(str(int(pad)) for pad in i.pads),
     )
     return "".join(parts)

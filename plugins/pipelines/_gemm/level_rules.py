@@ -66,6 +66,8 @@ class LevelSurface:
     merges_groups: frozenset[ConvKernel]
     splits_images: bool
     explicit_gemm: bool
+    #: whether the host arguments of forward kernels have an element-wise operation
+    elementwise: bool
 
 
 _FORWARD_2025_07: Final = frozenset(
@@ -100,6 +102,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         merges_groups=frozenset(),
         splits_images=False,
         explicit_gemm=False,
+        elementwise=False,
     ),
     API_LEVEL_2025_11: LevelSurface(
         # the type of results is the epilogue's since, so that sums can be kept in another one
@@ -132,6 +135,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         merges_groups=frozenset({ConvKernel.BACKWARD_WEIGHT}),
         splits_images=True,
         explicit_gemm=False,
+        elementwise=True,
     ),
 }
 
@@ -190,6 +194,8 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return f"merged groups (num_groups_to_merge is {instance.num_groups_to_merge})", "one group per GEMM"
     if instance.split_image and not surface.splits_images:
         return "split images", "32-bit offsets only"
+    if instance.elementwise_op is not None and not surface.elementwise:
+        return f"element-wise operations ({instance.elementwise_op.value})", "plain results"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
     unfit = None if surface.shuffles_any_number else unfit_for_shuffle(candidate, "m")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
 from ckprof.model.types import ComputeType
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -47,6 +48,8 @@ def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[st
         "explicit_gemm": record.explicit_gemm,
         "split_image": record.split_image,
         "compute_type": _compute_type(record.compute_type, catalog.dtype),
+        "elementwise_op": ElementwiseOp.parse(record.elementwise_op) if record.elementwise_op else None,
+        "d_layouts": record.d_layouts,
     }
 
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ckprof.kernels.source.cpp import boolean, string_literal
 from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import Zeroing
+from ckprof_plugins.elementwise.functor import Functor
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
+from ckprof_plugins.pipelines._gemm.d_layouts import PER_CHANNEL
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
 if TYPE_CHECKING:
+    from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
@@ -48,6 +51,21 @@ class GemmHeader(KernelHeader):
     stored_type: str
     #: number of elements of the result: C++ factors that are members of the problem
     result_factors: str
+    #: what is done with the elements of the result; ``None``: they are stored as they are
+    functor: Functor | None = None
+    #: C++ type of it, of the D tensors' elements and of their layouts
+    combination: str = "element_wise::PassThrough"
+    d_types: str = "tuple<>"
+    d_layouts: str = "tuple<>"
+    #: the same as rows of a GEMM, where they are not told by the traits
+    gemm_d_layouts: str = ""
+    d_count: int = 0
+    #: name of the layout of D tensors with an element per channel, and a bit for each that always has it
+    per_channel: str = PER_CHANNEL
+    channel_flags: int = 0
+    fused_host_args: str = ""
+    #: what makes a kernel's arguments of the host's
+    make_kernel_args: str = "Kernel::MakeKernelArgs"
 
 
 #: why a launcher fills the result with zeros
@@ -59,6 +77,11 @@ ZEROING_COMMENTS: Final = {
 
 #: alias of a Config for what operands are rounded to
 _COMPUTE_TYPE = "ComputeDataType"
+
+#: C++ type of the layout of D tensors with an element per channel
+PER_CHANNEL_TYPE: Final = "PerChannel"
+#: standard headers of what kernels with an element-wise operation have besides
+_FUSED_INCLUDES: Final = ("<array>", "<bit>", "<cmath>", "<utility>", "<vector>")
 
 _RUN_PARAMETERS = {
     TailForm.HOT_LOOP: "auto /*has_hot_loop*/",
@@ -110,6 +133,30 @@ def gemm_values(
         "run_statement": _RUN_STATEMENTS[properties.tail],
         "stored_type": operation.c_type,
         "result_factors": " * ".join(f"param.{member}" for member in operation.result_factors),
+        **_fused_values(instance, operation),
+    }
+
+
+def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str, Any]:
+    """Return what the headers of kernels with an element-wise operation show besides."""
+    if instance.elementwise_op is None:
+        return {}
+    layouts = [
+        PER_CHANNEL_TYPE if name == PER_CHANNEL else "Config::OutLayout" for name in instance.d_tensors
+    ]
+    return {
+        "functor": Functor.of(instance.elementwise_op),
+        "combination": "Elementwise",
+        "d_types": f"tuple<{', '.join((operation.c_type,) * len(layouts))}>",
+        "d_layouts": f"tuple<{', '.join(layouts)}>",
+        "gemm_d_layouts": f"tuple<{', '.join(('tensor_layout::gemm::RowMajor',) * len(layouts))}>",
+        "d_count": len(layouts),
+        "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if name == PER_CHANNEL),
+        "fused_host_args": operation.host_args.replace("<>", "<Elementwise>"),
+        "make_kernel_args": "make_kernel_args",
+        "no_d_tensors": "std::vector<const void*>(DTensorCount)",
+        "own_host_args": "HostArgs",
+        "further_includes": _FUSED_INCLUDES,
     }
 
 

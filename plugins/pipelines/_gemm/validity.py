@@ -184,6 +184,17 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
+def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
+    operation = candidate.instance.elementwise_op
+    if operation is None:
+        return None
+    has = f"{ConvKernel.FORWARD.value} of implicit_gemm"
+    if candidate.kernel is ConvKernel.FORWARD and candidate.instance.pipeline == "implicit_gemm":
+        return None
+    found = f"{candidate.instance.direction} of {candidate.instance.pipeline}"
+    return Violation(f"elementwise_op {operation.value}: {found} has none, {has} has", found, has)
+
+
 #: The rules of every GEMM family, those of the architecture last.
 GEMM_RULES: Final = (
     API_LEVEL_RULE,
@@ -193,6 +204,7 @@ GEMM_RULES: Final = (
     Rule(id="wave-divides-tile", check=wave_divides_tile),
     Rule(id="vector-size", check=_vector_size),
     Rule(id="compute-type", check=_compute_type),
+    Rule(id="elementwise", check=_elementwise),
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="smem-buffering", check=_smem_buffering),
     Rule(id="scheduler", check=known_scheduler),

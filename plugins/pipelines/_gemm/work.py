@@ -16,7 +16,7 @@ from ckprof_plugins.directions._convolution.gemm_sizes import (
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 
 if TYPE_CHECKING:
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 _GEMM_SIZES: Final = {
@@ -27,7 +27,7 @@ _GEMM_SIZES: Final = {
 
 
 def gemm_work(
-    instance: GemmInstance, kernel: ConvKernel, problem: ConvProblem, splits: int
+    instance: GemmInstance, kernel: ConvKernel, problem: Convolution, splits: int
 ) -> GemmWork | None:
     """Return the products, or ``None`` where the kernel does not divide a problem that way.
 

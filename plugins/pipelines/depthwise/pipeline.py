@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.instance import Instance
     from ckprof_converters.records import DepthwiseRecord
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
 
 #: The catalog variant whose records describe depthwise kernels.
@@ -146,7 +146,7 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
             ),
         )
 
-    def default_problem(self, instance: Instance, usual: ConvProblem) -> ConvProblem:
+    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
         """Return a problem with the filter, strides and pads that the instance is made for.
 
         Where the kernel computes tiles of several images at once, an output must not exceed a tile.

@@ -15,8 +15,8 @@ from ckprof.model.strings.fields import BLOCK_SIZE, MMA, REPEATS, SHUFFLE, TILE,
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.element_types import types_of
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp, check_d_tensors
+from ckprof_plugins.operations.gemm.elementwise import check_d_tensors
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
+from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.elementwise import (
-    STORED_AS_IT_IS,
     check_d_tensors,
     elementwise_op_named,
 )

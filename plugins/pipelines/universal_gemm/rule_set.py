@@ -7,8 +7,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import RuleSetEntry
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ckprof.kernels.source.cpp import boolean
 from ckprof.model.api_level import API_LEVEL_2025_07
 from ckprof.version import __version__
-from ckprof_plugins.operations.gemm.elementwise import STORED_AS_IT_IS, ElementwiseOp
+from ckprof_plugins.elementwise.functor import Functor
+from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.loop_ends import FIXED_TAILS_LEVELS, loop_ends
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _HALF_BYTES: Final = 2
-_OPERATORS: Final = {ElementwiseOp.MULTI_D_ADD: "+", ElementwiseOp.MULTI_D_MULTIPLY: "*"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,10 @@ class UniversalGemmHeader:
     d_tensors: tuple[int, ...]
     d_types: str
     d_layouts: str
-    #: C++ type of how, CK Tile's name of it, and what is written between operands
+    #: C++ type of how, CK Tile's name of it, and what it does where the headers do not say
     combination: str
     elementwise_op: str
-    operator: str
+    functor: Functor | None
     #: the kernel computes a batch of products
     batched: bool
     #: splits can be added up
@@ -160,7 +160,7 @@ def _variant(instance: UniversalGemmInstance) -> dict[str, Any]:
         "d_layouts": "ck_tile::tuple<>",
         "combination": f"ck_tile::element_wise::{STORED_AS_IT_IS}",
         "elementwise_op": STORED_AS_IT_IS,
-        "operator": "",
+        "functor": None,
         "batched": batched,
     }
     if not isinstance(instance, MultiDGemmInstance):
@@ -175,7 +175,7 @@ def _variant(instance: UniversalGemmInstance) -> dict[str, Any]:
         "d_layouts": f"ck_tile::tuple<{', '.join(('ELayout',) * count)}>",
         "combination": "Combination",
         "elementwise_op": instance.elementwise_op.value,
-        "operator": _OPERATORS[instance.elementwise_op],
+        "functor": Functor.of(instance.elementwise_op),
     }
 
 

@@ -16,8 +16,8 @@ from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.baselines.torch_baseline import TorchBaseline
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES, types_of
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.layout import LAYOUTS, find_layout
 from ckprof_plugins.operations.gemm.operation import Gemm

@@ -54,22 +54,22 @@ def multiplied(word: str, types) -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "epilogue"),
+    ("line", "asked"),
     [
-        (f"grouped_conv_fwd_clamp 1 1 0 1 2 0 1 {SIZES}", "Clamp, which limits the results"),
-        (f"ckProfiler grouped_conv_fwd_bias_clamp 1 1 0 1 2 0 1 {SIZES}", "AddClamp, which adds a bias"),
+        (f"grouped_conv_fwd_clamp 1 1 0 1 2 0 1 {SIZES}", "Clamp,ceiling=max"),
+        (f"ckProfiler grouped_conv_fwd_bias_clamp 1 1 0 1 2 0 1 {SIZES}", "AddClamp"),
         (
             "grouped_conv_fwd_outelementop 0 1 1 1 2 0 1 3 1 4 64 64 3 3 3 9 9 9 " + "1 " * 12,
-            "ConvInvScale, which multiplies",
+            "ConvInvscale",
         ),
     ],
 )
-def test_an_epilogue_is_named_and_the_problem_is_read(line, epilogue):
+def test_what_follows_the_convolution_is_part_of_the_problem(line, asked):
     case = parse(line)
     problem = case.problem
     assert (problem.batch, problem.out_channels, problem.filter[-1]) == (4, 64, 3)
     assert case.dtype in (DataType.FP16, DataType.FP8) and case.layout in ("nhwgc", "ndhwgc")
-    assert epilogue in case.unsupported and "epilogue are not supported" in case.unsupported
+    assert problem.elementwise.text == asked and not case.unsupported
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_ckprofiler_has_no_code_for_is_read_with_a_note():
     [
         (f"grouped_conv_fwd 1 1 2 1 2 0 1 {SIZES}", "index type 2 is not supported for grouped_conv_fwd"),
         (f"grouped_conv_fwd_clamp 1 1 1 1 2 0 1 {SIZES}", "index type 1 is not supported"),
-        (f"grouped_conv_fwd_outelementop 1 2 1 1 2 0 1 {SIZES}", "known: 0 ConvScale, 1 ConvInvScale"),
+        (f"grouped_conv_fwd_outelementop 1 2 1 1 2 0 1 {SIZES}", "known: 0 ConvScale, 1 ConvInvscale"),
         (f"grouped_conv_fwd 1 1 0 2147483648 2 0 1 {SIZES}", "verify 2147483648 has more than 32 bits"),
         (f"grouped_conv_bwd_data 1 1 1 2 0 1 {SIZES}", "split_k, the last argument, is missing"),
         (f"grouped_conv_bwd_data 1 1 1 2 0 1 {SIZES} all", "expected an integer for split_k, got 'all'"),
@@ -122,8 +122,8 @@ def test_backward_data_sweeps_where_it_is_given_no_number_of_splits():
 
 
 def test_logs_hold_what_is_not_supported_with_the_reason():
-    words = ("grouped_conv_fwd_clamp", "grouped_conv_fwd")
-    text = "".join(f"ckProfiler {word} 1 1 0 1 2 0 1 {SIZES}\n" for word in words)
+    lines = ("grouped_conv_fwd 8 1 0 1 2 0 1", "grouped_conv_fwd 1 1 0 1 2 0 1")
+    text = "".join(f"ckProfiler {line} {SIZES}\n" for line in lines)
     log = problems_from_text(text, "app.log", DIRECTIONS)
     assert not log.errors and not log.other_commands
-    assert ["Clamp" in case.unsupported for case in log.problems] == [True, False]
+    assert ["tf32" in case.unsupported for case in log.problems] == [True, False]

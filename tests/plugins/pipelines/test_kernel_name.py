@@ -8,6 +8,7 @@ import pytest
 
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
 from ckprof_plugins.pipelines._gemm.vocabulary import (
@@ -171,17 +172,25 @@ MUTATIONS = {
     "pad_k": False,
     "compute_type": ComputeType.TF32,
 }
+#: fields that say nothing where they are not set, and go together
+ELEMENTWISE = (
+    {"elementwise_op": ElementwiseOp.parse("Clamp")},
+    {"elementwise_op": ElementwiseOp.parse("AddClamp"), "d_layouts": "NHWGK"},
+    {"elementwise_op": ElementwiseOp.parse("AddClamp"), "d_layouts": "G_K"},
+)
+OPTIONAL = {"compute_type", "elementwise_op", "d_layouts"}
 
 
 def test_every_field_changes_key_and_name(make_instance):
     instance = make_instance()
     fields = {field.name for field in dataclasses.fields(instance)} - {"id"}
-    assert fields == set(MUTATIONS)
-    mutants = [dataclasses.replace(instance, **{name: value}) for name, value in MUTATIONS.items()]
+    assert fields == {*MUTATIONS, *ELEMENTWISE[1]}
+    changes = [*({name: value} for name, value in MUTATIONS.items()), *ELEMENTWISE]
+    mutants = [dataclasses.replace(instance, **change) for change in changes]
     assert len({mutant.key for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert len({gemm_kernel_name(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
-    assert set(instance.identity()) == (fields | {"pipeline"}) - {"compute_type"}
-    rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32)
+    assert set(instance.identity()) == (fields | {"pipeline"}) - OPTIONAL
+    rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32, **ELEMENTWISE[1])
     assert set(rounded.identity()) == fields | {"pipeline"}
     assert rounded.fields()["compute_type"] == "tf32"
 

@@ -18,7 +18,7 @@ from ckprof.tuning.time_model.expression import form_of
 from ckprof.tuning.time_model.selector import Candidate, Selector
 from ckprof.tuning.time_model.training import TrainRequest, train
 from ckprof.tuning.timed_kernels import KernelKind
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 

@@ -17,10 +17,10 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes; part of every object's cache key. */
-#define CKPROF_ABI_VERSION 6
+#define CKPROF_ABI_VERSION 7
 
 /* Most sizes of a problem, and most tensors of an operation. */
-#define CKPROF_MAX_VALUES 22
+#define CKPROF_MAX_VALUES 32
 #define CKPROF_MAX_TENSORS 8
 
 /* A problem of the operation that the library's kernels compute: its sizes are values, in the order

@@ -6,7 +6,8 @@
 //   param                                  what a kernel is asked about
 //   make_param(const ckprof_problem&)      makes it
 //   spatial_dimensions<Launcher>()         what a kernel's problems must have
-//   make_args<HostArgs>(param, buffers, k_batch)   what its launch() takes
+//   make_args<HostArgs>(param, buffers, k_batch)   what its launch() takes; with the ckprof_problem
+//                                          as the first argument where a param does not say enough
 //   rejects(const ckprof_problem&, report, context)   optional: whether no launcher can take it
 // Every kernel's translation unit includes it. What does not depend on the kernel is no template of
 // it, and what must be one is kept short: this file is compiled as often as there are kernels.
@@ -221,6 +222,23 @@ struct functions
 
     static constexpr support_test<Operation> test = make_test();
 
+    static HostArgs make_args([[maybe_unused]] const ckprof_problem& problem,
+                              const typename Operation::param& param,
+                              const ckprof_buffers& buffers,
+                              int k_batch)
+    {
+        if constexpr(requires {
+                         Operation::template make_args<HostArgs>(problem, param, buffers, k_batch);
+                     })
+        {
+            return Operation::template make_args<HostArgs>(problem, param, buffers, k_batch);
+        }
+        else
+        {
+            return Operation::template make_args<HostArgs>(param, buffers, k_batch);
+        }
+    }
+
     CKPROF_COLD static ckprof_status is_supported(const ckprof_problem* problem,
                                                   ckprof_plan* plan,
                                                   ckprof_report report,
@@ -284,8 +302,7 @@ struct functions
             copy_text("built to answer questions, not to run", reason, reason_size);
             return CKPROF_FAILED;
 #else
-            const HostArgs args =
-                Operation::template make_args<HostArgs>(param, *buffers, plan.split_k);
+            const HostArgs args    = make_args(*problem, param, *buffers, plan.split_k);
             const float elapsed_ms = Launcher::launch(args, timed_launches(launches));
             if(launches > 0) *time_ms = elapsed_ms;
             return CKPROF_OK;

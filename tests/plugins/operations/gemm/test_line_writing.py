@@ -13,7 +13,8 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.problem_line import ProblemLine
 from ckprof.model.problem_types import sizes
 from ckprof.model.types import DataType
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.operations.gemm.elementwise import GEMM_OPERATIONS
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS
 from ckprof_plugins.operations.gemm.line_writing import problem_line
@@ -85,7 +86,7 @@ def test_products_with_two_factors(plain, strides, splits) -> None:
 
 
 @given(
-    PRODUCTS, STRIDES, st.integers(1, 2), st.sampled_from(ElementwiseOp), st.sampled_from(((), (1,), (3,)))
+    PRODUCTS, STRIDES, st.integers(1, 2), st.sampled_from(GEMM_OPERATIONS), st.sampled_from(((), (1,), (3,)))
 )
 def test_d_tensors_without_type_and_layout(plain, stride, count, op, splits) -> None:
     problem = with_d(plain, op, (stride,) * count)

@@ -10,7 +10,7 @@ import ckprof
 from ckprof.errors import InputError
 from ckprof.lists.catalogs import render_catalog
 from ckprof.model.catalog import Catalog
-from ckprof_plugins.operations.gemm.elementwise import ElementwiseOp
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord

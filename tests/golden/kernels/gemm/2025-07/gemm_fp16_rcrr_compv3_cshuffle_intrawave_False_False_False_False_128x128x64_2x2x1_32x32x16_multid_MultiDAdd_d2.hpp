@@ -79,15 +79,22 @@ struct gemm_fp16_rcrr_compv3_cshuffle_intrawave_False_False_False_False_128x128x
                                                     NumWaveGroups,
                                                     Preshuffle>;
 
-    // What is done with an element of the product and those of the D tensors.
     // Headers of this time apply such an operation, and bring none.
+    // What is done with an element of the sums, rounded, and those of the D tensors.
     struct Combination
     {
+        static constexpr const char* name = "MultiDAdd";
+
         template <typename E, typename C, typename... Ds>
         CK_TILE_HOST_DEVICE constexpr void operator()(E& e, const C& c, const Ds&... ds) const
         {
-            e = ck_tile::type_convert<E>(
-                (ck_tile::type_convert<float>(c) + ... + ck_tile::type_convert<float>(ds)));
+            e = ck_tile::type_convert<E>(combine(ck_tile::type_convert<float>(c), ck_tile::type_convert<float>(ds)...));
+        }
+
+        template <typename... Floats>
+        CK_TILE_HOST_DEVICE constexpr float combine(const float x, const Floats... d) const
+        {
+            return (x + ... + d);
         }
     };
     static constexpr const char* ElementwiseOp = "MultiDAdd";

@@ -46,4 +46,8 @@
 
 #define CK_TILE_HOST
 #define CK_TILE_DEVICE
+#if defined(__CUDACC__)
+#define CK_TILE_HOST_DEVICE __host__ __device__
+#else
 #define CK_TILE_HOST_DEVICE
+#endif

@@ -23,6 +23,7 @@ struct forward_call
     const void* in;
     const void* wei;
     void* out;
+    elementwise_call elementwise;
 };
 
 // Fills everything but the pointers. Never fails: nonsense is found by supports_forward().

@@ -9,6 +9,7 @@
 
 #include "ck_tile/core/numeric/bfloat16.hpp"
 #include "ck_tile/host_model/data_type.hpp"
+#include "ck_tile/host_model/elementwise.hpp"
 #include "ck_tile/ops/grouped_convolution/utils/convolution_specialization.hpp"
 
 namespace ck_tile::host_model {
@@ -64,6 +65,7 @@ struct kernel_facts
     bool bounds_splits;      // more splits than MMA steps or additions in 16 bits are rejected
 
     const char* cde_operation;
+    elementwise_facts elementwise; // forward only
 
     // Backward weight only.
     bool stream_k;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "ck_tile/host_model/conv_level.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
@@ -34,9 +35,13 @@ constexpr kernel_facts make_kernel_facts()
                       TilePartitioner::KPerBlock == shape::kK,
                   "the partitioner and the pipeline have different block tiles");
 
-    static_assert(Epilogue::DsDataType::size() == 0, "additional D tensors are not modelled");
-    static_assert(std::is_same_v<typename Epilogue::CDElementwise, element_wise::PassThrough>,
-                  "only PassThrough is modelled");
+    using elementwise       = typename Epilogue::CDElementwise;
+    constexpr bool as_it_is = std::is_same_v<elementwise, element_wise::PassThrough>;
+    constexpr auto d_count  = Epilogue::DsDataType::size();
+    static_assert(Direction == direction::forward || as_it_is,
+                  "only forward is modelled with an element-wise operation");
+    static_assert(d_count == ConvTraits::DsLayout::size(), "D tensors differ from their layouts");
+    static_assert(d_count == 0 || !as_it_is, "nothing is done with the D tensors");
     static_assert(std::is_same_v<typename Epilogue::AccDataType, float>, "accumulators are float");
 
     constexpr int dimensions = ConvTraits::NDimSpatial;
@@ -103,7 +108,15 @@ constexpr kernel_facts make_kernel_facts()
         Direction == direction::backward_weight ||
         (Direction == direction::backward_data && conv_level::splits_backward_data);
 
-    facts.cde_operation = Epilogue::CDElementwise::name;
+    facts.cde_operation = elementwise::name;
+    if constexpr(!as_it_is)
+    {
+        facts.elementwise = make_elementwise_facts<elementwise,
+                                                   typename Epilogue::ODataType,
+                                                   typename Epilogue::DsDataType::base,
+                                                   typename ConvTraits::DsLayout::base>(
+            std::make_index_sequence<std::size_t{d_count}>{});
+    }
     return facts;
 }
 

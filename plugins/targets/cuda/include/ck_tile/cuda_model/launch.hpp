@@ -10,6 +10,7 @@
 
 #include "ck_tile/core/container/tuple.hpp"
 #include "ck_tile/core/utility/hip_check_error.hpp"
+#include "ck_tile/cuda_model/combine_result.hpp"
 #include "ck_tile/cuda_model/depthwise.hpp"
 #include "ck_tile/cuda_model/depthwise_launch.hpp"
 #include "ck_tile/cuda_model/elementwise.hpp"
@@ -48,8 +49,9 @@ auto call_of(const KernelArgs& kargs)
     return call;
 }
 
+// Stores the sums, without what a kernel does with them besides.
 template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
-void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
+void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
 {
     constexpr const host_model::kernel_facts& facts = Kernel::facts;
     using config      = typename tile_config_of<Kernel, BlocksPerUnit>::type;
@@ -96,6 +98,16 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
                       stream,
                       covers_result(p) ? p.result : nullptr,
                       p);
+    }
+}
+
+template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
+void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
+{
+    launch_sums<Kernel, BlocksPerUnit>(stream, kargs);
+    if constexpr(Kernel::facts.elementwise.combine != nullptr)
+    {
+        launch_combination<Kernel>(stream, call_of<Kernel>(kargs));
     }
 }
 

@@ -23,13 +23,34 @@ inline window forward_window(const forward_call& call)
             {s.dilation[0], s.dilation[1], s.dilation[2]}};
 }
 
-// Converts and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the output
-// split; columns (k,gm') with gm' != gm are products of different groups and are dropped.
+// Combines a stored run of sums with the D tensors; it begins at that offset of the output, at a
+// channel that is counted through all groups.
+template <typename T>
+inline void combine_forward(const kernel_facts& facts,
+                            const forward_call& call,
+                            T* run,
+                            std::int64_t channel,
+                            std::int64_t count)
+{
+    const elementwise_facts& elementwise = facts.elementwise;
+    if(elementwise.combine == nullptr) { return; }
+    const void* d[most_combined_tensors] = {};
+    const std::int64_t offset            = run - static_cast<T*>(call.out);
+    for(int i = 0; i < elementwise.d_count; ++i)
+    {
+        const std::int64_t first = call.elementwise.d_per_channel[i] ? channel : offset;
+        d[i]                     = static_cast<const char*>(call.elementwise.d[i]) +
+                                   first * size_of(elementwise.d_types[i]);
+    }
+    elementwise.combine(call.elementwise.functor, run, d, count);
+}
+
+// Converts, combines and stores the tile. Row (n,do,ho,wo,gm) of the GEMM is pixel row/Gm of the
+// output split; columns (k,gm') with gm' != gm are products of different groups and are dropped.
 template <typename T>
 inline void store_forward(const tile_gemm& gemm,
+                          const kernel_facts& facts,
                           const forward_call& call,
-                          bf16_rounding_mode rounding,
-                          std::int64_t merged,
                           std::int64_t first_row,
                           std::int64_t rows,
                           std::int64_t first_column,
@@ -37,8 +58,9 @@ inline void store_forward(const tile_gemm& gemm,
                           std::int64_t first_group,
                           std::int64_t first_image)
 {
-    const conv_shape& s = call.shape;
-    T* out              = static_cast<T*>(call.out) + first_image * volume(s.output) * s.G * s.K;
+    const conv_shape& s       = call.shape;
+    const std::int64_t merged = facts.groups_to_merge;
+    T* out = static_cast<T*>(call.out) + first_image * volume(s.output) * s.G * s.K;
     for(std::int64_t i = 0; i < rows; ++i)
     {
         const std::int64_t row = first_row + i;
@@ -46,7 +68,8 @@ inline void store_forward(const tile_gemm& gemm,
         if(merged == 1)
         {
             T* destination = out + (row * s.G + first_group) * s.K + first_column;
-            narrow_run(result, destination, columns, rounding);
+            narrow_run(result, destination, columns, facts.rounding);
+            combine_forward(facts, call, destination, first_group * s.K + first_column, columns);
             continue;
         }
         const std::int64_t gm = row % merged;
@@ -54,8 +77,9 @@ inline void store_forward(const tile_gemm& gemm,
         std::int64_t column   = (first_column + merged - 1 - gm) / merged * merged + gm;
         for(; column < first_column + columns; column += merged)
         {
-            narrow_run(
-                result + (column - first_column), destination + column / merged, 1, rounding);
+            const std::int64_t k = column / merged;
+            narrow_run(result + (column - first_column), destination + k, 1, facts.rounding);
+            combine_forward(facts, call, destination + k, (first_group + gm) * s.K + k, 1);
         }
     }
 }
@@ -112,16 +136,8 @@ CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
     if(facts.accumulators == 2) { gemm.add_accumulators(); }
 
     with_element_type(facts.e_type, [&]<typename T>(T*) {
-        store_forward<T>(gemm,
-                         call,
-                         facts.rounding,
-                         merged,
-                         first_row,
-                         rows,
-                         first_column,
-                         columns,
-                         first_group,
-                         first_image);
+        store_forward<T>(
+            gemm, facts, call, first_row, rows, first_column, columns, first_group, first_image);
     });
 }
 

@@ -43,6 +43,16 @@ private:
 inline std::string times(int a, int b) { return std::to_string(a) + "x" + std::to_string(b); }
 inline std::string times(int a, int b, int c) { return times(a, b) + "x" + std::to_string(c); }
 
+// As CK Builder prints lists of layouts and of types.
+template <typename NameOf>
+inline std::string tuple_text(int count, const NameOf& name_of_element)
+{
+    if(count == 0) { return "EmptyTuple"; }
+    field_list names(',');
+    for(int i = 0; i < count; ++i) { names << name_of_element(i); }
+    return "tuple(" + names.text() + ")";
+}
+
 inline std::string precision_name(const kernel_facts& facts)
 {
     const std::string a = name_of(facts.a_type);
@@ -57,16 +67,21 @@ CK_TILE_HOST_MODEL_API std::string instance_string(const kernel_facts& facts)
                        : facts.direction == direction::backward_data
                            ? "GroupedConvolutionBackwardDataKernel"
                            : "GroupedConvolutionBackwardWeightKernel";
+    const elementwise_facts& elementwise = facts.elementwise;
+    const std::string d_layouts =
+        impl::tuple_text(elementwise.d_count, [&](int i) { return elementwise.d_layouts[i]; });
+    const std::string d_types = impl::tuple_text(
+        elementwise.d_count, [&](int i) { return name_of(elementwise.d_types[i]); });
     impl::field_list fields(',');
     fields << facts.num_dim_spatial << getConvSpecializationString(facts.specialization)
-           << facts.in_layout << facts.wei_layout << "EmptyTuple" << facts.out_layout
+           << facts.in_layout << facts.wei_layout << d_layouts << facts.out_layout
            << facts.vector_size_a << facts.vector_size_b << facts.vector_size_c
            << facts.groups_to_merge << facts.split_image << facts.explicit_gemm << facts.m_per_block
            << facts.n_per_block << facts.k_per_block << facts.m_waves << facts.n_waves
            << facts.k_waves << facts.m_mma << facts.n_mma << facts.k_mma << name_of(facts.a_type)
            << name_of(facts.b_type) << facts.pipeline_name << facts.scheduler
            << facts.double_smem_buffer << facts.num_wave_groups << "fp32" << name_of(facts.e_type)
-           << "EmptyTuple" << facts.cde_operation;
+           << d_types << facts.cde_operation;
     if(facts.direction == direction::backward_weight)
     {
         fields << facts.stream_k;

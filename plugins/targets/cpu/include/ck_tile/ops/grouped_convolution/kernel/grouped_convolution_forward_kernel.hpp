@@ -2,6 +2,8 @@
 // The forward convolution kernel.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -33,6 +35,12 @@ struct GroupedConvFwdKernelArgs : GroupedConvLengths<NDimSpatial>
     index_t GemmBatch   = 0;
     index_t n_per_split = 0;
     index_t n_splits    = 0;
+
+    // Which D tensors have one element per channel in the place of one per element of the output;
+    // a flag for each.
+    template <std::size_t Count>
+    void set_d_per_channel(const std::array<bool, Count>& flags)
+    { std::copy(flags.begin(), flags.end(), call.elementwise.d_per_channel); }
 
     const void* in_ptr  = nullptr;
     const void* wei_ptr = nullptr;
@@ -87,6 +95,11 @@ struct GroupedConvolutionForwardKernel
         call.in  = args.in_ptr;
         call.wei = args.wei_ptr;
         call.out = args.out_ptr;
+        for(int d = 0; d < facts.elementwise.d_count; ++d)
+        {
+            call.elementwise.d[d] = args.ds_ptr[static_cast<std::size_t>(d)];
+        }
+        call.elementwise.set_functor(args.elfunc);
 
         kargs.k_batch     = args.k_batch;
         kargs.GemmM       = static_cast<index_t>(call.gemm.m);

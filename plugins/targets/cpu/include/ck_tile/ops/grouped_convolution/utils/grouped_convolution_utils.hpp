@@ -53,6 +53,18 @@ using GroupedConvFwdHostArgs = GroupedConvHostArgs<const void*, const void*, voi
 using GroupedConvBwdDataHostArgs   = GroupedConvHostArgs<void*, const void*, const void*>;
 using GroupedConvBwdWeightHostArgs = GroupedConvHostArgs<const void*, void*, const void*>;
 
+// A row-major matrix for each layout.
+template <typename Layout>
+struct rows_for
+{
+    using type = tensor_layout::gemm::RowMajor;
+};
+template <typename... Layouts>
+struct rows_for<tuple<Layouts...>>
+{
+    using type = tuple<typename rows_for<Layouts>::type...>;
+};
+
 template <index_t NDimSpatial_,
           ConvolutionSpecialization ConvSpecialization_,
           typename InLayout_,
@@ -142,8 +154,7 @@ struct GroupedConvTraits
         gemm_traits<AsLayoutBwdWeight, BsLayoutBwdWeight, CLayoutBwdWeight, NumWaveGroups>;
 
     static constexpr index_t NumDTensor = DsLayout::size();
-    using ImplicitGemmDsLayout          = tuple<>;
-    static_assert(NumDTensor == 0, "additional D tensors are not modelled");
+    using ImplicitGemmDsLayout          = typename rows_for<DsLayout>::type;
 };
 
 } // namespace ck_tile

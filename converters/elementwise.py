@@ -1,0 +1,73 @@
+"""What lines of lists say of element-wise operations and D tensors, as records have it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import InputError
+from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
+from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts
+
+if TYPE_CHECKING:
+    from ckprof_converters.conf_family import LineProperties, Step
+    from ckprof_converters.drop_rules import Drop
+
+#: a tuple as strings spell it
+_TUPLE: Final = re.compile(r"[Tt]uple\((.*)\)")
+
+
+def elements_of(text: str) -> tuple[str, ...]:
+    """Return the elements of a tuple as strings spell it; none of ``EmptyTuple``."""
+    match = _TUPLE.fullmatch(text)
+    return tuple(element.strip() for element in match[1].split(",")) if match and match[1].strip() else ()
+
+
+def elementwise(stored: str, result_type: str, *operands: str, fused: bool) -> Step:
+    """Return the step that keeps the operation on the result, or drops a line that no kernel can be made for.
+
+    :param stored: name of the field with the operation on the result.
+    :param result_type: the same of its type.
+    :param operands: the same of the operations on the operands.
+    :param fused: whether kernels of the direction have such operations.
+    """
+
+    def step(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+        """Translate the operation and the layouts of the D tensors."""
+        for name in operands:
+            if values[name] not in PLAIN_OPERATIONS:
+                return dropped_by(
+                    DropRule.OPERAND_OPERATION,
+                    f"{name} is {values[name]}: CK Tile's kernels multiply operands as they are",
+                )
+        layouts, types = (elements_of(values.get(name, "")) for name in ("layout_extra", "type_extra"))
+        said = values[stored]
+        if said in PLAIN_OPERATIONS:
+            if layouts or types:
+                return dropped_by(
+                    DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
+                )
+            return None
+        if not fused:
+            return dropped_by(
+                DropRule.ELEMENTWISE, f"{stored} is {said}: CK Tile has such kernels for forward only"
+            )
+        others = [one for one in types if one != values[result_type]]
+        if others:
+            return dropped_by(
+                DropRule.D_TENSOR_TYPE,
+                f"a D tensor of {others[0]}, the result is {values[result_type]}: they must have one type",
+            )
+        try:
+            operation = ElementwiseOp.parse(said)
+            layout = properties.layout
+            check_d_layouts(operation, layouts, layout)  # type: ignore[arg-type]
+        except InputError as error:
+            return dropped_by(DropRule.ELEMENTWISE, error.message)
+        values["elementwise_op"] = operation.value
+        values["d_layouts"] = ",".join(layouts) or None
+        return None
+
+    return step

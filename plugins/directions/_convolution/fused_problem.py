@@ -1,0 +1,174 @@
+"""Convolutions whose results are changed element by element before they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ckprof.model.problem_types import sizes
+from ckprof.model.tensor import TensorSpec
+from ckprof_plugins.directions._convolution.arrays import image_axes, reordered
+from ckprof_plugins.directions._convolution.convolution import Convolution, sizes_of
+from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import DExtent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ckprof.model.layout import Layout
+    from ckprof.model.types import DataType
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
+
+#: axes of a D tensor with an element per channel; strings call it ``G_K``
+_CHANNELS: Final = "GK"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusedConvProblem(Convolution):
+    """A forward convolution whose output is combined with further tensors, or changed by itself.
+
+    :raises InputError: as for every convolution.
+    """
+
+    elementwise: Combination
+
+    @classmethod
+    def of(cls, convolution: Convolution, elementwise: Combination) -> FusedConvProblem:
+        """Return a convolution with an element-wise operation in the place of the one that it has, if any."""
+        return cls(**sizes_of(convolution), elementwise=elementwise)
+
+    @property
+    def convolution(self) -> ConvProblem:
+        """The convolution alone."""
+        return ConvProblem(**sizes_of(self))
+
+    @property
+    def flop(self) -> int:
+        """Those of the convolution, and those of the operation for each element of the output."""
+        return self.convolution.flop + self.output_elements * self.elementwise.flop
+
+    @property
+    def real_flop(self) -> int:
+        """As :attr:`flop`, without the products with padding."""
+        return self.convolution.real_flop + self.output_elements * self.elementwise.flop
+
+    @property
+    def d_elements(self) -> int:
+        """Elements of all D tensors."""
+        channels = self.groups * self.out_channels
+        return sum(
+            self.output_elements if extent is DExtent.FULL else channels
+            for extent in self.elementwise.extents
+        )
+
+    def moved_bytes(self, element_bytes: int) -> int:
+        """Each tensor once, D tensors among them."""
+        return self.convolution.moved_bytes(element_bytes) + element_bytes * self.d_elements
+
+    def traffic_bytes(self, dtype: DataType) -> int:
+        """Return :meth:`moved_bytes` for tensors that all have this type."""
+        return self.moved_bytes(dtype.properties.size_bytes)
+
+    def tensor(self, name: str, layout: Layout) -> TensorSpec:
+        """Return ``input``, ``weight``, ``output`` or a D tensor."""
+        if name in TENSORS:
+            return Convolution.tensor(self, name, layout)
+        number = self.elementwise.d_tensors.index(name)
+        output = Convolution.tensor(self, "output", layout)
+        lengths = dict(zip(output.axes, output.shape, strict=True))
+        full = self.elementwise.extents[number] is DExtent.FULL
+        axes = output.axes if full else _CHANNELS
+        d_tensors = self.elementwise.operation.properties.d_tensors
+        return TensorSpec(
+            name=name,
+            axes=axes,
+            shape=tuple(lengths[axis] for axis in axes),
+            drawing_order=output.drawing_order if full else _CHANNELS,
+            position=len(TENSORS) + number,
+            nonnegative=bool(d_tensors) and d_tensors[number].nonnegative,
+        )
+
+    def values(self) -> tuple[int, ...]:
+        """Return those of every convolution, then those of the operation."""
+        return (*Convolution.values(self), *self.elementwise.numbers())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, the output lengths and the FLOPs."""
+        return {**sizes(self), "output": self.output, "flop": self.flop}
+
+    def describe(self) -> str:
+        """Return one line for people, the operation at its end."""
+        return f"{Convolution.describe(self)} {self.elementwise.text}"
+
+    def brief(self) -> str:
+        """Return the sizes that have an effect, and the operation."""
+        return f"{self.convolution.brief()} {self.elementwise.text}"
+
+    column_types: ClassVar[Mapping[str, type[int] | type[str]]] = MappingProxyType(
+        {**ConvProblem.column_types, "elementwise": str}
+    )
+
+    def columns(self) -> dict[str, int | str]:
+        """Return those of every convolution, and the operation."""
+        return {**self.convolution.columns(), "elementwise": self.elementwise.text}
+
+
+def elementwise_of(problem: Convolution) -> Combination | None:
+    """Return what a problem asks for beside the convolution; ``None``: nothing."""
+    return problem.elementwise if isinstance(problem, FusedConvProblem) else None
+
+
+def tensors_of(problem: Convolution, tensors: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a problem's tensors: operands, D tensors, result.
+
+    :param tensors: those of the convolution, the result last.
+    """
+    *operands, result = tensors
+    combination = elementwise_of(problem)
+    return (*operands, *(combination.d_tensors if combination else ()), result)
+
+
+def combined(
+    problem: Convolution,
+    layout: ConvLayout,
+    output: NDArray[np.float64],
+    operands: Mapping[str, NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Return the output with what the problem asks for besides, in double precision.
+
+    :param output: the convolution, in the memory order of ``layout``.
+    :param operands: the D tensors among them, in their memory order.
+    """
+    combination = elementwise_of(problem)
+    if combination is None:
+        return output
+    axes = f"N{image_axes(problem.ndim)}"
+    d_arrays = []
+    for name, extent in zip(combination.d_tensors, combination.extents, strict=True):
+        array = operands[name]
+        if extent is DExtent.CHANNEL:
+            ones = array.reshape((1,) * len(axes) + array.shape)
+            array = reordered(ones, f"{axes}{_CHANNELS}", layout.output)
+        d_arrays.append(array)
+    return combination.apply(output, tuple(d_arrays))
+
+
+def sum_deviation(
+    problem: Convolution, length: int, operands: tuple[str, ...], mean_squares: Mapping[str, float]
+) -> float:
+    """Return the standard deviation of an element of the result.
+
+    :param length: products that are accumulated into it.
+    :param operands: names of the two operands.
+    """
+    of_sum = float((length * prod(mean_squares[name] for name in operands)) ** 0.5)
+    combination = elementwise_of(problem)
+    if combination is None:
+        return of_sum
+    return combination.deviation(of_sum, [mean_squares[name] for name in combination.d_tensors])

@@ -1,0 +1,163 @@
+"""MIOpenDriver's ``CBAInfer``: a convolution with bias, batch normalisation and activation.
+
+Facts are those of MIOpen's ``driver/CBAInferFusion_driver.hpp``: the flags of ``conv`` with few exceptions,
+``-J`` for what is fused, ``-m`` for the activation and ``-A``, ``-B``, ``-G`` for its numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.types import DataType
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import LARGEST, DExtent
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.problem_line import ProblemLine, Token
+
+#: base argument -> type of the elements
+FUSION_BASES: Final = {"CBAInfer": DataType.FP32, "CBAInferfp16": DataType.FP16}
+
+#: batch size where a line says none
+DEFAULT_BATCH: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A flag with a number."""
+
+    names: tuple[str, str]
+    default: float
+
+
+NUMBERS: Final = {
+    "fusion": Number(("-J", "--fusion_mode"), 0),
+    "activation": Number(("-m", "--activMode"), 3),
+    "alpha": Number(("-A", "--alpha"), 1.0),
+    "beta": Number(("-B", "--beta"), 0.0),
+    "gamma": Number(("-G", "--gamma"), 1.0),
+    "bn_mode": Number(("-M", "--bnMode"), 0),
+}
+
+#: value of ``-J`` -> bias, batch normalisation, activation; 2 has no convolution
+_FUSIONS: Final = {
+    0: (True, True, True),
+    1: (False, True, True),
+    3: (False, True, False),
+    4: (True, False, True),
+    5: (False, False, True),
+    6: (True, False, False),
+}
+_SPATIAL: Final = 1
+#: what the driver adds to variances
+_EPSILON: Final = 1e-6
+
+#: what the value of ``-m`` numbers
+_ACTIVATIONS: Final = (
+    *("passthru", "logistic", "tanh", "relu", "softrelu", "abs", "power", "clippedrelu", "leakyrelu", "elu"),
+    "clamp",
+)
+#: activation -> function of the operation with one operand, and which of the driver's numbers its are
+_UNARY: Final = {
+    "passthru": ("PassThrough", {}),
+    "logistic": ("Sigmoid", {}),
+    "tanh": ("TanH", {"alpha": 1.0, "beta": 1.0}),
+    "abs": ("UnaryAbs", {}),
+    "leakyrelu": ("LeakyRelu", {}),
+    "elu": ("Elu", {}),
+}
+
+
+def number_of(text: str) -> str | None:
+    """Return which of :data:`NUMBERS` a flag gives; ``None``: none of them."""
+    return next((name for name, number in NUMBERS.items() if text in number.names), None)
+
+
+def read_number(line: ProblemLine, name: str, token: Token) -> float:
+    """Return the value of one of :data:`NUMBERS`.
+
+    :raises InputError: it is none.
+    """
+    if name in ("fusion", "activation", "bn_mode"):
+        return line.integer(token, name)
+    try:
+        return float(token.text)
+    except ValueError:
+        raise line.error(f"expected a number for {name}, got {token.text!r}", token.column) from None
+
+
+def fused(line: ProblemLine, numbers: Mapping[str, float]) -> Combination | str:
+    """Return what a line asks for beside the convolution, or why no kernel computes it.
+
+    :raises InputError: a number has no meaning.
+    """
+    given = {name: numbers.get(name, number.default) for name, number in NUMBERS.items()}
+    fusion = int(given["fusion"])
+    if fusion not in _FUSIONS:
+        known = ", ".join(map(str, _FUSIONS))
+        raise line.error(f"-J {fusion} asks for no convolution (known: {known})")
+    bias, normalised, activated = _FUSIONS[fusion]
+    activation = "passthru"
+    if activated:
+        if not 0 <= given["activation"] < len(_ACTIVATIONS):
+            raise line.error(f"-m {int(given['activation'])} is no activation of MIOpen")
+        activation = _ACTIVATIONS[int(given["activation"])]
+    try:
+        return _combination(given, bias, normalised, activation)
+    except InputError as exc:
+        raise line.error(exc.message) from None
+
+
+def _combination(
+    given: Mapping[str, float], bias: bool, normalised: bool, activation: str
+) -> Combination | str:
+    limits = _limits(activation, given)
+    if normalised:
+        if not bias:
+            return "it asks for batch normalisation without a bias, which no kernel has"
+        if given["bn_mode"] != _SPATIAL:
+            return "it asks for batch normalisation per activation (-M 0); kernels have it per channel (-M 1)"
+        if limits is None:
+            return f"it asks for batch normalisation and {activation}; kernels clamp after it"
+        return Combination(
+            operation=ElementwiseOp.BIAS_NORMALIZE_CLAMP,
+            parameters=(*limits, _EPSILON),
+            extents=(DExtent.CHANNEL,) * 5,
+        )
+    if bias and activation == "passthru":
+        return Combination(operation=ElementwiseOp.ADD, parameters=(), extents=(DExtent.CHANNEL,))
+    if bias:
+        if limits is None:
+            return f"it asks for a bias and {activation}; kernels clamp after a bias"
+        return Combination(operation=ElementwiseOp.ADD_CLAMP, parameters=limits, extents=(DExtent.CHANNEL,))
+    if limits is not None and activation != "passthru":
+        return Combination(operation=ElementwiseOp.CLAMP, parameters=limits, extents=())
+    if activation not in _UNARY:
+        return f"it asks for {activation}, which kernels do not have as MIOpen has it"
+    function, needed = _UNARY[activation]
+    if any(given[name] != value for name, value in needed.items()):
+        return f"it asks for {activation} with numbers that kernels do not have"
+    choice, *_ = ElementwiseOp.DYNAMIC_UNARY_OP.properties.parameters
+    return Combination(
+        operation=ElementwiseOp.DYNAMIC_UNARY_OP,
+        parameters=(choice.parse(function), given["alpha"], 1.0, 2.0),
+        extents=(),
+    )
+
+
+def _limits(activation: str, given: Mapping[str, float]) -> tuple[float, float] | None:
+    """Return floor and ceiling of an activation that clamps; ``None`` for others."""
+    if activation == "passthru":
+        return -LARGEST, LARGEST
+    if activation == "relu":
+        return 0.0, LARGEST
+    if activation == "clippedrelu":
+        return 0.0, given["alpha"]
+    if activation == "clamp":
+        return given["alpha"], given["beta"]
+    return None

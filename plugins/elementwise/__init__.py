@@ -1,0 +1,1 @@
+"""What kernels do with each element of a sum of products before it is stored."""

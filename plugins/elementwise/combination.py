@@ -1,0 +1,181 @@
+"""An element-wise operation with the values of its parameters and the extents of its D tensors."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.types import spellings
+from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: most D tensors that an operation with any number of them is used with
+MOST_D_TENSORS: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """What a problem asks for beside its sums of products.
+
+    :raises InputError: the operation takes other parameters or D tensors, or no such values.
+    """
+
+    operation: ElementwiseOp
+    #: values of the operation's parameters, in order
+    parameters: tuple[float, ...]
+    #: of each D tensor
+    extents: tuple[DExtent, ...]
+
+    def __post_init__(self) -> None:
+        properties = self.operation.properties
+        name = self.operation.value
+        if len(self.parameters) != len(properties.parameters):
+            raise InputError(
+                f"{name} has {len(properties.parameters)} parameters, got {len(self.parameters)}"
+            )
+        for parameter, value in zip(properties.parameters, self.parameters, strict=True):
+            parameter.checked(value)
+        wrong = properties.constraint(self.values)
+        if wrong:
+            raise InputError(f"{name}: {wrong}")
+        least, most = (1, MOST_D_TENSORS) if properties.variadic else (len(properties.d_tensors),) * 2
+        if not least <= len(self.extents) <= most:
+            expected = f"{least} to {most}" if properties.variadic else str(least)
+            raise InputError(f"{name} takes {expected} D tensors, got {len(self.extents)}")
+
+    @classmethod
+    def usual(cls, operation: ElementwiseOp, extents: Sequence[DExtent] | None = None) -> Combination:
+        """Return an operation with the defaults of its parameters.
+
+        :param extents: of its D tensors; those of the factories if ``None``.
+        """
+        properties = operation.properties
+        if extents is None:
+            full = [DExtent.FULL] if properties.variadic else []
+            extents = [d.extent for d in properties.d_tensors] or full
+        defaults = tuple(parameter.default for parameter in properties.parameters)
+        return cls(operation=operation, parameters=defaults, extents=tuple(extents))
+
+    @classmethod
+    def parse(cls, text: str) -> Combination:
+        """Return what e.g. ``AddClamp,floor=0,ceiling=6,bias=channel`` says; what is missing has its default.
+
+        :raises InputError: the operation, a parameter or a D tensor is unknown, or a value is wrong.
+        """
+        name, *settings = text.split(",")
+        operation = ElementwiseOp.parse(name)
+        parameters = {parameter.name: parameter for parameter in operation.properties.parameters}
+        usual = cls.usual(operation)
+        roles = usual.roles
+        if operation.properties.variadic:
+            roles = tuple(f"d{number}" for number in range(MOST_D_TENSORS))
+        values = dict(usual.values)
+        extents = dict(zip(roles, usual.extents, strict=False))
+        seen = set()
+        for setting in settings:
+            key, _, value = setting.partition("=")
+            if key in seen:
+                raise InputError(f"{key} is given twice")
+            seen.add(key)
+            if key in parameters:
+                values[key] = parameters[key].parse(value)
+            elif key in roles:
+                extents[key] = _extent(key, value)
+            else:
+                known = ", ".join((*parameters, *roles)) or "nothing"
+                raise InputError(f"{operation.value} has no {key or setting!r}, expected {known}")
+        given = [role for role in roles if role in extents]
+        if given != list(roles[: len(given)]):
+            raise InputError(f"{given[-1]} is given, {roles[0]} is not")
+        return cls(
+            operation=operation,
+            parameters=tuple(values.values()),
+            extents=tuple(extents[role] for role in given),
+        )
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What each D tensor is."""
+        named = tuple(d.role for d in self.operation.properties.d_tensors)
+        return named or tuple(f"d{number}" for number in range(len(self.extents)))
+
+    @property
+    def d_tensors(self) -> tuple[str, ...]:
+        """Names of the D tensors."""
+        return tuple(f"d{number}" for number in range(len(self.extents)))
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """Parameter -> value."""
+        names = (parameter.name for parameter in self.operation.properties.parameters)
+        return MappingProxyType(dict(zip(names, self.parameters, strict=True)))
+
+    @cached_property
+    def _rounded(self) -> Mapping[str, float]:
+        """Parameter -> value as kernels have it, in fp32."""
+        return {name: struct.unpack("<f", struct.pack("<f", value))[0] for name, value in self.values.items()}
+
+    @property
+    def flop(self) -> int:
+        """Floating-point operations per element of the result."""
+        properties = self.operation.properties
+        return properties.flop * (len(self.extents) if properties.variadic else 1)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether results of integers are what double precision gives, rounded once."""
+        return self.operation.properties.exact
+
+    @property
+    def text(self) -> str:
+        """What :meth:`parse` reads, as short as it can be."""
+        usual = Combination.usual(self.operation)
+        settings = [
+            f"{parameter.name}={parameter.text(value)}"
+            for parameter, value, default in zip(
+                self.operation.properties.parameters, self.parameters, usual.parameters, strict=True
+            )
+            if value != default
+        ]
+        defaults = usual.extents if len(usual.extents) == len(self.extents) else (None,) * len(self.extents)
+        settings += [
+            f"{role}={extent.value}"
+            for role, extent, default in zip(self.roles, self.extents, defaults, strict=True)
+            if extent is not default
+        ]
+        return ",".join((self.operation.value, *settings))
+
+    def numbers(self) -> tuple[int, ...]:
+        """Return how kernel libraries are told: the operation's number, the number of D tensors, one bit for
+        each that has an element per channel, and the bits of the parameters as numbers of 64 bits."""
+        flags = sum(2**index for index, extent in enumerate(self.extents) if extent is DExtent.CHANNEL)
+        bits = (struct.unpack("<q", struct.pack("<d", value))[0] for value in self.parameters)
+        return self.operation.number, len(self.extents), flags, *bits
+
+    def apply(self, sums: NDArray[np.float64], d: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
+        """Return the results in double precision.
+
+        :param d: arrays that fit those of the sums.
+        """
+        return self.operation.properties.formula(sums, d, self._rounded)
+
+    def deviation(self, of_sum: float, mean_squares: Sequence[float]) -> float:
+        """Return the standard deviation of an element of the result."""
+        return self.operation.properties.deviation(of_sum, tuple(mean_squares), self._rounded)
+
+
+def _extent(role: str, text: str) -> DExtent:
+    try:
+        return DExtent(text)
+    except ValueError:
+        raise InputError(f"{role} is {text!r}, expected one of {spellings(DExtent)}") from None

@@ -1,0 +1,129 @@
+"""What an element-wise operation is: its parameters, further tensors, arithmetic in C++ and in numpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from ckprof.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: what CK Tile calls the operation that leaves sums as they are
+STORED_AS_IT_IS: Final = "PassThrough"
+
+#: largest finite number in fp32
+LARGEST: Final = (2 - 2.0**-23) * 2.0**127
+#: words for numbers in problem lines
+LIMITS: Final = {"max": LARGEST, "-max": -LARGEST}
+
+#: name of a parameter -> value
+Values: TypeAlias = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that an operation takes when a kernel runs.
+
+    :param choices: words for the numbers from 0 on; empty for a free number.
+    """
+
+    name: str
+    default: float
+    choices: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> float:
+        """Return the number that a text stands for.
+
+        :raises InputError: none that a kernel could take.
+        """
+        if self.choices:
+            if text not in self.choices:
+                raise InputError(f"{self.name} is {text}, expected one of {', '.join(self.choices)}")
+            return float(self.choices.index(text))
+        try:
+            value = LIMITS[text] if text in LIMITS else float(text)
+        except ValueError:
+            raise InputError(f"{self.name} is {text}, expected a number") from None
+        return self.checked(value)
+
+    def checked(self, value: float) -> float:
+        """Return a number that kernels can take.
+
+        :raises InputError: it is none.
+        """
+        if self.choices:
+            if value not in range(len(self.choices)):
+                raise InputError(f"{self.name} is {value}, expected 0 to {len(self.choices) - 1}")
+        elif not abs(value) <= LARGEST:
+            raise InputError(f"{self.name} is {value}, expected a number that fp32 holds")
+        return value
+
+    def text(self, value: float) -> str:
+        """Return the shortest text of a number."""
+        if self.choices:
+            return self.choices[int(value)]
+        limit = next((name for name, number in LIMITS.items() if number == value), "")
+        return limit or f"{value!r}".removesuffix(".0")
+
+
+class DExtent(Enum):
+    """What a D tensor has an element for."""
+
+    #: each element of the result
+    FULL = "full"
+    #: each channel of the result, of all groups
+    CHANNEL = "channel"
+
+
+@dataclass(frozen=True, slots=True)
+class DTensor:
+    """A tensor that an operation takes beside the sums."""
+
+    #: what it is, in problem lines
+    role: str
+    #: that it has in the factories
+    extent: DExtent = DExtent.FULL
+    #: drawn without its sign
+    nonnegative: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationProperties:
+    """One row of the table of operations.
+
+    Numbers are fp32 in C++; ``x`` is the sum, rounded to the type of the result, ``d0`` and so on are
+    elements of the D tensors.
+    """
+
+    #: further names in lines, lists and options
+    aliases: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    d_tensors: tuple[DTensor, ...] = ()
+    #: takes any number of D tensors, from one on, as the pack ``d``
+    variadic: bool = False
+    #: floating-point operations per element; those of a variadic one per D tensor
+    flop: int
+    #: statements of a C++ function of ``x`` and the D tensors
+    cpp: tuple[str, ...]
+    #: the same in double precision, of arrays
+    formula: Callable[[NDArray[np.float64], tuple[NDArray[np.float64], ...], Values], NDArray[np.float64]]
+    #: variance of a result: of the variance of sums, of the mean squares of D tensors
+    variance: Callable[[float, tuple[float, ...], Values], float]
+    #: results of integers are what double precision gives, rounded once
+    exact: bool = False
+    #: what the values of parameters must obey together: returns what is wrong
+    constraint: Callable[[Values], str] = lambda _: ""
+
+    def deviation(self, of_sum: float, mean_squares: tuple[float, ...], values: Values) -> float:
+        """Return the standard deviation of an element of the result.
+
+        :param of_sum: that of an element of the sum.
+        :param mean_squares: of the elements of each D tensor.
+        """
+        return math.sqrt(self.variance(of_sum**2, mean_squares, values))

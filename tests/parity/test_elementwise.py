@@ -1,0 +1,118 @@
+"""Element-wise operations and D tensors: catalogs hold them, or both sides leave the line out by one rule."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckprof import Profiler
+from ckprof.errors import ExitCode
+
+from .samples import FORWARD, first_line
+from .test_losses import LINES, PLAIN, direction_of, replaced
+
+BOTH = "EmptyTuple,fp16,PassThrough,PassThrough,"
+
+
+def with_operation(kind, operation, layouts, types="fp16"):
+    """Return a line whose result is changed by an operation with as many D tensors as layouts."""
+    line = LINES[kind]
+    count = layouts.count(",") + 1 if layouts else 0
+    layout_text = f"Tuple({layouts})" if layouts else "EmptyTuple"
+    type_text = f"Tuple({','.join((types,) * count)})" if count else "EmptyTuple"
+    if kind.startswith("native"):
+        line = replaced(line, "EmptyTuple,PassThrough", f"{type_text},{operation}")
+        return line.replace("EmptyTuple", layout_text, 1)
+    line = replaced(line, PLAIN, f"PassThrough,PassThrough,{operation}")
+    first, second, third = line.split("EmptyTuple")
+    return f"{first}{layout_text}{second}{type_text}{third}"
+
+
+def lists(tmp_path, *lines):
+    (tmp_path / "nhwgc_fp16.conf").write_text("\n".join([*lines, ""]))
+    return Profiler().read(tmp_path / "nhwgc_fp16.conf")
+
+
+KEPT = [
+    ("Clamp", ""),
+    ("AddClamp", "NHWGK"),
+    ("AddClamp", "G_K"),
+    ("ScaleAddScaleAddRelu", "NHWGK, G_K"),
+    ("BiasNormalizeInInferClamp", "NHWGK,NHWGK,NHWGK,NHWGK,NHWGK"),
+    ("DynamicUnaryOp", ""),
+]
+
+
+@pytest.mark.parametrize("kind", ["fwd", "fwd v3", "native fwd"])
+@pytest.mark.parametrize(("operation", "layouts"), KEPT)
+def test_what_kernels_have_is_kept_and_compared(ckprof, tmp_path, kind, operation, layouts):
+    line = with_operation(kind, operation, layouts)
+    conversion = lists(tmp_path, LINES[kind], line)
+    assert not conversion.lossy and not conversion.dropped
+    plain, fused = conversion.catalogs[0].records
+    assert (plain.elementwise_op, plain.d_layouts) == (None, None)
+    assert (fused.elementwise_op, fused.d_layouts or "") == (operation, layouts.replace(" ", ""))
+    done = ckprof("parity", "fwd", "--conf", "nhwgc_fp16.conf", "--format", "json")
+    assert done.code == ExitCode.OK, done.out
+    found = json.loads(done.out)["comparisons"][0]
+    assert found["counts"]["matched"] == 2 and not found["lossy"]
+
+
+LEFT_OUT = [
+    ("fwd", "elementwise", {"operation": "ConvertBF16RTN", "layouts": ""}),
+    ("fwd", "elementwise", {"operation": "AddClamp", "layouts": "NHWGK,NHWGK"}),
+    ("fwd", "elementwise", {"operation": "PassThrough", "layouts": "NHWGK"}),
+    ("native fwd", "elementwise", {"operation": "PassThrough", "layouts": "NHWGK"}),
+    ("fwd v3", "d-tensor-type", {"operation": "ConvScaleAdd", "layouts": "NHWGK", "types": "fp32"}),
+    ("bwd_data", "elementwise", {"operation": "Bilinear", "layouts": "NHWGC"}),
+    ("native bwd_data", "elementwise", {"operation": "Scale", "layouts": ""}),
+]
+
+
+@pytest.mark.parametrize(("kind", "rule", "change"), LEFT_OUT)
+def test_what_no_kernel_has_is_left_out_by_one_rule(ckprof, tmp_path, kind, rule, change):
+    conversion = lists(tmp_path, LINES[kind], with_operation(kind, **change))
+    assert [one.rule for one in conversion.dropped] == [rule] and not conversion.lossy
+    assert any(rule in note for note in conversion.notes)
+    direction = direction_of(kind)
+    done = ckprof("parity", direction, "--conf", "nhwgc_fp16.conf", "--format", "json")
+    assert done.code == ExitCode.OK, done.out
+    found = json.loads(done.out)["comparisons"][0]
+    assert found["counts"]["matched"] == 1
+    assert [one["rule"] for one in found["skipped"]] == [rule]
+
+
+@pytest.mark.parametrize("kind", ["fwd", "fwd v3", "bwd_data", "bwd_weight"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_operands_are_multiplied_as_they_are(ckprof, tmp_path, kind, place):
+    words = ["PassThrough"] * 3
+    if kind == "bwd_weight":
+        place *= 2  # its result comes second
+    words[place] = "ScaleAdd"
+    conversion = lists(tmp_path, LINES[kind], replaced(LINES[kind], PLAIN, ",".join(words)))
+    assert [one.rule for one in conversion.dropped] == ["operand-operation"]
+    assert ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf").code == ExitCode.OK
+
+
+def test_a_kernel_with_another_operation_is_no_match(ckprof, tmp_path):
+    lists(tmp_path, with_operation("fwd", "AddClamp", "NHWGK"))
+    said = json.loads(ckprof("list", "instances", "--conf", "nhwgc_fp16.conf", "--format", "json").out)
+    text = said[0]["instance string"]
+    assert text.endswith("fp32,fp16,tuple(fp16),AddClamp>") and "GKYXC,tuple(NHWGK),NHWGK" in text
+    (tmp_path / "printed.txt").write_text(text.replace("AddClamp", "Bilinear"))
+    done = ckprof("parity", "fwd", "--conf", "nhwgc_fp16.conf", "--against", "printed.txt")
+    assert done.code == ExitCode.FAILED and "operation_result (Bilinear -> AddClamp)" in done.out
+
+
+def test_native_lines_are_written_and_read_again(tmp_path):
+    from ckprof_converters.native import to_native
+
+    first = lists(tmp_path, with_operation("fwd", "ScaleAddScaleAddRelu", "NHWGK,G_K"), LINES["fwd v3"])
+    lines = to_native(first.catalogs[0])
+    assert "tuple(NHWGK,G_K)" in lines[0] and lines[0].endswith("tuple(fp16,fp16),ScaleAddScaleAddRelu>")
+    assert lists(tmp_path, *lines).catalogs[0].records == first.catalogs[0].records
+
+
+def test_samples_are_what_they_seem():
+    assert "PassThrough" in FORWARD and PLAIN in first_line("forward/tests/nhwgc_fp16")

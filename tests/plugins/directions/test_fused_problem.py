@@ -1,0 +1,288 @@
+"""Forward convolutions with an element-wise operation: sizes, tensors, reference, lines."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import msgspec
+import numpy as np
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
+from ckprof.model.problem_cells import cells_of_problem, problem_of_cells
+from ckprof.model.problem_line import OtherOperationError, ProblemLine
+from ckprof.model.problem_types import exact_problem, know_problem_type, problem_from, sizes
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.directions.bwd_data import BackwardData
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+
+FORWARD = Forward()
+PLAIN = ConvProblem(
+    groups=2,
+    batch=3,
+    out_channels=4,
+    in_channels=5,
+    filter=(2, 3),
+    input=(5, 6),
+    strides=(2, 1),
+    dilations=(1, 2),
+    left_pads=(0, 1),
+    right_pads=(1, 2),
+)
+
+
+def fused(text, plain=PLAIN):
+    return FusedConvProblem.of(plain, Combination.parse(text))
+
+
+def layout_of(problem):
+    return next(one for one in LAYOUTS if one.ndim == problem.ndim and one.output.endswith("GK"))
+
+
+def naive(problem, operands, layout):
+    """Each output by its definition; D tensors by the letters of their axes."""
+    output = np.zeros(problem.tensor("output", layout).shape)
+    for index in np.ndindex(output.shape):
+        at = dict(zip(layout.output, index, strict=True))
+        place = [at[letter] for letter in "DHW"[3 - problem.ndim :]]
+        total = 0.0
+        for c in range(problem.in_channels):
+            for tap in itertools.product(*map(range, problem.filter)):
+                position = [
+                    p * s + t * d - left
+                    for p, s, t, d, left in zip(
+                        place, problem.strides, tap, problem.dilations, problem.left_pads, strict=True
+                    )
+                ]
+                if all(0 <= x < size for x, size in zip(position, problem.input, strict=True)):
+                    source = {**at, "C": c, **dict(zip("DHW"[3 - problem.ndim :], position, strict=True))}
+                    window = {**at, "C": c, **dict(zip("ZYX"[3 - problem.ndim :], tap, strict=True))}
+                    total += (
+                        operands["input"][tuple(source[letter] for letter in layout.input)]
+                        * operands["weight"][tuple(window[letter] for letter in layout.weight)]
+                    )
+        d = [
+            operands[name][tuple(at[letter] for letter in problem.tensor(name, layout).axes)]
+            for name in problem.elementwise.d_tensors
+        ]
+        # the table itself is tested elsewhere
+        results = problem.elementwise.apply(np.array([total]), tuple(np.array([one]) for one in d))
+        output[index] = results[0]
+    return output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AddClamp,floor=-1,ceiling=2",
+        "AddClamp,bias=channel",
+        "ScaleAddScaleAddRelu,alpha1=0.5,alpha2=-2",
+        "ScaleAddScaleAddRelu,d0=channel,bias=full",
+        "BiasNormalizeInInferClamp,floor=-max,gamma=channel,variance=channel",
+        "DynamicUnaryOp,function=TanH",
+        "MultiDMultiply,d0=full,d1=channel",
+    ],
+)
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_the_reference(text, ndim):
+    plain = ConvProblem(
+        groups=2,
+        batch=2,
+        out_channels=3,
+        in_channels=2,
+        filter=(2, 1, 3)[:ndim],
+        input=(4, 3, 5)[:ndim],
+        strides=(1, 2, 1)[:ndim],
+        dilations=(2, 1, 1)[:ndim],
+        left_pads=(1, 0, 1)[:ndim],
+        right_pads=(0, 1, 0)[:ndim],
+    )
+    problem = fused(text, plain)
+    layout = layout_of(problem)
+    names = FORWARD.tensors_of(problem)
+    assert names == ("input", "weight", *problem.elementwise.d_tensors, "output")
+    numbers = np.random.default_rng(11)
+    operands = {name: numbers.uniform(-1, 1, problem.tensor(name, layout).shape) for name in names[:-1]}
+    if "d2" in operands:
+        operands["d2"] = abs(operands["d2"])
+    np.testing.assert_allclose(
+        FORWARD.reference(problem, layout, operands), naive(problem, operands, layout), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_operations_and_bytes_are_counted():
+    outputs = 2 * 3 * 4 * PLAIN.output[0] * PLAIN.output[1]
+    for text, operations, tensors in (
+        ("Clamp", 2, 0),
+        ("AddClamp", 3, outputs),
+        ("AddClamp,bias=channel", 3, 2 * 4),
+        ("ScaleAddScaleAddRelu", 5, outputs + 2 * 4),
+        ("MultiDAdd,d0=full,d1=channel", 2, outputs + 2 * 4),
+    ):
+        problem = fused(text)
+        assert problem.flop == PLAIN.flop + operations * outputs
+        assert problem.real_flop == PLAIN.real_flop + operations * outputs
+        assert problem.traffic_bytes(DataType.FP16) == PLAIN.traffic_bytes(DataType.FP16) + 2 * tensors
+        assert FORWARD.product(problem, DataType.FP16).tensor_bytes == problem.moved_bytes(2)
+
+
+def test_tensors_lie_as_the_output_or_by_channel():
+    layout = layout_of(PLAIN)
+    problem = fused("ScaleAddScaleAddRelu")
+    output, full, channel = (problem.tensor(name, layout) for name in ("output", "d0", "d1"))
+    assert (full.axes, full.shape) == (output.axes, output.shape)
+    assert (channel.axes, channel.shape) == ("GK", (2, 4))
+    assert [one.position for one in (output, full, channel)] == [2, 3, 4]
+
+
+def test_variances_are_drawn_without_their_signs():
+    problem = fused("BiasNormalizeInInferClamp")
+    layout = layout_of(problem)
+    wanted = OperandValues(kind=InitKind.DECIMAL, seed=1, reduction_length=9)
+    drawn = [make_operand(problem.tensor(f"d{n}", layout), DataType.FP32, wanted) for n in range(5)]
+    assert [bool((one < 0).any()) for one in drawn] == [True, True, False, True, True]
+
+
+def test_problems_are_kept_as_json():
+    know_problem_type(FusedConvProblem)
+    know_problem_type(ConvProblem)
+    draw = random.Random(1)
+    for operation in ElementwiseOp:
+        problem = FusedConvProblem.of(PLAIN, Combination.usual(operation))
+        values = msgspec.json.decode(msgspec.json.encode(sizes(problem)))
+        assert exact_problem(values) == problem == problem_from({**values, "more": draw.random()})
+        assert hash(exact_problem(values)) == hash(problem)
+    assert exact_problem(sizes(PLAIN)) == PLAIN
+
+
+def test_problems_are_kept_as_cells_of_a_table():
+    know_problem_type(FusedConvProblem)
+    problem = fused("ScaleAddScaleAddRelu,alpha1=-0.75,bias=full")
+    cells = {name: str(value) for name, value in cells_of_problem(problem).items()}
+    assert '"alpha1"' not in cells["elementwise"]
+    assert problem_of_cells({**cells, "split_k": "1"}, ["split_k"]) == problem
+    plain = {name: text for name, text in cells.items() if name != "elementwise"}
+    assert problem_of_cells({**plain, "elementwise": ""}, []) == problem.convolution
+
+
+def test_parts_have_the_operation():
+    problem = fused("AddClamp,bias=channel")
+    parts = problem.parts(1)
+    assert len(parts) == 3 and all(part.elementwise is problem.elementwise for _, part in parts)
+
+
+def test_devices_are_told_that_results_are_no_sums():
+    assert FORWARD.contraction(fused("Clamp")).is_changed
+    assert not FORWARD.contraction(PLAIN).is_changed
+    assert (FORWARD.roundings(PLAIN), FORWARD.roundings(fused("Clamp"))) == (1, 2)
+    assert FORWARD.is_exact(fused("AddClamp")) and not FORWARD.is_exact(fused("Scale"))
+
+
+def parse(text, direction=FORWARD):
+    return direction.parse_problem(ProblemLine(text=text, path="--problem"))
+
+
+MIOPEN = "conv -n 4 -c 8 -k 16 -H 9 -W 9 -p 1 -q 1 -F 1"
+SIZES = "2 1 4 16 8 3 3 9 9 1 1 1 1 1 1 1 1"
+
+
+@pytest.mark.parametrize("line", [MIOPEN, SIZES, f"ckProfiler grouped_conv_fwd 1 1 0 1 1 0 1 {SIZES}"])
+def test_any_line_can_ask_for_an_operation(line):
+    case = parse(f"{line} --elementwise-op bias_clamp,ceiling=6")
+    assert case.problem == FusedConvProblem.of(parse(line).problem, Combination.parse("AddClamp,ceiling=6"))
+    assert case.direction == "fwd"
+    # at any place of MIOpenDriver's
+    if line is MIOPEN:
+        assert parse(f"conv --elementwise-op bias_clamp,ceiling=6{MIOPEN[4:]}").problem == case.problem
+    for form in FORWARD.line_forms:
+        assert parse(FORWARD.problem_line(case, form)).problem == case.problem
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("--elementwise-op", "--elementwise-op needs a value"),
+        ("--elementwise-op Foo", r"Foo is unknown, .*\(column 64 "),
+        ("--elementwise-op Clamp --elementwise-op Clamp", "--elementwise-op is given twice"),
+    ],
+)
+def test_wrong_options_are_named_with_their_places(rest, message):
+    with pytest.raises(InputError, match=message):
+        parse(f"{MIOPEN} {rest}")
+
+
+def test_gradients_have_no_operations():
+    with pytest.raises(OtherOperationError, match="kernels of bwd_data have no element-wise operations"):
+        parse(f"{MIOPEN.replace('-F 1', '-F 2')} --elementwise-op Clamp", BackwardData())
+    with pytest.raises(InputError, match="the line asks for AddClamp already"):
+        parse(f"grouped_conv_fwd_bias_clamp 1 1 0 1 1 0 1 {SIZES} --elementwise-op Clamp")
+
+
+FUSION = "CBAInfer -n 2 -c 16 -k 8 -H 10 -W 10"
+
+
+@pytest.mark.parametrize(
+    ("flags", "asked"),
+    [
+        ("-J 4", "AddClamp,ceiling=max,bias=channel"),
+        ("-J 4 -m 7 -A 6", "AddClamp,ceiling=6,bias=channel"),
+        ("--fusion_mode 4 --activMode 10 --alpha -1 --beta 2", "AddClamp,floor=-1,ceiling=2,bias=channel"),
+        ("-J 4 -m 0", "Add,bias=channel"),
+        ("-J 6", "Add,bias=channel"),
+        ("-J 5", "Clamp,ceiling=max"),
+        ("-J 5 -m 1", "DynamicUnaryOp,function=Sigmoid"),
+        ("-J 5 -m 9 -A 2", "DynamicUnaryOp,function=Elu,alpha=2"),
+        (
+            "-J 0 -M 1",
+            "BiasNormalizeInInferClamp,ceiling=max,epsilon=1e-06,bias=channel,mean=channel,variance=channel,"
+            "gamma=channel,beta=channel",
+        ),
+    ],
+)
+def test_fusions_of_miopen(flags, asked):
+    case = parse(f"MIOpenDriver {FUSION} {flags}")
+    assert case.problem.elementwise.text == asked and not case.unsupported
+    assert (case.direction, case.dtype) == ("fwd", DataType.FP32)
+    assert (case.problem.batch, case.problem.out_channels, case.problem.filter) == (2, 8, (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ("", "batch normalisation per activation"),
+        ("-J 1 -M 1", "batch normalisation without a bias"),
+        ("-J 0 -M 1 -m 2", "batch normalisation and tanh"),
+        ("-J 4 -m 1", "a bias and logistic"),
+        ("-J 5 -m 6", "power, which kernels do not have as MIOpen has it"),
+        ("-J 5 -m 2", "tanh with numbers that kernels do not have"),
+    ],
+)
+def test_fusions_without_kernels_are_named(flags, reason):
+    assert reason in parse(f"{FUSION} {flags}").unsupported
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"{FUSION} -J 2", "-J 2 asks for no convolution"),
+        (f"{FUSION} -J 5 -m 11", "-m 11 is no activation"),
+        (f"{FUSION} -J 5 -A x", "expected a number for alpha, got 'x'"),
+        (f"{MIOPEN} -J 4", "unknown MIOpenDriver flag '-J'"),
+    ],
+)
+def test_wrong_fusions(line, message):
+    with pytest.raises(InputError, match=message):
+        parse(line)
+
+
+def test_fusions_are_forward():
+    with pytest.raises(OtherOperationError, match="CBAInfer asks for a forward convolution"):
+        parse(FUSION, BackwardData())
+    assert parse("CBAInferfp16 -J 4").problem.batch == 32
