@@ -34,7 +34,8 @@ FOREIGN = {
 }
 #: tables of the flags of MIOpenDriver
 OTHER_FILES = {
-    ROOT / "plugins" / "directions" / "_convolution" / name for name in ("miopen_flags.py", "miopen_fusion.py")
+    ROOT / "plugins" / "directions" / "_convolution" / name
+    for name in ("miopen_flags.py", "miopen_fusion.py")
 }
 
 

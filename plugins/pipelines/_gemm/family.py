@@ -75,7 +75,7 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
             return None
         return gemm_work(self.checked(instance), self.operation_of(instance).kernel, problem, splits)
 
-    def automatic_splits(self, instance: Instance, problem: ConvProblem, workgroups: int) -> int | None:
+    def automatic_splits(self, instance: Instance, problem: Convolution, workgroups: int) -> int | None:
         """Return how many splits fill the device: its workgroups divided by the tiles of the result.
 
         At least 1, and at most the length of the reduction; ``None`` for kernels that do not choose.
