@@ -56,6 +56,7 @@ WORDS_OF_THEIR_OWN = {
         "train": "a table does not say it",
         "problems": "what lines mean that name none",
     },
+    "--new": {"upgrade": "one of two sides"},
     "--fail-on": {
         "audit": "reasons of findings",
         "compare": "verdicts on times",
@@ -64,7 +65,7 @@ WORDS_OF_THEIR_OWN = {
     },
     "--format": {
         "run": "formats of plugins; says what a terminal gets",
-        "audit": "formats for CI, and no table",
+        **dict.fromkeys(("audit", "upgrade"), "formats for CI, and no table"),
         "results": "formats of outcomes, which are read as well",
         **dict.fromkeys(("compare", "parity", "diff", "report"), "formats of plugins, listed"),
         "convert": "an account of what is written elsewhere",
@@ -89,7 +90,9 @@ WORDS_OF_THEIR_OWN = {
         "a file is what the command is for: which one, and what is written by default",
     )
     | {"export": "a folder"}
-    | dict.fromkeys(("run", "audit", "compare", "parity", "diff"), "several files in several formats"),
+    | dict.fromkeys(
+        ("run", "audit", "upgrade", "compare", "parity", "diff"), "several files in several formats"
+    ),
     "--set": {"run": "folders of a tree", "extract": "the sets that the library has lists of"},
     "--split-k": {"call": "one run", "check-support": "questions, not runs"},
     "--store": {

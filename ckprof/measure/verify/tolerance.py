@@ -19,9 +19,13 @@ equally, or are taken for 0: ``atol`` is no less than that.
 products of numbers of up to 16 bits are exact in fp32.
 
 **Sums in fp32.** Each of the ``n`` additions errs by ``u * |s|`` at most, to nearest with a variance of
-``u^2 * s^2 / 3``. The sum of ``s^2`` over the walk is ``n * (d^2 / 6 + ref^2 / 3)`` (the area under the
-squares of a bridge and of its mean), so the deviation is ``u * sqrt(n / 3) * (d / sqrt(6) + |ref| /
-sqrt(3))`` at most. Other orders of additions, trees and splits among them, have smaller running sums.
+``u^2 * s^2 / 3``. The sum of ``s^2`` over the walk is ``n * (d^2 * r^2 + ref^2 / 3)`` (the areas ``r^2``
+under the square of a bridge from 0 to 0 and under that of its mean), so the deviation is ``u * sqrt(n / 3) *
+(d * r + |ref| / sqrt(3))`` at most. Other orders of additions, trees and splits among them, have smaller
+running sums. The area is ``1 / 6`` on average, but elements whose sums went far have more: a normal error
+times ``r`` has the characteristic function ``sqrt(x / sinh(x))``, and so exceeds ``t`` with a probability of
+``2 / pi * exp(-pi * t) / sqrt(t)``. As rare as six deviations is ``t = 5.95``, more than twice as far as
+``6 / sqrt(6)``, which large results of right kernels exceed.
 Products of fp32 numbers are no fp32 numbers: without a fused multiply-add each is rounded before it is added,
 which adds ``u^2 / 3`` times the sum of their squares, ``d^2 + ref^2 / n``. That is next to nothing in a long
 sum, and most of the error of a short one.
@@ -81,6 +85,8 @@ from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 TRUNCATED: Final = frozenset({DataType.BF16})
 #: deviations that the error of a right result may have
 _DEVIATIONS: Final = 6.0
+#: the same where the deviation is itself random, the root of the area under the square of a bridge
+_BRIDGE_DEVIATIONS: Final = 5.95
 _MOST_SPLITS: Final = 1024
 #: what sums of products of 8 bits err by at each step
 _SHORT_UNIT: Final = 2.0**-14
@@ -157,13 +163,14 @@ def _summed(types: TypeSet, length: int) -> Tolerance:
     bits = 8 * min(dtype.properties.size_bytes for dtype in types.operands)
     step = _STEP.get(bits, 0) if types.compute_type is None else _TF32_STEP
     unit = _SHORT_UNIT if bits == _SHORT_BITS else unit_roundoff(types.acc)
-    of_each = _DEVIATIONS * unit * math.sqrt(length / 3)
+    of_each = unit * math.sqrt(length / 3)
     if not step:
         product = 1 / length
         return Tolerance(
-            rtol=of_each * math.sqrt(1 / 3 + product**2), atol=of_each * math.sqrt(1 / 6 + product)
+            rtol=of_each * _DEVIATIONS * math.sqrt(1 / 3 + product**2),
+            atol=of_each * math.sqrt(_BRIDGE_DEVIATIONS**2 + _DEVIATIONS**2 * product),
         )
-    rounded = Tolerance(rtol=2 * of_each / math.sqrt(3), atol=2 * of_each / math.sqrt(6))
+    rounded = Tolerance(rtol=2 * of_each * _DEVIATIONS / math.sqrt(3), atol=2 * of_each * _BRIDGE_DEVIATIONS)
     steps = math.ceil(length / step)
     return Tolerance(
         rtol=rounded.rtol + unit * (steps / 2 + 1),
