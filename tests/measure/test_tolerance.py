@@ -201,7 +201,7 @@ def test_a_lost_part_is_found():
     reference, parts, deviation = simulated(DataType.FP16, LENGTH, 64, seed=2)
     computed = added_in_the_results_type(parts[1:], DataType.FP16, truncated=False)
     passed = within(computed, reference, deviation, DataType.FP16, LENGTH, 64, SplitSum.RESULT_TYPE)
-    assert np.mean(passed) < 0.1
+    assert np.mean(passed) < 0.15
     for dtype in (DataType.FP16, DataType.BF16):
         once = stored(parts[1:].sum(axis=0, dtype=np.float32), dtype, truncated=False)
         passed = within(once, reference, deviation, dtype, LENGTH, 64, SplitSum.ACCUMULATOR)

@@ -51,7 +51,7 @@ products in fp32 that is rounded once: the formulas above hold, without any slac
 
 **Splits that meet in the type of the result** (CK Tile's atomic additions). With ``k`` splits there are
 ``k`` roundings of parts ``q`` and ``k`` of running sums ``s``. To nearest, the variance is ``u^2 / 3``
-times the sum of ``s^2`` and ``q^2``, about ``d^2 * (k / 6 + 1) + ref^2 * (k / 3 + 1)``. Truncation, which
+times the sum of ``s^2`` and ``q^2``, about ``d^2 * (k * r^2 + 1) + ref^2 * (k / 3 + 1)``. Truncation, which
 bf16 is taken to have, adds what it adds for matrix units. Splits beyond the length of the reduction or
 beyond 1024 allow no more than these do: a kernel that chooses their number must not choose its tolerance.
 
@@ -194,11 +194,10 @@ def _subnormal(types: TypeSet, sums: Sums) -> float:
 
 def _second_stage(unit: float, splits: int, *, truncated: bool) -> Tolerance:
     """Return what adding up the parts in the result's type costs, ``atol`` relative to the deviation."""
-    of_walk, of_mean = (splits / 6 + 1) / 3, (splits / 3 + 1) / 3
+    of_mean = (splits / 3 + 1) / 3
+    of_walk = (_BRIDGE_DEVIATIONS**2 * splits + _DEVIATIONS**2) / 3
     bias = 0.0
     if truncated:
-        of_walk += splits**2 / 12
+        of_walk += _DEVIATIONS**2 * splits**2 / 12
         bias = splits / 2 + 1
-    return Tolerance(
-        rtol=unit * (bias + _DEVIATIONS * math.sqrt(of_mean)), atol=unit * _DEVIATIONS * math.sqrt(of_walk)
-    )
+    return Tolerance(rtol=unit * (bias + _DEVIATIONS * math.sqrt(of_mean)), atol=unit * math.sqrt(of_walk))
