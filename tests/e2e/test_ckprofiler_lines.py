@@ -24,6 +24,7 @@ from ckprof.problems.parse_line import parse_problem
 from ckprof_converters.log import instance_in
 from ckprof_converters.reflection.program import HostCompilation
 from ckprof_converters.reflection.tree import Tree, find_tree
+from ckprof_plugins.directions._convolution.fused_problem import elementwise_of
 from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions.plugin import ckprof_register_directions
 
@@ -146,9 +147,11 @@ def assert_same(line: str, answer: str) -> None:
     assert "/".join(orders) == form.layouts[int(numbers["layout"])]
     only = {*said["types"], *said["compute"]}
     assert (case.dtype.value if case.dtype else None) == (only.pop() if len(only) == 1 else None)
-    assert bool(case.unsupported) == bool(said["element_op"] or case.dtype is None)
-    if said["element_op"]:
-        assert said["element_op"] in case.unsupported
+    assert bool(case.unsupported) == (case.dtype is None), line
+    combination = elementwise_of(problem)
+    # ckProfiler spells ConvInvScale, the library ConvInvscale
+    read = combination.operation.value if combination else ""
+    assert said["element_op"].lower() == read.lower(), line
     verify, init, log, time = said["switches"]
     ignored = dict(text.split() for text in case.ignored)
     assert [bool(int(ignored[name])) for name in ("verify", "log", "time")] == [verify, log, time]
