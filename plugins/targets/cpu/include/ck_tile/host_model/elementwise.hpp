@@ -43,7 +43,8 @@ struct elementwise_call
     {
         static_assert(std::is_trivially_copyable_v<Functor> && sizeof(Functor) <= sizeof(functor),
                       "the functor has more than a few numbers");
-        std::memcpy(functor, &given, sizeof(Functor));
+        // one without numbers has a byte that nothing has set
+        if constexpr(!std::is_empty_v<Functor>) std::memcpy(functor, &given, sizeof(Functor));
     }
 };
 
