@@ -169,16 +169,17 @@ struct gemm
     static void check_combination(const ckprof_problem& problem, const Require& require)
     {
         constexpr std::size_t known = sizeof(elementwise_names) / sizeof(*elementwise_names);
-        const auto asked           = static_cast<std::size_t>(problem.values[10]);
-        const auto asked_count     = static_cast<std::size_t>(problem.values[11]);
-        std::string_view own       = elementwise_names[0];
+        const auto asked            = static_cast<std::size_t>(problem.values[10]);
+        const auto asked_count      = static_cast<std::size_t>(problem.values[11]);
+        std::string_view own        = elementwise_names[0];
         if constexpr(multi_d_gemm_args<HostArgs>) own = Launcher::ElementwiseOp;
         const auto text = [](std::string_view operation, std::size_t count) {
             return count == 0 ? std::string("the product alone")
                               : std::string(operation) + " with " + std::to_string(count) +
                                     (count == 1 ? " D tensor" : " D tensors");
         };
-        const std::string_view wanted = asked < known ? elementwise_names[asked] : "another operation";
+        const std::string_view wanted =
+            asked < known ? elementwise_names[asked] : "another operation";
         require(wanted == own && asked_count == d_count,
                 "problem",
                 "the kernel computes " + text(own, d_count) + ", the problem asks for " +

@@ -128,7 +128,8 @@ void multiply(Wave& wave,
             if(flushed) flush(values);
         }
     }
-    for(unsigned r = 0; r < S::blocks * S::registers; ++r) wave.result(i.destination, r) = results[r];
+    for(unsigned r = 0; r < S::blocks * S::registers; ++r)
+        wave.result(i.destination, r) = results[r];
 }
 
 // 4x4 results of 16 blocks: register r has row r of all blocks.
