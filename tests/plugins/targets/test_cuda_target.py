@@ -413,7 +413,7 @@ def test_products_compile(
     [
         # three types, sizes, two strides; two types with boxes
         ("depthwise_weight", {"depthwise_weightI": 18, "depthwise_weight_boxesI": 6, "add_partsI": 3}, 4),
-        ("depthwise_image", {"depthwise_imageI": 18}, 4),
+        ("depthwise_image", {"depthwise_imageI": 27}, 4),
         # two types, with and without boxes
         ("group_weight", {"group_weight": 4, "add_partsI": 3}, 1),
     ],
