@@ -15,7 +15,7 @@ import pytest
 
 from ckprof.errors import ExitCode
 
-pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.amd, pytest.mark.slow, pytest.mark.timeout(3000)]
 
 #: a tile of 64x64x32, the cheapest to compile
 CONF = "backward_weight/profiler/nhwgc_fp16"
