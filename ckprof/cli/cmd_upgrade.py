@@ -10,7 +10,8 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.cli.run_options import add_problem_options, given_problems, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.consumers.requests import DeviceChoice
-from ckprof.consumers.upgrade import UpgradeCall, upgrade
+from ckprof.consumers.upgrade import upgrade
+from ckprof.consumers.upgrade_call import UpgradeCall
 from ckprof.errors import ExitCode, UsageError
 from ckprof.report.upgrade_formats import UPGRADE_FORMATS, upgrade_document
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.errors import InputError, NothingLeftError, UsageError
+from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.build.jobs import available_cpus
 from ckprof.kernels.code_objects import read_code_objects
 from ckprof.kernels.library import build_library
@@ -16,6 +16,7 @@ from ckprof.model.device import DeviceKernel
 from ckprof.model.gemm_work import Estimate
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.protocols import InspectableTarget, MatrixPipeline, ModellingTarget
+from ckprof.versioned_json import read_versioned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -183,14 +184,9 @@ def read_report(path: Path) -> Inspection:
 
     :raises InputError: it cannot be read, or is none.
     """
-    try:
-        report = msgspec.json.decode(path.read_bytes(), type=Report)
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    except msgspec.DecodeError as exc:
-        raise InputError(f"not a report of 'ckprof inspect --format json': {exc}", path) from None
-    if (report.schema, report.version) != (SCHEMA, VERSION):
-        raise InputError(f"expected schema {SCHEMA} version {VERSION}", path)
+    report = read_versioned(
+        path, Report, SCHEMA, VERSION, made_by="a report of 'ckprof inspect --format json'"
+    )
     return report.inspection
 
 

@@ -15,6 +15,7 @@ from ckprof.model.problem_types import problem_from
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.tuning.time_model.measurements import Measurements, merged
 from ckprof.tuning.timed_kernels import executed_traits
+from ckprof.versioned_json import read_versioned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,14 +103,9 @@ def read_predicted(registry: Registry, paths: tuple[Path, ...], kind: KernelKind
 
 
 def _read(path: Path) -> _Document:
-    try:
-        document = msgspec.json.decode(path.read_bytes(), type=_Document)
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    except msgspec.DecodeError as exc:
-        raise InputError(f"not predicted times of 'ckprof predict --format json': {exc}", path) from None
-    if (document.schema, document.version) != (SCHEMA, VERSION):
-        raise InputError(f"expected schema {SCHEMA} version {VERSION}", path)
+    document = read_versioned(
+        path, _Document, SCHEMA, VERSION, made_by="predicted times of 'ckprof predict --format json'"
+    )
     if document.calibration.measured_times:
         raise InputError(
             "measured times have corrected these already, which would count twice: predict without "

@@ -12,7 +12,9 @@ import pytest
 
 import ckprof
 from ckprof.consumers import upgrade as module
-from ckprof.consumers.upgrade import UpgradeCall, UpgradeSide, upgrade
+from ckprof.consumers import upgrade_builds, upgrade_call
+from ckprof.consumers.upgrade import upgrade
+from ckprof.consumers.upgrade_call import UpgradeCall, UpgradeSide
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.kernels.inspection import InspectedKernel, Inspection
 from ckprof.measure.support import SupportAnswer
@@ -216,11 +218,11 @@ def built(profiler, monkeypatch):
         ]
         return inspection, SimpleNamespace(rejected=rejected)
 
-    monkeypatch.setattr(module, "inspect_what_compiles", inspect)
+    monkeypatch.setattr(upgrade_builds, "inspect_what_compiles", inspect)
     monkeypatch.setattr(
-        module, "support_answers", lambda session, selection, build, queries: answers[build.compiler]
+        upgrade_builds, "support_answers", lambda session, selection, build, queries: answers[build.compiler]
     )
-    monkeypatch.setattr(module.shutil, "which", lambda name: name)
+    monkeypatch.setattr(upgrade_call.shutil, "which", lambda name: name)
     return selection, chosen
 
 
@@ -275,13 +277,13 @@ def test_what_fails_the_gate_is_the_users_choice(profiler, built, fail_on, passe
 
 def test_a_side_that_compiles_nothing_has_lost_every_kernel(profiler, built, monkeypatch):
     selection, chosen = built
-    usual = module.inspect_what_compiles
+    usual = upgrade_builds.inspect_what_compiles
 
     def nothing_new(session, selection, build):
         inspection, library = usual(session, selection, build)
         return (inspection if build.compiler == "old" else replace(inspection, kernels=())), library
 
-    monkeypatch.setattr(module, "inspect_what_compiles", nothing_new)
+    monkeypatch.setattr(upgrade_builds, "inspect_what_compiles", nothing_new)
     found = upgrade(profiler, call_of(selection, fail_on=(UpgradePart.KERNELS,)))
     assert [one.kernel for one in found.kernels] == [one.name for one in chosen]
     assert not (found.code or found.splits or found.passed)
@@ -292,7 +294,7 @@ def test_instances_that_no_side_compiles_are_an_error(profiler, built, monkeypat
     empty = Inspection(target="hip", arch="gfx942", api_level="2025-11", compiler="c", kernels=())
     rejected = [SimpleNamespace(candidate=chosen[0], reason="no such\ntile")]
     monkeypatch.setattr(
-        module, "inspect_what_compiles", lambda *_: (empty, SimpleNamespace(rejected=rejected))
+        upgrade_builds, "inspect_what_compiles", lambda *_: (empty, SimpleNamespace(rejected=rejected))
     )
     with pytest.raises(NothingLeftError, match="neither side has a kernel of the instances: no such"):
         upgrade(profiler, call_of(selection))

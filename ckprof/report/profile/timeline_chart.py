@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.kernel_profile import SpanKind
 from ckprof.report.profile.tables import css_classes
-from ckprof.report.store.svg import CHART_WIDTH, ChartText, Frame, Scale, chart, short, tag
+from ckprof.report.store.svg import CHART_WIDTH, ChartText, Frame, Scale, chart, tag, x_axis
 from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
@@ -73,15 +73,7 @@ def timeline_chart(profile: KernelProfile) -> Markup:
     frame = Frame(width=width, height=_LANE * len(rows) + 46, left=_LEFT, right=_RIGHT, top=_TOP, bottom=40)
     x = Scale(domain=(0, cycles or 1.0), range=frame.x_range)
     classes = css_classes(profile)
-    bottom, top = frame.y_range
-    parts: list[Markup] = []
-    for value in x.ticks():
-        parts.append(tag("line", x1=x(value), x2=x(value), y1=bottom, y2=top, class_="grid"))
-        parts.append(
-            tag("text", short(value), x=x(value), y=bottom + 16, class_="tick", text_anchor="middle")
-        )
-    middle = (frame.x_range[0] + frame.x_range[1]) / 2
-    parts.append(tag("text", "cycles", x=middle, y=frame.height - 6, class_="axis", text_anchor="middle"))
+    parts = x_axis(frame, x, "cycles")
     for number, lane in enumerate(rows):
         y = frame.top + _LANE * number
         name = f"{lane.name}: {lane.note}"
@@ -95,6 +87,7 @@ def timeline_chart(profile: KernelProfile) -> Markup:
         # what waits is drawn below what is issued
         for name in sorted(paths, reverse=True):
             parts.append(tag("path", d="".join(paths[name]), class_=name))
+    bottom, top = frame.y_range
     cursor = tag("line", x1=0, x2=0, y1=bottom, y2=top, class_="cursor")
     what = "iteration of the loop" if profile.iterations else "run of the first wave"
     waves = counted(len(profile.timeline.waves), "wave")

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof.report.store.svg import CHART_WIDTH, ChartText, Frame, Scale, chart, cut_middle, short, tag
+from ckprof.report.store.svg import (
+    CHART_WIDTH,
+    ChartText,
+    Frame,
+    Scale,
+    chart,
+    cut_middle,
+    short,
+    tag,
+    x_axis,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,15 +40,7 @@ def box_chart(boxes: Sequence[Box], text: ChartText) -> Markup | None:
     low, high = min(every), max(every)
     margin = max(0.04 * (high - low), 0.005 * high)
     x = Scale(domain=(low - margin, high + margin), range=frame.x_range)
-    bottom, top = frame.y_range
-    parts: list[Markup] = []
-    for value in x.ticks():
-        parts.append(tag("line", x1=x(value), x2=x(value), y1=bottom, y2=top, class_="grid"))
-        parts.append(
-            tag("text", short(value), x=x(value), y=bottom + 16, class_="tick", text_anchor="middle")
-        )
-    middle = (frame.x_range[0] + frame.x_range[1]) / 2
-    parts.append(tag("text", "ms", x=middle, y=frame.height - 8, class_="axis", text_anchor="middle"))
+    parts = x_axis(frame, x, "ms")
     for number, (box, name) in enumerate(zip(boxes, names, strict=True)):
         parts += _box(box, name, frame.top + _LINE * (number + 0.5), left, x)
     return chart(frame, parts, text)

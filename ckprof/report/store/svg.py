@@ -83,21 +83,28 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
     return Markup(text)  # noqa: S704 - every value is escaped above, names are our own
 
 
-def axes(frame: Frame, x: Scale, y: Scale, names: tuple[str, str]) -> list[Markup]:
-    """Return grid lines with numbers, and the names of the axes."""
+def x_axis(frame: Frame, x: Scale, name: str) -> list[Markup]:
+    """Return upright grid lines with numbers, and the name of the axis."""
     bottom, top = frame.y_range
-    left, right = frame.x_range
     parts: list[Markup] = []
     for value in x.ticks():
         at = x(value)
         parts.append(tag("line", x1=at, x2=at, y1=bottom, y2=top, class_="grid"))
         parts.append(tag("text", short(value), x=at, y=bottom + 16, class_="tick", text_anchor="middle"))
+    middle = sum(frame.x_range) / 2
+    parts.append(tag("text", name, x=middle, y=frame.height - 8, class_="axis", text_anchor="middle"))
+    return parts
+
+
+def axes(frame: Frame, x: Scale, y: Scale, names: tuple[str, str]) -> list[Markup]:
+    """Return grid lines with numbers, and the names of the axes."""
+    bottom, top = frame.y_range
+    left, right = frame.x_range
+    parts = x_axis(frame, x, names[0])
     for value in y.ticks():
         at = y(value)
         parts.append(tag("line", x1=left, x2=right, y1=at, y2=at, class_="grid"))
         parts.append(tag("text", short(value), x=left - 8, y=at + 4, class_="tick", text_anchor="end"))
-    middle = (left + right) / 2
-    parts.append(tag("text", names[0], x=middle, y=frame.height - 8, class_="axis", text_anchor="middle"))
     height = (bottom + top) / 2
     turned = f"rotate(-90 14 {height})"
     parts.append(tag("text", names[1], x=14, y=height, class_="axis", text_anchor="middle", transform=turned))

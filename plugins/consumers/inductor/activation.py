@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -181,10 +181,8 @@ def _wrap_templates(activation: Activation) -> None:
             original = template.gen_ops
         except (ImportError, AttributeError) as exc:
             raise ToolchainError(f"this torch has no templates for Composable Kernel: {exc}") from None
-        activation._undo.append(lambda module_name=module_name: sys.modules.pop(module_name, None))  # type: ignore[misc]
-        activation._undo.append(
-            lambda template=template, original=original: setattr(template, "gen_ops", original)  # type: ignore[misc]
-        )
+        activation._undo.append(partial(sys.modules.pop, module_name, None))
+        activation._undo.append(partial(setattr, template, "gen_ops", original))
         template.gen_ops = _choosing(activation.provider, original)
 
 
