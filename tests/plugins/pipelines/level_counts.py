@@ -1,11 +1,7 @@
-"""How many kernels of each shipped list an API level can express, as the table of docs/amd.md.
-
-``python -m tests.plugins.pipelines.level_counts 2025-11``
-"""
+"""How many kernels of each shipped list an API level can express, and what rejects the others."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -55,14 +51,3 @@ def shipped() -> Iterator[tuple[str, tuple[Candidate, ...]]]:
         for path in sorted(one for name in SETS for one in (LISTS / folder / name).glob("*.conf")):
             name = str(path.relative_to(LISTS).with_suffix(""))
             yield name, tuple(profiler.instances(InstanceQuery(conf=name, directions=direction)).candidates)
-
-
-def table(level: str) -> list[str]:
-    """Return the lines of the table, lists of which a level expresses nothing left out."""
-    lines = [f"| list | kernels | expressed at {level} |", "|---|---|---|"]
-    lines += [f"| {one.name} | {one.kernels} | {one.expressed} |" for one in counts(level) if one.expressed]
-    return lines
-
-
-if __name__ == "__main__":
-    print("\n".join(table(sys.argv[1])))

@@ -186,13 +186,14 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
 def main() -> None:
     """Compile and run for as long as was asked for, or print the table."""
     parser = argparse.ArgumentParser(description="kernels of the shipped lists on the emulated AMD device")
-    parser.add_argument("--arch", default=ARCH)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="compile and run what has no outcome yet")
     run.add_argument("--minutes", type=float, default=60.0)
     run.add_argument("--only", default="", help="a part of the names of lists or kernels")
     count = commands.add_parser("table", help="print the table of docs/amd.md")
     count.add_argument("--level", default=API_LEVEL_2025_11)
+    for command in (run, count):
+        command.add_argument("--arch", default=ARCH)
     asked = parser.parse_args()
     if asked.command == "table":
         print("\n".join(table(Record(asked.arch, asked.level))))

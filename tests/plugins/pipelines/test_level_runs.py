@@ -11,7 +11,7 @@ import pytest
 from ckprof.model.api_level import API_LEVEL_2025_11
 from tests.plugins.pipelines import run_record
 from tests.plugins.pipelines.level_counts import ARCH
-from tests.plugins.pipelines.level_runs import KIND, LARGEST, PROBLEMS, convolutions, in_order
+from tests.plugins.pipelines.level_runs import KIND, LARGEST, PROBLEMS, convolutions, in_order, main
 from tests.plugins.pipelines.run_record import Outcome, Record, expressed, table
 
 pytestmark = pytest.mark.thorough
@@ -78,6 +78,13 @@ def test_an_outcome_counts_for_its_source_alone(begin, kernels):
     assert record.known([kernel])
     record.add([Outcome(kernel.instance.key, "another", right=3)])
     assert not begin(ARCH).known([kernel])
+
+
+def test_the_documented_call_prints_the_table(begin, monkeypatch, capsys):
+    begin("gfx950", compiled_by={})
+    monkeypatch.setattr("sys.argv", ["level_runs", "table", "--arch", "gfx950"])
+    main()
+    assert capsys.readouterr().out.splitlines() == table(begin("gfx950"))
 
 
 @pytest.mark.parametrize("merged", [1, 8])
