@@ -14,18 +14,21 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field, kernel_time
 from ckprof.store.attempt import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ckprof.measure.rounds import KernelCell, RoundOptions
     from ckprof.model.outcome import RoundTime
     from ckprof.store.query import PastVisit
+
+#: cells that failed, that left early, and that were not measured to the end
+_WithoutTime: TypeAlias = "tuple[set[KernelCell], set[KernelCell], list[KernelCell]]"
 
 #: two cards may differ by so much more for one kernel than for the anchor: as much as they may differ at all
 #: before one of them counts as slow
@@ -112,11 +115,55 @@ def screen(
     :param cells: what competes.
     :param retry_failed: what failed is to be measured again.
     """
-    by_cell: dict[KernelCell, list[PastVisit]] = defaultdict(list)
     by_part: dict[tuple[str, int], list[PastVisit]] = defaultdict(list)
     for visit in visits:
-        by_cell[visit.cell].append(visit)
         by_part[visit.session, (visit.round - 1) // round_numbers(rounds)].append(visit)
+    failed, left, missing = _without_time(visits, cells, rounds, retry_failed=retry_failed)
+    slower: set[KernelCell] = set()
+    for part in by_part.values():
+        slower |= _slower_in_part(part, rounds)[1]
+    slower_than_all, anchor = _slower(_but(visits, failed, left, missing, slower), rounds)
+    return Screening(
+        out=frozenset(failed.union(left, slower - {*missing}, slower_than_all)),
+        failed=frozenset(failed),
+        missing=tuple(missing),
+        anchor=anchor,
+    )
+
+
+def out_of_part(visits: Sequence[PastVisit], rounds: RoundOptions) -> frozenset[KernelCell]:
+    """Say which kernels of a part surely are not the fastest, by that part alone.
+
+    :func:`screen` finds the same of all attempts of a problem: what a worker leaves out is never asked for
+    when a store is opened again.
+
+    :param visits: attempts of the part.
+    """
+    (failed, left, _), slower = _slower_in_part(visits, rounds)
+    return frozenset(failed.union(left, slower))
+
+
+def _slower_in_part(part: Sequence[PastVisit], rounds: RoundOptions) -> tuple[_WithoutTime, set[KernelCell]]:
+    """Return what has no time in a part, and what is slower than others of it.
+
+    Who left in another part, as the anchor may, counts here: it was the measure of the others.
+    """
+    ran = dict.fromkeys(visit.cell for visit in part)
+    without = _without_time(part, ran, rounds)
+    return without, _slower(_but(part, *without), rounds)[0]
+
+
+def _without_time(
+    visits: Iterable[PastVisit],
+    cells: Iterable[KernelCell],
+    rounds: RoundOptions,
+    *,
+    retry_failed: bool = False,
+) -> _WithoutTime:
+    """Return which cells failed, which left early, and which were not measured to the end."""
+    by_cell: dict[KernelCell, list[PastVisit]] = defaultdict(list)
+    for visit in visits:
+        by_cell[visit.cell].append(visit)
     failed: set[KernelCell] = set()
     left: set[KernelCell] = set()
     missing: list[KernelCell] = []
@@ -130,19 +177,13 @@ def screen(
             left.add(cell)
         elif len(counted) < part_rounds(rounds).least_rounds:
             missing.append(cell)
-    aside = failed.union(left, missing)
-    slower: set[KernelCell] = set()
-    for part in by_part.values():
-        slower |= _slower([visit for visit in part if visit.cell not in aside], rounds)[0]
-    slower_than_all, anchor = _slower(
-        [visit for visit in visits if visit.cell not in aside and visit.cell not in slower], rounds
-    )
-    return Screening(
-        out=frozenset(failed.union(left, slower, slower_than_all)),
-        failed=frozenset(failed),
-        missing=tuple(missing),
-        anchor=anchor,
-    )
+    return failed, left, missing
+
+
+def _but(visits: Iterable[PastVisit], *cells: Collection[KernelCell]) -> list[PastVisit]:
+    """Return the attempts on other cells than some."""
+    aside = {cell for some in cells for cell in some}
+    return [visit for visit in visits if visit.cell not in aside]
 
 
 def compare_parts(visits: Sequence[PastVisit], rounds: RoundOptions) -> Screening:

@@ -12,7 +12,7 @@ import time
 import uuid
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
@@ -67,6 +67,8 @@ class _Flying:
     doubted: bool = False
     #: its lease is over: whatever comes of it is welcome, but nobody waits for it
     abandoned: bool = False
+    #: ids of cards that were found slow meanwhile: what one of them had measured of the unit is marked so
+    slow_on: set[str] = field(default_factory=set)
 
 
 class Coordinator:
@@ -245,7 +247,7 @@ class Coordinator:
         self._tally.add_reply(reply)
         if flying.abandoned:
             return
-        if reply.end is End.FINISHED:
+        if reply.end is End.FINISHED and not (reply.card and reply.card.id in flying.slow_on):
             if flying.twin is not None:
                 self._abandon(flying.twin)
                 self._leave(flying.twin)
@@ -364,7 +366,7 @@ class Coordinator:
         if reply.checks:
             self._instance = self._instance or reply.checks[-1].instance
             self._checked[reply.card.id] = list(state.doubtful)
-        if flying is not None and reply.attempts:
+        if flying is not None and reply.attempts and reply.card.id not in flying.slow_on:
             state.units += reply.end is End.FINISHED
             state.attempts += reply.attempts
             if reply.end is End.FINISHED:
@@ -411,8 +413,13 @@ class Coordinator:
             doubted = next((unit for unit in self._work.units if unit.unit.id == name), None)
             if doubted is None:
                 continue
-            self._intake.mark_slow(doubted, self._cards.quarantined)
-            self._units.measure_again(doubted, self._cards.quarantined)
+            quarantined = self._cards.quarantined
+            self._intake.mark_slow(doubted, quarantined)
+            for flying in self._flying.values():
+                # whoever is at it still: its first attempts are marked with the others
+                if flying.open.unit.id == name:
+                    flying.slow_on.update(quarantined)
+            self._units.measure_again(doubted, quarantined)
 
     def _merge(self) -> bool:
         """Merge some of what is new; say whether nothing is left.

@@ -21,7 +21,7 @@ from ckprof.sweep.cluster.folder import SweepFolder
 from ckprof.sweep.cluster.messages import End, ReferenceCheck, Reply
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder
-from ckprof.sweep.screening import anchor_time, part_rounds, screen
+from ckprof.sweep.screening import anchor_time, out_of_part, part_rounds
 from ckprof.sweep.sweep import Stop, Sweep, Watch
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class UnitRunner:
             wall_s=summary.wall_s,
             warnings=dict(summary.warnings),
             standing=next((standing for _, standing in summary.standings), None),
-            visits=self._of_part(task.unit) if end is End.FINISHED and task.unit.part else (),
+            visits=self._of_part() if end is End.FINISHED and task.unit.part else (),
         )
 
     def close(self) -> None:
@@ -173,10 +173,10 @@ class UnitRunner:
         finally:
             self._unit = None
 
-    def _of_part(self, unit: Unit) -> tuple[PastVisit, ...]:
+    def _of_part(self) -> tuple[PastVisit, ...]:
         """Return the attempts on those kernels of a part that may be the fastest."""
         visits = self._recorder.visits if self._recorder is not None else []
-        out = screen(visits, unit.cells, self.job.rounds).out
+        out = out_of_part(visits, self.job.rounds)
         return tuple(visit for visit in visits if visit.cell not in out)
 
     def _plan(self, unit: Unit, shared: SharedKey) -> Plan:

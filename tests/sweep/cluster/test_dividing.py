@@ -35,7 +35,7 @@ from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
 from ckprof.sweep.cluster.messages import ReferencePolicy
 from ckprof.sweep.cluster.schedule import Pace
 from ckprof.sweep.cluster.units import ClusterWatch
-from ckprof.sweep.screening import anchor_time, part_rounds, screen
+from ckprof.sweep.screening import anchor_time, out_of_part, part_rounds, screen
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)
@@ -217,7 +217,7 @@ def measured(part, *, card="c", session="s"):
     visits = [
         found._replace(round=found.round + part.rounds_before, card=card, session=session) for found in visits
     ]
-    out = screen(visits, part.cells, ROUNDS).out
+    out = out_of_part(visits, ROUNDS)
     return [found for found in visits if found.cell not in out]
 
 
@@ -335,6 +335,8 @@ class Machine:
             {cell: 1 + self.chance.uniform(-lean / 2, lean / 2) for cell in self.cells} for _ in range(cards)
         ]
         self.noise, self.disturbed, self.drift = noise, disturbed, drift
+        #: all attempts of all parts, as a store has them
+        self.stored = []
         self.clocks = [0] * cards
 
     def ms(self, card, cell):
@@ -368,7 +370,8 @@ class Machine:
             kernel = int(step.cell.instance[1:])
             values = {"scale": scale, "card": str(card), "session": str(card), "marks": "part"}
             visits.append(visit(kernel, time_ms, number, **values))
-        out = screen(visits, part.cells, ROUNDS).out
+        self.stored += visits
+        out = out_of_part(visits, ROUNDS)
         return [one for one in visits if one.cell not in out]
 
     def finalists(self, parts=3):
@@ -402,6 +405,17 @@ def test_the_fastest_kernel_is_never_left_out(case):
     assert lost == 0
     # of 150, of which 7 are within 7 % of the best
     assert sum(ends) / len(ends) < 55
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_store_that_is_opened_again_has_the_same_finalists(case):
+    for seed in range(8):
+        machine = Machine(f"store {case} {seed}", **BROKEN[case])
+        finalists = machine.finalists()
+        machine.chance.shuffle(machine.stored)
+        found = screen(machine.stored, machine.cells, ROUNDS)
+        assert not found.missing
+        assert tuple(cell for cell in machine.cells if cell not in found.out) == finalists
 
 
 def test_running_in_parts_again_leaves_fewer_for_the_last_step_and_never_loses_the_fastest():
@@ -609,6 +623,31 @@ def test_what_a_slow_card_measured_of_a_problem_is_measured_again(setup, tmp_pat
     assert summary.sweep.contests_done == 4
     attempts = check_ranking(tmp_path / "r.db", one)
     assert {one.session.card for one in attempts if Mark.SLOW_CARD in one.marks} == {"host:c"}
+
+
+def test_a_part_that_a_card_began_before_it_was_found_slow_counts_not_though_it_recovers(setup):
+    policy = ReferencePolicy(every=1, samples=3, park_s=0.05)
+    one = setup(kernels=480, reference=policy)
+    benches = of_cards(1.0, 1.0, 1.0, visit_s=0.003)
+    session = ThreadSession(workers(one, **benches))
+    served = Counter()
+
+    def slow_at_first(worker, task):
+        served[worker] += 1
+        if worker == 2:
+            benches["c"].factor = 1.3 if served[worker] <= 3 else 1.0
+            # the others are at their parts when it asks for its fourth one
+            benches["c"].visit_s = 0.003 if served[worker] == 4 else 0.0005
+        return None
+
+    session.interfere = slow_at_first
+    # a coordinator that lags behind: the card is at its fourth part when the third one is judged
+    watch = ClusterWatch(poll_s=0.005, tell=lambda event: time.sleep(0.1))
+    summary = one.coordinate(session, watch, parts=[10])
+    session.close(now=True)
+    assert summary.sweep.contests_done == 1
+    one.writer.close()
+    assert setup(kernels=480).units.open() == []
 
 
 def test_leases_on_parts_hold_their_problem(setup):
