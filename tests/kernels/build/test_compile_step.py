@@ -80,11 +80,12 @@ def test_the_time_that_a_compiler_waits_for_a_cpu_does_not_count(tmp_path, busy_
     command = python(burn)
     if through_driver:
         command = python(f"import subprocess; subprocess.run({command!r}, check=True)")
-    code, files = run(tmp_path, *command, timeout_s=1.6)
+    # of five that share a CPU, each takes five times as long; what else is started here takes time as well
+    code, files = run(tmp_path, *command, timeout_s=2.4)
     result = files.result("a")
     assert code == 0 and result.ok
     # by the clock it would have been ended
-    assert result.wall_s > 1.6
+    assert result.wall_s > 2.4
 
 
 @pytest.mark.parametrize("through_driver", [False, True])
