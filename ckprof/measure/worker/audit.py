@@ -10,6 +10,7 @@ Chance comes from the system each time it is asked for: there is no seed that a 
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from hashlib import blake2b
@@ -168,8 +169,25 @@ def _of_others_s() -> float:
     return time.process_time() - time.thread_time()
 
 
+def _waited_ms() -> float:
+    """Return how long this thread has waited for a processor; 0 if the system does not say it."""
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    except OSError:
+        return 0.0
+    try:
+        # nanoseconds on a processor, nanoseconds of waiting for one, and how often it got one
+        return int(os.read(file, 128).split()[1]) / 1e6
+    finally:
+        os.close(file)
+
+
 class LaunchTimes:
-    """What launches take by the worker's clock, and what of that the launcher has reported."""
+    """What launches take by the worker's clock, and what of that the launcher has reported.
+
+    Time in which the worker's thread waited for a processor does not count: on a busy machine, some of it
+    passes before a launcher reads its clock, and after, and nothing is computed then.
+    """
 
     def __init__(self) -> None:
         self._taken_ms: list[float] = []
@@ -177,9 +195,10 @@ class LaunchTimes:
 
     def timed(self, run: Callable[[], float], launches: int = 1) -> float:
         """Run and return the milliseconds of one launch that the launcher has reported."""
-        start = time.perf_counter()
+        waited_ms, start = _waited_ms(), time.perf_counter()
         time_ms = run()
-        self.add((time.perf_counter() - start) * 1e3, time_ms * launches)
+        taken_ms = (time.perf_counter() - start) * 1e3
+        self.add(taken_ms - (_waited_ms() - waited_ms), time_ms * launches)
         return time_ms
 
     def add(self, taken_ms: float, reported_ms: float) -> None:
