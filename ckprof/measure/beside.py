@@ -100,8 +100,8 @@ def _beside(
     cells: list[Pair] = []
     for cell in group.contest.cells:
         key = pairs.get(cell.instance)
-        other = KernelCell(key, cell.split_k, UNFUSED) if key in partner.kernels else None
-        cells.append((cell, other))
+        other = None if key is None else KernelCell(key, cell.split_k, UNFUSED)
+        cells.append((cell, other if key in partner.kernels else None))
     rounds = round_options(options)
     return replace(
         group,
