@@ -100,17 +100,25 @@ def _cell(key: str | None, outcome: Outcome) -> tuple[str | None, int]:
 
 
 def _times(fused: Outcome, unfused: Outcome) -> RowTimes:
-    """Return the rounds that both ran in, by the processes that measured them."""
+    """Return the rounds that both ran in, by the processes that measured them.
+
+    Where that was one of each side, its rounds are all that shows how much their ratio varies.
+    """
     from ckprof.compare.process_times import RowTimes
 
-    without = _by_place(unfused.rounds)
+    with_it, without = _by_place(fused.rounds), _by_place(unfused.rounds)
+    pairs = {
+        place: f"{with_it[place][0].process}/{without[place][0].process}"
+        for place in with_it
+        if place in without
+    }
+    one_each = len(set(pairs.values())) == 1
     old: dict[str, list[float]] = defaultdict(list)
     new: dict[str, list[float]] = defaultdict(list)
-    for place, measured in _by_place(fused.rounds).items():
-        if place in without:
-            processes = f"{measured[0].process}/{without[place][0].process}"
-            old[processes] += [math.log(one.median_ms) for one in without[place]]
-            new[processes] += [math.log(one.median_ms) for one in measured]
+    for place, processes in pairs.items():
+        name = str(place) if one_each else processes
+        old[name] += [math.log(one.median_ms) for one in without[place]]
+        new[name] += [math.log(one.median_ms) for one in with_it[place]]
     return RowTimes(old=old, new=new, problem=fused.problem_index, paired=True)
 
 
