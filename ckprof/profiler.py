@@ -276,6 +276,7 @@ class Profiler(Session):
         splits: tuple[int, ...] = (),
         strict_layout: bool = False,
         why: bool = False,
+        epilogue_cost: bool = False,
     ) -> RunRequest:
         """Return what :meth:`profile` would build and run, for :meth:`execute`.
 
@@ -285,6 +286,7 @@ class Profiler(Session):
             problem line names, or else those of ``run``.
         :param strict_layout: a line whose layout no instance has does not fit, even where all have one.
         :param why: reports shall say every condition that rejected an instance.
+        :param epilogue_cost: run each kernel beside the same one without what is fused to its sums.
         :raises CkprofError: the query or a problem is wrong.
         """
         from ckprof.kernels.requests import BuildOptions
@@ -300,6 +302,7 @@ class Profiler(Session):
             splits=splits,
             strict_layout=strict_layout,
             why=why,
+            epilogue_cost=epilogue_cost,
         )
         return plan_run(self, query, build, options)
 

@@ -84,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     further = ("verify", "exact", "rounds", "sessions", "keep_samples", "launcher")
     add_fields(add_run_options(parser, usual), RunOptions, *further)
     add_fields(parser, BaselineOptions, "baselines")
+    add_fields(parser, RunPlanOptions, "epilogue_cost")
     _add_output_options(parser, session)
 
 
@@ -147,6 +148,8 @@ def _run(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> E
     if arguments.tree is not None:
         if arguments.baseline:
             raise UsageError("--baseline and --tree do not go together: run list by list")
+        if arguments.epilogue_cost:
+            raise UsageError("--epilogue-cost and --tree do not go together: run list by list")
         if arguments.store is not None:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
         from ckprof.cli.batch import run_batch

@@ -287,15 +287,16 @@ class KernelBench:
                 self._exact[kind] = str(exc)
         return self._exact[kind]
 
-    def measure_baselines(self, group: KernelGroup) -> None:
+    def measure_baselines(self, group: KernelGroup, baselines: Baselines | None = None) -> None:
         """Measure every baseline once on the operands of the group that was opened last.
 
+        :param baselines: those of another bench, instead of its own.
         :raises ToolchainError: workers do not start any more.
         """
         if self._prepared is not None:
             kernel = next(iter(group.kernels.values()))
             on_host = replace(self._options, reference=ReferencePlace.HOST)
-            self._baselines.measure(
+            (baselines or self._baselines).measure(
                 group.problem_index,
                 self.library.layout(kernel),
                 kernel.dtype,

@@ -71,6 +71,7 @@ class KernelMeasurement:
         self.one_set = ""
         #: splits of the reduction, once the support test has said how many
         self.split_k: int | None = None
+        self._roundings = prepared.roundings
 
     def measure(self) -> Measured:
         """Run one kernel and say what became of it.
@@ -80,6 +81,7 @@ class KernelMeasurement:
         support = self._support()
         if isinstance(support, Measured):
             return support
+        self._roundings = max(self._roundings, support.roundings)
         # Who was told a number has no choice: the tolerance depends on it.
         self.split_k = self._request.split_k if self._request.split_k >= 1 else support.split_k
         measured = self._run(support)
@@ -346,7 +348,7 @@ class KernelMeasurement:
             reduction_length=prepared.reduction_length,
             magnitude=prepared.magnitude,
             deviation=prepared.deviation,
-            roundings=prepared.roundings,
+            roundings=self._roundings,
         )
         if prepared.exact:
             return exact_tolerance(prepared.types, sums)

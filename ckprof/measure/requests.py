@@ -85,6 +85,13 @@ class RunPlanOptions:
             "used)"
         ),
     )
+    epilogue_cost: bool = field(
+        default=False,
+        metadata=option(
+            "run each kernel beside the same one without what is fused to its sums, such as a bias, and show "
+            "what that costs"
+        ),
+    )
     why: bool = field(
         default=False,
         metadata=option(

@@ -27,7 +27,7 @@ class KernelCell(NamedTuple):
     instance: str
     #: as asked for; less than 1 leaves the number to the kernel
     split_k: int
-    #: which of the builds that are compared; empty where there is one
+    #: which of several builds, or of two problems that are visited in the same rounds; empty for the only one
     side: str = ""
 
 

@@ -38,6 +38,12 @@ class KernelGroup:
     runs: bool = True
     #: how the rounds are dealt to worker processes; ``None``: one measures all of them, unless it dies
     shares: ProcessShares | None = None
+    #: kernels that are visited in the same rounds, on another problem: by the contest's cells with a side
+    beside: KernelGroup | None = None
+
+    def part(self, cell: KernelCell) -> KernelGroup:
+        """Return the group that a cell is of: this one, or that beside it."""
+        return self.beside if self.beside is not None and cell.side else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +62,12 @@ class Sample:
     @property
     def kernel(self) -> SelectedKernel:
         """The kernel that was visited."""
-        return self.group.kernels[self.visit.cell.instance]
+        return self.part.kernels[self.visit.cell.instance]
+
+    @property
+    def part(self) -> KernelGroup:
+        """The group that the kernel is of, which may be the one beside the group."""
+        return self.group.part(self.visit.cell)
 
 
 class Bench(Protocol):
@@ -131,17 +142,18 @@ class RoundsLoop:
                 self.on_round_started(group, number)
                 reading = self._observe()
             started = time.time(), self.clock()
+            part = group.part(visit.cell)
             try:
-                outcome = self.bench.measure(group, visit)
+                outcome = self.bench.measure(part, visit)
             except DeviceLostError as lost:
                 self.on_device_lost(self._sample(group, visit, reading, lost.outcome, started))
-                name = group.kernels[visit.cell.instance].name if group.kernels else visit.cell.instance
-                text = f"{lost} (in use: {name} on {group.problem.describe()})"
+                name = part.kernels[visit.cell.instance].name if part.kernels else visit.cell.instance
+                text = f"{lost} (in use: {name} on {part.problem.describe()})"
                 raise DeviceLostError(text, lost.outcome) from lost
             sample = self._sample(group, visit, reading, outcome, started)
             if outcome.one_set and outcome.verification is not None:
                 self.warn(
-                    f"{sample.kernel.name} on problem {group.problem_index} is checked with one set of "
+                    f"{sample.kernel.name} on problem {part.problem_index} is checked with one set of "
                     f"operands only, not with exact ones as well: {outcome.one_set}",
                     kind="kernels checked with one set of operands",
                 )

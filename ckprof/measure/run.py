@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,8 @@ from ckprof.errors import UsageError
 from ckprof.kernels.same_kernels import same_kernels, substitutions
 from ckprof.measure.baselines import Baselines, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.device import OpenedDevice
+from ckprof.measure.beside import NOTHING_BESIDE, BesideBench
+from ckprof.measure.device import DeviceUse, OpenedDevice
 from ckprof.measure.events import (
     BaselineMeasured,
     KernelMeasured,
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.beside import Unfused
     from ckprof.measure.options import RunOptions
     from ckprof.measure.run_outcomes import Recorder
     from ckprof.measure.run_plan import RunRequest
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.types import DataType
+    from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
 
 #: weight of the latest measurement in the mean of what one takes
@@ -112,6 +115,7 @@ class Run:
     :param options: how they are run, verified and timed.
     :param baselines: what is measured as well.
     :param should_stop: asked before each problem: whether it and those after it are left out.
+    :param unfused: what is measured beside kernels.
     """
 
     def __init__(
@@ -122,8 +126,10 @@ class Run:
         options: RunOptions,
         baselines: Baselines | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        unfused: Unfused = NOTHING_BESIDE,
     ) -> None:
         self._session = session
+        self.unfused = unfused
         self._should_stop = should_stop
         #: problems were left out
         self.stopped = False
@@ -192,21 +198,29 @@ class Run:
             tell(RunFinished())
 
     def _measured(self, open_recorder: Callable[[Run], Recorder] | None) -> Generator[Outcome, None, None]:
-        with KernelBench(
-            BenchLibrary.of(self.library),
-            self.options,
-            observers(self._session),
-            self._on_event,
-            baselines=self.baselines,
-        ) as bench:
-            self.device, self._bench = bench.device, bench
+        with ExitStack() as stack:
+            own = stack.enter_context(self._new_bench(observers(self._session), self.baselines))
+            self.device, self._bench = own.device, own
+            bench: KernelBench | BesideBench = own
+            if self.unfused.problems:
+                other = stack.enter_context(self._new_bench(device=DeviceUse(locks=False)))
+                bench = BesideBench(own, other, self.baselines)
             self._recorder = open_recorder(self) if open_recorder is not None else None
             self._rounds = RunRounds(bench, self.options, self._on_event, self._recorder)
-            begun = self._begun()
-            with closing(run_kernels(bench, self._rounds, self.library.kernels, begun)) as outcomes:
+            running = run_kernels(bench, self._rounds, self.library.kernels, self._begun(), self.unfused)
+            with closing(running) as outcomes:
                 for outcome in outcomes:
                     self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
                     yield outcome
+
+    def _new_bench(
+        self,
+        seen_by: Sequence[Observer] = (),
+        baselines: Baselines | None = None,
+        device: DeviceUse | None = None,
+    ) -> KernelBench:
+        library = BenchLibrary.of(self.library)
+        return KernelBench(library, self.options, seen_by, self._on_event, device=device, baselines=baselines)
 
     def _begun(self) -> Iterator[ProblemCase]:
         """Yield the problems; their operands, and baselines before them, may take longer than kernels."""
@@ -284,7 +298,15 @@ def run_to_its_end(
     sources = baseline_sources(session, request.baselines, request.build.target)
     library = build_checked_library(session, selection, request.build)
     stages.done("build")
-    run = Run(session, library, request.problems, request.options, Baselines(sources), request.should_stop)
+    run = Run(
+        session,
+        library,
+        request.problems,
+        request.options,
+        Baselines(sources),
+        request.should_stop,
+        request.unfused,
+    )
     outcomes: list[Outcome] = []
     error: BaseException | None = None
     stopped = False
@@ -329,4 +351,6 @@ def _results(
         warnings=run.warnings,
         baseline_ids=request.baselines,
         baselines=tuple(run.baselines.outcomes),
+        unfused_instances=dict(request.unfused.instances),
+        unfused_problems={index: index + 1 for index in request.unfused.problems},
     )

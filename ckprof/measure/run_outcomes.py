@@ -9,6 +9,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from ckprof.measure.beside import NOTHING_BESIDE, groups_beside
 from ckprof.measure.events import KernelMeasured, RoundStarted, RunWarning
 from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
 from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.measure.bench import BenchLibrary, KernelBench
+    from ckprof.measure.beside import BesideBench, Unfused
     from ckprof.measure.options import RunOptions
     from ckprof.measure.rounds import RoundReport
     from ckprof.measure.rounds_loop import Bench, Sample
@@ -179,14 +181,26 @@ class RunRounds:
 
 
 def run_kernels(
-    bench: KernelBench, rounds: RunRounds, kernels: Sequence[SelectedKernel], problems: Iterable[ProblemCase]
+    bench: KernelBench | BesideBench,
+    rounds: RunRounds,
+    kernels: Sequence[SelectedKernel],
+    problems: Iterable[ProblemCase],
+    unfused: Unfused = NOTHING_BESIDE,
 ) -> Generator[Outcome, None, None]:
     """Yield the outcomes of kernels on problems, and measure the bench's baselines beside them.
 
     Problems come one after the other.
+
+    :param unfused: what is measured beside them, in the same rounds.
     """
+    library, options = bench.library, rounds.options
     for index, problem in enumerate(problems):
-        groups = kernel_groups(bench.library, kernels, problem, rounds.options, index)
+        if index - 1 in unfused.problems:
+            continue  # it was measured beside the one before
+        groups = kernel_groups(library, kernels, problem, options, index)
+        if index in unfused.problems:
+            beside = kernel_groups(library, kernels, unfused.problems[index], options, index + 1)
+            groups = groups_beside(groups, beside, unfused.instances, options)
         for number, group in enumerate(groups):
             yield from rounds.outcomes(group, number)
             bench.measure_baselines(group)

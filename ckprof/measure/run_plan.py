@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.fitting import problems_for
+from ckprof.kernels.unfused import with_unfused
+from ckprof.measure.beside import Unfused, problems_beside
 from ckprof.measure.options import RunOptions
 from ckprof.problems.choose import parse_problems
 
@@ -47,6 +49,8 @@ class RunRequest:
     options: RunOptions
     #: reports shall say every condition that rejected an instance
     why: bool = False
+    #: kernels and problems that are measured beside others
+    unfused: Unfused = field(default_factory=Unfused)
     #: store that the outcomes are added to, by :func:`~ckprof.sweep.recording.run_into_store`
     store: StoreOptions | None = None
     #: ids of the baselines that are measured as well
@@ -71,6 +75,11 @@ def plan_run(
     problems = problems_for(
         session, parsed, direction, selection.candidates, strict_layout=options.strict_layout
     )
+    unfused = Unfused()
+    if options.epilogue_cost:
+        own = frozenset(candidate.instance.key for candidate in selection.candidates)
+        selection, pairs = with_unfused(selection)
+        problems, unfused = problems_beside(problems, own, pairs)
     run = options.run or RunOptions(timeout_s=session.settings.timeout)
     if options.splits:
         # said for every problem: what the lines name does not count
@@ -83,5 +92,6 @@ def plan_run(
         build=run.built_for(build),
         options=run,
         why=options.why,
+        unfused=unfused,
         stages=stages,
     )

@@ -17,6 +17,15 @@ MAX_LENGTH = 2**31 - 1
 
 
 @runtime_checkable
+class FusedProblem(Protocol):
+    """A problem that asks for more than sums of products."""
+
+    @property
+    def unfused(self) -> Problem:
+        """The sums alone, of the same sizes."""
+
+
+@runtime_checkable
 class Problem(Protocol):
     """The sizes of one problem of an operation: a frozen dataclass of integers and tuples of integers.
 

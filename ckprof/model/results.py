@@ -73,6 +73,10 @@ class RunResults:
     baseline_ids: tuple[str, ...] = ()
     #: what became of them
     baselines: tuple[BaselineOutcome, ...] = ()
+    #: content key of an instance -> that of the one without what is fused to it, measured beside it
+    unfused_instances: Mapping[str, str] = field(default_factory=dict)
+    #: position of a problem -> that of its sums alone
+    unfused_problems: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:

@@ -121,6 +121,7 @@ class Registry:
         (
             protocols.DirectionUser,
             protocols.DeducingPipeline,
+            protocols.FusingPipeline,
             protocols.MatrixPipeline,
             protocols.NamedPipeline,
             protocols.RecordingPipeline,

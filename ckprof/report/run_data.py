@@ -6,7 +6,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.compare.epilogue_cost import epilogue_costs
 from ckprof.model.ranking import kernel_time
+from ckprof.report.epilogue_table import cost_as_json, cost_columns
 from ckprof.report.rows import (
     baseline_rows,
     reason_of,
@@ -63,10 +65,19 @@ def as_json(results: RunResults) -> dict[str, Any]:
                 "refused_by": [asdict(count) for count in requirement_counts(results, index)],
                 "outcomes": [_row(row) for row in rows_of_problem(results, index)],
                 "baselines": [_baseline(row) for row in baseline_rows(results, index)],
+                **_epilogue_costs(results, index),
             }
             for index, problem in enumerate(results.problems)
         ],
     }
+
+
+def _epilogue_costs(results: RunResults, problem_index: int) -> dict[str, Any]:
+    """Return what epilogues cost; nothing of problems that have nothing beside them."""
+    if problem_index not in results.unfused_problems:
+        return {}
+    costs = epilogue_costs(results, problem_index)
+    return {"epilogue_costs": [cost_as_json(cost) for cost in costs]}
 
 
 def _conversion(conversion: Conversion) -> dict[str, Any]:
@@ -186,6 +197,7 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
         Column("refused_by", _refused_by),
         Column("reason", lambda row: reason_of(row.outcome, why=results.why)),
     ]
+    columns += cost_columns(results)
     if results.baseline_ids:
         columns.append(Column("baseline", lambda row: row.baseline or None))
     return columns + [_ratio_column(id_) for id_ in results.baseline_ids]

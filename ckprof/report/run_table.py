@@ -10,6 +10,7 @@ from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
 from ckprof.model.requirement import UNTESTED
 from ckprof.report.document import Block, Document, Heading
+from ckprof.report.epilogue_table import cost_table
 from ckprof.report.figures import checked_text
 from ckprof.report.layout import ASKED
 from ckprof.report.rows import (
@@ -64,6 +65,8 @@ def problem_heading(results: RunResults, problem_index: int) -> Heading:
     described = results.problems[problem_index].describe()
     case = results.cases[problem_index] if results.cases else None
     layer = " of ".join(filter(None, (case.name, case.network))) if case else ""
+    if results.unfused_problems.get(problem_index - 1) == problem_index:
+        layer = f"problem {problem_index - 1} without what is fused to it"
     return Heading(
         f"Problem {problem_index}{layer and f', {layer}'}: {results.direction} {described}",
     )
@@ -81,6 +84,9 @@ def add_closing(document: Document, results: RunResults, problem_index: int) -> 
         counts = requirement_counts(results, problem_index)
         document.add("\n".join(lines), *([why_table(counts)] if counts else []))
         lines = _same_kernel_lines(results, problem_index)
+    if (costs := cost_table(results, problem_index)) is not None:
+        document.add("\n".join(lines), costs)
+        lines = []
     best = _best_lines(results, problem_index)
     if isinstance(best, str):
         document.add("\n".join([*lines, best]))

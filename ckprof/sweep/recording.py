@@ -126,7 +126,7 @@ class Recorder:
         return Attempt(
             key=MeasurementKey(
                 operation=shared.operation,
-                problem=sample.group.problem,
+                problem=sample.part.problem,
                 split_k=sample.visit.cell.split_k,
                 kernel=KernelKey(instance=kernel.key, object_digest=kernel.object_digest or ""),
                 device=shared.device,
@@ -242,7 +242,7 @@ class _RunRecorder(Recorder):
         self._baselines += 1
 
     def _rounds_before(self, sample: Sample) -> int:
-        sink, kernel, problem = self._sink, sample.kernel, sample.group.problem
+        sink, kernel, problem = self._sink, sample.kernel, sample.part.problem
         shared = replace(self._shared, dtype=kernel.dtype, layout=kernel.layout)
         if self._counted is not sample.group:
             # a problem that is given twice goes on where its first rounds ended

@@ -1,4 +1,4 @@
-"""Convolutions by torch. Imported by a baseline's worker alone."""
+"""Convolutions by torch, and what follows them. Imported by a baseline's worker alone."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import torch
 
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
+from ckprof_plugins.baselines.torch_elementwise import NotInTorchError, roundings_of, steps_of
 from ckprof_plugins.directions._convolution.convolution import SIZE_NAMES
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ckprof.model.computation import Computation, TensorView
+    from ckprof_plugins.baselines.torch_elementwise import Step
 
 _TYPES: Final = {
     DataType.FP16: torch.float16,
@@ -30,11 +33,8 @@ _LEADING: Final = {"input": "NC", "weight": "KC", "output": "NK"}
 
 
 def unmet_requirements(work: Computation) -> list[UnmetRequirement]:
-    """Return what torch cannot do: pads that differ, types that it does not have, element-wise operations."""
+    """Return what torch cannot do: pads that differ, types and element-wise operations that it lacks."""
     unmet = []
-    if elementwise := work.problem.get("elementwise"):
-        message = f"torch is told to convolve alone, not to compute {elementwise['operation']}"
-        unmet.append(UnmetRequirement(rule="baseline-operation", message=message))
     problem = convolution_of(work)
     dtypes = {view.dtype for view in work.tensors}
     if problem.left_pads != problem.right_pads:
@@ -43,7 +43,27 @@ def unmet_requirements(work: Computation) -> list[UnmetRequirement]:
     for dtype in dtypes.difference(_TYPES):
         message = f"torch convolves no {dtype.value}"
         unmet.append(UnmetRequirement(rule="baseline-type", message=message))
+    if not dtypes.difference(_TYPES):
+        try:
+            _steps(work)
+        except NotInTorchError as exc:
+            unmet.append(UnmetRequirement(rule="baseline-operation", message=str(exc)))
     return unmet
+
+
+def roundings(work: Computation) -> int:
+    """Return how often torch rounds a sum until it is an element of the result."""
+    return roundings_of(_steps(work))
+
+
+def _steps(work: Computation) -> tuple[Step, ...]:
+    """Return what follows the convolution.
+
+    :raises NotInTorchError: torch cannot do it.
+    """
+    if (asked := work.problem.get("elementwise")) is None:
+        return ()
+    return steps_of(msgspec.convert(asked, Combination), _TYPES[work.tensors[-1].dtype])
 
 
 def convolution_of(work: Computation) -> ConvProblem:
@@ -58,25 +78,43 @@ def tensors(
 
     :param memory: returns so many bytes at an address.
     """
-    return {view.name: _view(view, addresses[view.name], memory) for view in work.tensors}
+    result = work.tensors[-1]
+    return {
+        # D tensors have the axes of the result, or some of them
+        view.name: _view(view, view if view.name in _JOINED else result, addresses[view.name], memory)
+        for view in work.tensors
+    }
 
 
-def compute(work: Computation, tensors: Mapping[str, Any]) -> Any:
-    """Return the result, in memory of torch's."""
-    return OPERATIONS[work.operation](convolution_of(work), work.tensors[-1].name, tensors)
+def computation(work: Computation, tensors: Mapping[str, Any]) -> Callable[[], Any]:
+    """Return what computes the result, in memory of torch's."""
+    convolve, problem, result = OPERATIONS[work.operation], convolution_of(work), work.tensors[-1].name
+    steps = _steps(work)
+    further = [tensors[view.name] for view in work.tensors[:-1] if view.name not in _JOINED]
+
+    def computed() -> Any:
+        values = convolve(problem, result, tensors)
+        for step in steps:
+            values = step.apply(values, further)
+        return values
+
+    return computed
 
 
-def _view(tensor: TensorView, address: int, memory: Callable[[int, int], Any]) -> Any:
-    shape, axes = list(tensor.lengths), tensor.axes
+def _view(tensor: TensorView, whole: TensorView, address: int, memory: Callable[[int, int], Any]) -> Any:
+    """Return a tensor in torch's order of axes, of length 1 along those that it does not have.
+
+    :param whole: the tensor of the convolution whose axes it has.
+    """
+    shape, joined, leading = list(tensor.lengths), _JOINED[whole.name], _LEADING[whole.name]
     size_bytes = prod(shape) * tensor.dtype.properties.size_bytes
     flat = memory(address, size_bytes).view(_TYPES[tensor.dtype])
-    joined = _JOINED[tensor.name]
-    at = axes.index(joined)
+    at = tensor.axes.index(joined)
     shape[at : at + 2] = [shape[at] * shape[at + 1]]
-    axes = axes.replace(joined, joined[1])
-    leading = _LEADING[tensor.name]
-    wanted = leading + "".join(axis for axis in axes if axis not in leading)
-    return flat.view(shape).permute([axes.index(axis) for axis in wanted])
+    axes, all_axes = (one.axes.replace(joined, joined[1]) for one in (tensor, whole))
+    wanted = leading + "".join(axis for axis in all_axes if axis not in leading)
+    ordered = flat.view(shape).permute([axes.index(axis) for axis in wanted if axis in axes])
+    return ordered[tuple(slice(None) if axis in axes else None for axis in wanted)]
 
 
 def _forward(problem: ConvProblem, _: str, tensors: Mapping[str, Any]) -> Any:

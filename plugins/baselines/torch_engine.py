@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import time
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.measure.worker.baseline_engine import BaselineRejection, BaselineUnusable
@@ -28,7 +27,12 @@ if TYPE_CHECKING:
 #: of the device's clock: longer than torch needs to launch what it computes
 _BUSY_CYCLES: Final = 500_000
 #: in errors of libraries, in lower case, that say that there is no algorithm for a problem
-_NOT_SUPPORTED: Final = ("not supported", "not_supported", "not implemented")
+_NOT_SUPPORTED: Final = (
+    "not supported",
+    "not_supported",
+    "not implemented",
+    "itensor_view_from_dense expects",
+)
 
 
 def make_engine(device: DeviceChoice, on_host: bool) -> TorchEngine:
@@ -124,6 +128,12 @@ class TorchEngine:
             return torch_convolution.unmet_requirements(work)
         return torch_product.unmet_requirements(work, self._device)
 
+    def roundings(self, work: Computation) -> int:
+        """Return how often torch rounds a sum until it is an element of the result."""
+        if work.operation in torch_convolution.OPERATIONS:
+            return torch_convolution.roundings(work)
+        return torch_product.roundings(work)
+
     def run(self, work: Computation, addresses: Mapping[str, int]) -> float:
         """Compute the result once; return milliseconds, without those of copying it to its place.
 
@@ -146,7 +156,7 @@ class TorchEngine:
         result = work.tensors[-1].name
         if work.operation in torch_convolution.OPERATIONS:
             views = torch_convolution.tensors(work, addresses, self._bytes)
-            return views[result], partial(torch_convolution.compute, work, views)
+            return views[result], torch_convolution.computation(work, views)
         views = torch_product.tensors(work, addresses, self._bytes)
         return views[result], torch_product.computation(work, views, self._device)
 

@@ -13,11 +13,16 @@ import torch
 
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
+from ckprof_plugins.baselines.torch_elementwise import NotInTorchError, roundings_of, steps_of
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ckprof.model.computation import Computation, TensorView
+    from ckprof_plugins.baselines.torch_elementwise import Step
 
 #: ids of the operations that are products of matrices A and B, with the axes G (of a batch), M, N and K
 OPERATIONS: Final = ("gemm",)
@@ -38,7 +43,6 @@ _FLOAT8: Final = {
 }
 #: axes as torch wants them; D tensors have those of the result
 _ORDER: Final = {"a": "GMK", "b": "GKN"}
-_COMBINED: Final = {"MultiDAdd": torch.add, "MultiDMultiply": torch.mul}
 
 #: what cuBLAS wants lengths of the lines of 8-bit floating-point operands to be multiples of
 _FLOAT8_MULTIPLE: Final = 16
@@ -87,20 +91,38 @@ def computation(work: Computation, tensors: Mapping[str, Any], device: Any) -> C
 
     if not further:
         return product
-    combine = _COMBINED[work.problem["elementwise_op"]]
+    steps = _steps(work)
 
     def combined() -> Any:
         computed = product()
-        for operand in further:
-            computed = combine(computed, operand, out=computed)
+        for step in steps:
+            computed = step.apply(computed, further)
         return computed
 
     return combined
 
 
+def roundings(work: Computation) -> int:
+    """Return how often torch rounds a sum until it is an element of the result."""
+    return roundings_of(_steps(work))
+
+
+def _steps(work: Computation) -> tuple[Step, ...]:
+    """Return what follows the product.
+
+    :raises NotInTorchError: torch cannot do it.
+    """
+    _, _, *further, result = work.tensors
+    if not further:
+        return ()
+    operation = ElementwiseOp.parse(work.problem["elementwise_op"])
+    combination = Combination.usual(operation, [DExtent.FULL] * len(further))
+    return steps_of(combination, _element_type(result.dtype, ocp=work.ocp))
+
+
 def _unmet(work: Computation, device: Any) -> Iterator[tuple[str, str]]:
     """Yield rules and messages."""
-    a, b, *further, _ = work.tensors
+    a, b, *_ = work.tensors
     dtype = a.dtype
     for tensor in work.tensors:
         if _element_type(tensor.dtype, ocp=work.ocp) is None:
@@ -112,8 +134,10 @@ def _unmet(work: Computation, device: Any) -> Iterator[tuple[str, str]]:
             return
     if dtype.properties.size_bytes == 1 and a.length("G") > 1:
         yield "batch", f"torch multiplies single matrices of {dtype.value}, no batches"
-    if further and work.problem["elementwise_op"] not in _COMBINED:
-        yield "operation", f"torch is not told how to combine by {work.problem['elementwise_op']}"
+    try:
+        _steps(work)
+    except NotInTorchError as exc:
+        yield "operation", str(exc)
     if device.type != "cuda":
         return
     if dtype is DataType.INT8:

@@ -25,6 +25,10 @@ def make_outside(device, on_host):
     return Engine("outside", beyond=4)
 
 
+def make_stepping(device, on_host):
+    return Stepping("stepping")
+
+
 def make_crash(device, on_host):
     return Engine("crash", action=lambda: os._exit(7))
 
@@ -91,6 +95,11 @@ class Engine:
         result[:elements] = self._factor * values * weight[0]
         result[elements:] = 0
         return (time.perf_counter() - start) * 1e3
+
+
+class Stepping(Engine):
+    def roundings(self, work):
+        return 9
 
 
 def array(address, size):

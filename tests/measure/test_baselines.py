@@ -58,6 +58,15 @@ def test_a_baseline_is_verified_and_timed_like_a_kernel(measure):
     assert not any(isinstance(one, events.WorkerReady) for one in seen)
 
 
+def test_the_tolerance_allows_for_every_rounding_that_an_engine_tells_of(measure):
+    (once, often), _ = measure(source("good"), source("stepping"))
+    checks = [found.outcome.verification for found in (once, often)]
+    unit = 2.0**-24
+    assert checks[1].rtol - checks[0].rtol == pytest.approx(8 * unit)
+    assert checks[1].atol - checks[0].atol >= 8 * unit * 0.25, "operands are as large as 1 and 0.5"
+    assert all(check.passed for check in checks)
+
+
 def test_the_device_is_passed_on(measure):
     options = RunOptions(timeout_s=20.0, max_time_s=0.02, cache=CacheMode.WARM, device=2)
     (found,), _ = measure(source("good", on_host=False), options=options)

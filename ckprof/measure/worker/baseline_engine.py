@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,10 +29,9 @@ class BaselineRejection(Exception):
 
 
 class BaselineEngine(Protocol):
-    """A library of somebody else that computes convolutions, in memory that it provides.
+    """A library of somebody else that computes what operations are, in memory that it provides.
 
-    It may also be an :class:`OperationEngine`. Memory is named by its address, and an address may lie
-    anywhere inside of a piece.
+    Memory is named by its address, and an address may lie anywhere inside of a piece.
     """
 
     @property
@@ -84,6 +83,17 @@ class BaselineEngine(Protocol):
         :returns: milliseconds, by the device's own clock where it has one.
         :raises BaselineRejection: the library cannot do this.
         :raises Exception: it failed; the text is the reason.
+        """
+
+
+@runtime_checkable
+class SteppingEngine(Protocol):
+    """An engine that computes what follows a sum of products in several steps, and stores each."""
+
+    def roundings(self, work: Computation) -> int:
+        """Return how often a sum is rounded to the type of the result until it is an element of it.
+
+        :param work: one without unmet requirements.
         """
 
 

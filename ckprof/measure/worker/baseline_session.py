@@ -12,6 +12,7 @@ from ckprof.measure.worker import messages
 from ckprof.measure.worker.baseline_engine import (
     BaselineRejection,
     BaselineUnusable,
+    SteppingEngine,
     load_engine,
 )
 from ckprof.measure.worker.messages import AbiStatus, Support
@@ -69,9 +70,12 @@ class _EngineKernel:
 
     def is_supported(self, problem: CProblem) -> Support:
         """Say what the library cannot do."""
-        unmet = self._unmet_requirements(self._loaded_work())
-        status = AbiStatus.REJECTED if unmet else AbiStatus.OK
-        return Support(status=status, unmet_requirements=tuple(unmet), split_k=1)
+        work, engine = self._loaded_work(), self._engine
+        unmet = self._unmet_requirements(work)
+        if unmet:
+            return Support(status=AbiStatus.REJECTED, unmet_requirements=tuple(unmet), split_k=1)
+        roundings = int(engine.roundings(work)) if isinstance(engine, SteppingEngine) else 0
+        return Support(status=AbiStatus.OK, split_k=1, roundings=roundings)
 
     def _unmet_requirements(self, work: Computation) -> list[UnmetRequirement]:
         engine = self._engine

@@ -96,6 +96,9 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     #: splits of the reduction that will be run: those asked for, or what the kernel has chosen
     split_k: int
     workspace_bytes: int = 0
+    #: how often a sum is rounded to the type of the result until it is an element of it, where that is more
+    #: often than the operation says
+    roundings: int = 0
 
 
 class Open(Message, frozen=True, tag="open"):

@@ -50,6 +50,7 @@ from ckprof.plugin.protocols.operations import TableReader as TableReader
 from ckprof.plugin.protocols.operations import TolerantOperation as TolerantOperation
 from ckprof.plugin.protocols.pipelines import DeducingPipeline as DeducingPipeline
 from ckprof.plugin.protocols.pipelines import DirectionUser as DirectionUser
+from ckprof.plugin.protocols.pipelines import FusingPipeline as FusingPipeline
 from ckprof.plugin.protocols.pipelines import KernelSource as KernelSource
 from ckprof.plugin.protocols.pipelines import MatrixPipeline as MatrixPipeline
 from ckprof.plugin.protocols.pipelines import NamedPipeline as NamedPipeline

@@ -141,6 +141,17 @@ class DirectionUser(Protocol):
 
 
 @runtime_checkable
+class FusingPipeline(Protocol):
+    """A pipeline with kernels that do more than to store their sums of products."""
+
+    def unfused(self, instance: Instance) -> Instance | None:
+        """Return the same instance without what is fused to its sums; ``None`` if nothing is.
+
+        It computes what :attr:`ckprof.model.problem.FusedProblem.unfused` says of the instance's problems.
+        """
+
+
+@runtime_checkable
 class MatrixPipeline(Protocol):
     """A pipeline that also tells how its kernels divide a problem into matrix products."""
 

@@ -49,6 +49,11 @@ class FusedConvProblem(Convolution):
         return ConvProblem(**sizes_of(self))
 
     @property
+    def unfused(self) -> ConvProblem:
+        """The convolution alone."""
+        return self.convolution
+
+    @property
     def flop(self) -> int:
         """Those of the convolution, and those of the operation for each element of the output."""
         return self.convolution.flop + self.output_elements * self.elementwise.flop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
@@ -75,6 +75,11 @@ class MultiDProblem(GemmProblem):
     def d_tensors(self) -> tuple[str, ...]:
         """Names of the D tensors."""
         return tuple(f"d{number}" for number in range(len(self.strides_d)))
+
+    @property
+    def unfused(self) -> GemmProblem:
+        """The product alone."""
+        return GemmProblem(**{each.name: getattr(self, each.name) for each in fields(GemmProblem)})
 
     @property
     def tensors(self) -> tuple[str, ...]:

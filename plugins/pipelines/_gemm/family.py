@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from ckprof.model.gemm_work import Reduction, Schedule
@@ -64,6 +65,13 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
             return usual
         extents = [DExtent.CHANNEL if layout == PER_CHANNEL else DExtent.FULL for layout in checked.d_tensors]
         return FusedConvProblem.of(usual, Combination.usual(checked.elementwise_op, extents))
+
+    def unfused(self, instance: Instance) -> Instance | None:
+        """Return the same instance without what is fused to its sums; ``None`` if nothing is."""
+        checked = self.checked(instance)
+        return (
+            None if checked.elementwise_op is None else replace(checked, elementwise_op=None, d_layouts=None)
+        )
 
     def string_of(self, instance: GemmInstanceT) -> str:
         """Return CK Builder's text for the instance."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
@@ -105,6 +106,13 @@ class UniversalGemmPipeline:
             strides = (0,) * instance.num_d_tensors
             return MultiDProblem(**sizes, elementwise_op=instance.elementwise_op, strides_d=strides)
         return GemmProblem(**sizes, batch=_USUAL_BATCH if isinstance(instance, BatchedGemmInstance) else 1)
+
+    def unfused(self, instance: Instance) -> Instance | None:
+        """Return the kernel of the product alone; ``None`` if nothing is fused to it."""
+        if not isinstance(instance, MultiDGemmInstance):
+            return None
+        shared = {each.name: getattr(instance, each.name) for each in fields(UniversalGemmInstance)}
+        return UniversalGemmInstance(**shared)
 
     def work(self, instance: Instance, problem: GemmProblem, splits: int) -> GemmWork | None:
         """Return the matrix product that a problem is."""

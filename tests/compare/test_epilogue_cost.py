@@ -1,0 +1,148 @@
+"""Costs of epilogues from rounds whose truth is known."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from ckprof.compare.epilogue_cost import epilogue_costs, without_cost
+from ckprof.model.kernel import SelectedKernel
+from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
+from ckprof.model.results import BuildSummary, RunResults
+from ckprof.model.types import DataType, TypeSet
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.elementwise.combination import Combination
+
+PLAIN = ConvProblem(
+    groups=2,
+    batch=3,
+    out_channels=8,
+    in_channels=4,
+    filter=(1, 1),
+    input=(5, 5),
+    **dict.fromkeys(("strides", "dilations"), (1, 1)),
+    **dict.fromkeys(("left_pads", "right_pads"), (0, 0)),
+)
+FUSED = FusedConvProblem.of(PLAIN, Combination.parse("Bilinear"))
+PASSED = Verification(max_error=0.0, wrong_elements=0, elements=10, rtol=0.0, atol=0.0)
+
+
+def outcome(key, times, problem, *, side="", split=1, deduced=False, status=Status.OK, processes=3):
+    """Return an outcome of rounds in so many processes.
+
+    :param times: number of the round -> milliseconds.
+    """
+    rounds = tuple(
+        RoundTime(median_ms=time, place=("0", number), process=f"{side}{number % processes}")
+        for number, time in times.items()
+    )
+    middle = sorted(times.values())[len(times) // 2]
+    measured = Measurement(
+        median_ms=middle, spread_ms=0.0, min_ms=middle, mean_ms=middle, samples=9, stopped_by="stdrel"
+    )
+    return Outcome(
+        key=key,
+        problem_index=problem,
+        status=status,
+        measurement=measured,
+        verification=PASSED,
+        rounds=rounds,
+        split_k=split,
+        split_k_deduced=deduced,
+    )
+
+
+def results(*outcomes, pairs):
+    instances = tuple(
+        SelectedKernel(
+            key=key,
+            index=number,
+            id=number,
+            name=key,
+            instance_string=key,
+            pipeline="tiles",
+            dtype=DataType.FP16,
+            types=TypeSet.shared(DataType.FP16),
+            ndim=2,
+            source="list",
+        )
+        for number, key in enumerate((*pairs, *dict.fromkeys(pairs.values())))
+    )
+    return RunResults(
+        direction="fwd",
+        target="cpu",
+        arch="gfx950",
+        environment={},
+        conversions=(),
+        instances=instances,
+        problems=(FUSED, PLAIN),
+        build=BuildSummary(),
+        outcomes=outcomes,
+        unfused_instances=pairs,
+        unfused_problems={0: 1},
+    )
+
+
+def test_what_disturbs_a_round_moves_both_and_not_their_ratio():
+    noise = {1: 1.0, 2: 1.7, 3: 1.01, 4: 3.0, 5: 0.98, 6: 1.2}
+    without = {number: 2.0 * factor for number, factor in noise.items()}
+    fused = {number: 1.05 * time for number, time in without.items()}
+    (cost,) = epilogue_costs(
+        results(outcome("f", fused, 0), outcome("p", without, 1, side="x"), pairs={"f": "p"}), 0
+    )
+    assert cost.ratio == pytest.approx(1.05)
+    assert cost.low < 1.05 < cost.high
+    assert cost.time_ms / cost.unfused_ms == pytest.approx(1.05)
+    tensors = 2 * 3 * 5 * 5 * 4 + 2 * 8 * 4 + 2 * 3 * 5 * 5 * 8
+    assert cost.bytes_share == pytest.approx(1 - tensors / (tensors + 2 * 3 * 5 * 5 * 8))
+
+
+@pytest.mark.parametrize(("processes", "noise", "widest"), [(3, 0.01, 0.06), (1, 0.01, 0.06), (1, 0.15, 0.6)])
+def test_intervals_hold_the_truth(processes, noise, widest):
+    """Of 400 pairs with noise of each round and 2 % of what both share, in 20 runs."""
+    chance, held, width = random.Random(7), 0, 0.0
+    for _ in range(20):
+        truth, outcomes, pairs = {}, [], {}
+        shared = {number: math.exp(chance.gauss(0, 0.02)) for number in range(1, 10)}
+        for kernel in range(20):
+            name = f"f{kernel}"
+            pairs[name], truth[name] = f"p{kernel}", chance.uniform(1.0, 1.3)
+            time = chance.uniform(0.5, 5.0)
+            plain = {n: time * one * math.exp(chance.gauss(0, noise)) for n, one in shared.items()}
+            fused = {
+                n: time * truth[name] * one * math.exp(chance.gauss(0, noise)) for n, one in shared.items()
+            }
+            outcomes += [
+                outcome(name, fused, 0, processes=processes),
+                outcome(pairs[name], plain, 1, side="x", processes=processes),
+            ]
+        costs = epilogue_costs(results(*outcomes, pairs=pairs), 0)
+        assert len(costs) == 20
+        held += sum(cost.low <= truth[cost.fused.key] <= cost.high for cost in costs)
+        width += sum(cost.high / cost.low - 1 for cost in costs)
+    assert held >= 0.93 * 400
+    assert width / 400 < widest
+
+
+def test_pairs_have_the_same_splits_and_verified_times():
+    times = {1: 1.0, 2: 1.0, 3: 1.0}
+    found = results(
+        outcome("f", times, 0),
+        outcome("f", times, 0, split=4),
+        outcome("f", times, 0, split=8, deduced=True),
+        outcome("g", times, 0),
+        outcome("p", times, 1, side="x"),
+        outcome("p", times, 1, side="x", split=2, deduced=True),
+        outcome("q", times, 1, side="x", status=Status.WRONG_RESULT),
+        pairs={"f": "p", "g": "q"},
+    )
+    costs = epilogue_costs(found, 0)
+    assert {(cost.fused.key, cost.fused.split_k, cost.unfused.split_k) for cost in costs} == {
+        ("f", 1, 1),
+        ("f", 8, 2),
+    }
+    assert without_cost(found, 0) == 2
+    assert epilogue_costs(found, 1) == []

@@ -1,0 +1,119 @@
+"""Whole commands on kernels with operations: what these cost, searches, families that have none."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from ckprof.store.store import Store
+from tests.e2e.conftest import Ckprof
+
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
+
+FUSED = "forward/bias_clamp/tests/nhwgc_fp16"
+PLAIN = "2 1 2 16 16 3 3 8 8 1 1 1 1 1 1 1 1"
+ASKED = f"{PLAIN} --elementwise-op bias_clamp,ceiling=0.25"
+QUICK = ("--rounds", "3", "--sessions", "1", "--max-time", "0.02")
+
+
+def test_both_sides_are_run_verified_stored_and_shown(ckprof: Ckprof, tmp_path: Path) -> None:
+    called = ckprof(
+        *(
+            "run",
+            "fwd",
+            "--conf",
+            FUSED,
+            "--instance",
+            "8,13",
+            "--problem",
+            ASKED,
+            "--problem",
+            PLAIN,
+            *QUICK,
+        ),
+        *("--epilogue-cost", "--store", "r.db", "--json", "r.json", "-o", "csv=r.csv"),
+    )
+    # on the last problem no kernel runs: what is fused was not asked for
+    assert called.code == 1, called.err
+    fused, beside, other = json.loads((tmp_path / "r.json").read_text())["problems"]
+    assert {cost["key"] for cost in fused["epilogue_costs"]} == {one["key"] for one in fused["outcomes"]}
+    assert {cost["unfused_key"] for cost in fused["epilogue_costs"]} == {
+        one["key"] for one in beside["outcomes"]
+    }
+    for problem, count in ((fused, 2), (beside, 2)):
+        assert [one["verification"]["passed"] for one in problem["outcomes"]] == [True] * count
+        assert [one["standing"]["taken"] for one in problem["outcomes"]] == [3] * count
+    for cost in fused["epilogue_costs"]:
+        assert 0 < cost["ratio_low"] <= cost["ratio"] <= cost["ratio_high"]
+        # input 2*16*64, weight 16*16*9, result and bias 2*16*64 each
+        assert cost["bytes_share"] == pytest.approx(2048 / (3 * 2048 + 2304))
+    assert {one["status"] for one in other["outcomes"]} == {"unsupported"}
+    assert "epilogue_costs" not in beside and "epilogue_costs" not in other
+    assert called.out.count("without [ms]") == 1
+    rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
+    assert sum(bool(row["epilogue_ratio"]) for row in rows) == 2
+    with Store(tmp_path / "r.db") as store:
+        keys = {(one.key.kernel.instance, one.key.problem.describe()) for one in store if one.ranked}
+    assert len({instance for instance, _ in keys}) == len(keys) == 4
+    compared = ckprof("compare", "r.db", "r.db", "--format", "json")
+    assert compared.code == 0, compared.err
+
+
+def test_where_nothing_is_fused_there_is_no_cost(ckprof: Ckprof, tmp_path: Path) -> None:
+    plain = ("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--epilogue-cost", "--dry-run")
+    ckprof(*plain).fails_with(2, "nothing is fused to the kernels of forward/tests/nhwgc_fp16")
+    fused = ("run", "fwd", "--conf", FUSED, "--epilogue-cost", "--dry-run")
+    ckprof(*fused, "--problem", PLAIN).fails_with(2, "no problem asks for more than its sums")
+    ckprof("run", "--tree", tmp_path, "--epilogue-cost").fails_with(2, "--epilogue-cost and --tree")
+    assert "and run them on 2 problems" in ckprof(*fused, "--instance", "8", "--problem", ASKED).out
+
+
+@pytest.mark.parametrize(
+    ("direction", "family", "option"),
+    [
+        ("bwd_weight", "stream_k", ("--stream-k", "tree")),
+        ("bwd_weight", "two_stage", ("--two-stage",)),
+    ],
+)
+def test_families_without_operations_say_so(ckprof: Ckprof, direction: str, family: str, option) -> None:
+    tile = ("--tile", "64x64x32", "--waves", "2x2x1", "--mma", "16x16x32", "--vectors", "8,8,8")
+    called = ckprof(
+        *("run", direction, *tile, "--gemm-pipeline", "compv1", "--dtype", "fp16", "--ndim", "2", *option),
+        *("--elementwise-op", "AddClamp", "--build-only"),
+    )
+    called.fails_with(1, f"elementwise_op AddClamp: {direction} of {family} has none")
+
+
+def test_kernels_that_convolve_alone_refuse_problems_that_ask_for_more(ckprof: Ckprof) -> None:
+    sizes = "2 8 8 1 1 3 3 8 8 1 1 1 1 1 1 1 1"
+    called = ckprof(
+        *("run", "fwd", "--conf", "forward/tests/ngchw_depthwise", "--instance", "0", "--format", "json"),
+        *("--problem", sizes, "--problem", f"{sizes} --elementwise-op bias", *QUICK),
+    )
+    plain, asked = json.loads(called.out)["problems"]
+    assert [one["status"] for one in plain["outcomes"]] == ["ok"]
+    (refused,) = asked["outcomes"]
+    assert refused["status"] == "unsupported"
+    assert "convolution alone" in refused["reason"] and "Add" in refused["reason"]
+
+
+def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof: Ckprof, tmp_path: Path) -> None:
+    search = (
+        *("tune", "fwd", "--conf", FUSED, "--instance", "0,8,13", "--problem", ASKED, "--format", "json"),
+        *("--store", "r.db", "--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "2"),
+    )
+    found = ckprof(*search, "--emit", "library.conf")
+    assert found.code == 0, found.err
+    result = json.loads(found.out)
+    assert result["stop"] == "settled"
+    # of which the first one is for filters of one element
+    assert [one["reason"] for one in result["never_built"]] == ["it supports none of the problems"]
+    again = ckprof(*search, "--emit", "library.json")
+    assert json.loads(again.out)["progress"] == [], "everything is known"
+    for name in ("library.conf", "library.json"):
+        listed = ckprof("list", "instances", "--conf", name, "--format", "names")
+        assert listed.out.split() == result["chosen"]
+        assert all("AddClamp" in kernel for kernel in listed.out.split())

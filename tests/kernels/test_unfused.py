@@ -1,0 +1,68 @@
+"""Instances without what is fused to them: equal but for that, and named and numbered apart."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+import ckprof
+from ckprof.errors import UsageError
+from ckprof.kernels.unfused import with_unfused
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance
+
+FUSED = "forward/bias_clamp/tests/nhwgc_fp16"
+PLAIN = "forward/tests/nhwgc_fp16"
+
+
+def chosen(*lists, **query):
+    return ckprof.Profiler().instances(ckprof.InstanceQuery(conf=lists, **query))
+
+
+def test_an_instance_differs_from_the_one_without_in_what_is_fused_alone():
+    before = chosen(FUSED)
+    after, pairs = with_unfused(before)
+    fields = {one.instance.key: one.instance.fields() for one in after.candidates}
+    assert pairs.keys() == {one.instance.key for one in before.candidates}
+    for fused, plain in pairs.items():
+        differing = fields[fused].items() ^ fields[plain].items()
+        assert {name for name, _ in differing} == {"elementwise_op", "d_layouts"}
+        assert not {"elementwise_op", "d_layouts"} & fields[plain].keys()
+    assert list(after.candidates[: len(before.candidates)]) == list(before.candidates)
+    assert len({one.name for one in after.candidates}) == len({one.index for one in after.candidates})
+    assert len({one.index for one in after.candidates}) == len(after.candidates)
+
+
+def test_numbers_are_behind_those_of_the_whole_list():
+    after, _ = with_unfused(chosen(FUSED, indices=(3,)))
+    assert [one.index for one in after.candidates] == [3, len(chosen(FUSED).candidates)]
+
+
+def test_one_that_is_there_is_not_made_again():
+    both = chosen(FUSED, PLAIN)
+    after, pairs = with_unfused(both)
+    there = {one.instance.key for one in both.candidates}
+    missing = set(pairs.values()) - there
+    assert missing < set(pairs.values())
+    assert len(after.candidates) == len(both.candidates) + len(missing)
+
+
+def test_kernels_to_which_nothing_is_fused():
+    with pytest.raises(UsageError, match=f"nothing is fused to the kernels of {PLAIN}"):
+        with_unfused(chosen(PLAIN))
+
+
+def test_products_with_further_matrices_have_it_too():
+    pipeline = ckprof.Profiler().registry.pipelines.find("universal_gemm")
+    product = chosen("gemm/universal/rcr_fp16").candidates[0].instance
+    shared = {each.name: getattr(product, each.name) for each in fields(product)}
+    combined = MultiDGemmInstance(**shared, elementwise_op=ElementwiseOp.MULTI_D_ADD, num_d_tensors=2)
+    assert pipeline.unfused(combined) == product
+    assert pipeline.unfused(product) is None
+    problem = MultiDProblem(
+        m=4, n=5, k=6, stride_a=7, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(9,)
+    )
+    assert problem.unfused == GemmProblem(m=4, n=5, k=6, stride_a=7)
