@@ -44,6 +44,34 @@ inline void widen_run(const T* source, float* destination, std::int64_t count)
     for(; i < count; ++i) { destination[i] = element_as_float(source + i); }
 }
 
+// The same for a destination of either kind: floats, or the elements as they are.
+template <typename T>
+inline void place_run(const T* source, float* destination, std::int64_t count)
+{ widen_run(source, destination, count); }
+
+inline void place_run(const bf16_t* source, bf16_t* destination, std::int64_t count)
+{
+    using halves   = simd<std::uint16_t, 2 * vector_width>;
+    std::int64_t i = 0;
+    for(; i + 2 * vector_width <= count; i += 2 * vector_width)
+    {
+        store_bytes(destination + i, load_bytes<halves>(source + i));
+    }
+    for(; i + 8 <= count; i += 8)
+    {
+        store_bytes(destination + i, load_bytes<simd<std::uint16_t, 8>>(source + i));
+    }
+    std::memcpy(static_cast<void*>(destination + i),
+                static_cast<const void*>(source + i),
+                static_cast<std::size_t>(count - i) * sizeof(bf16_t));
+}
+
+inline void zero_run(bf16_t* destination, std::int64_t count)
+{
+    std::memset(
+        static_cast<void*>(destination), 0, static_cast<std::size_t>(count) * sizeof(bf16_t));
+}
+
 inline void zero_run(float* destination, std::int64_t count)
 {
     std::int64_t i = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ck_tile/host_model/conv_shape.hpp"
-#include "ck_tile/host_model/impl/tile_gemm.hpp"
+#include "ck_tile/host_model/impl/pack.hpp"
 
 namespace ck_tile::host_model::impl {
 
@@ -52,18 +52,26 @@ inline void decompose_rows(const window& w,
                            std::int64_t first_image,
                            std::vector<window_origin>& rows)
 {
-    for(std::size_t i = 0; i < rows.size(); ++i)
+    std::int64_t rest  = first_row / merged;
+    std::int64_t group = first_row % merged;
+    std::int64_t out[3];
+    for(int axis = 2; axis >= 0; --axis)
     {
-        std::int64_t rest        = first_row + static_cast<std::int64_t>(i);
-        const std::int64_t group = first_group + rest % merged;
-        rest /= merged;
-        std::int64_t at[3];
-        for(int axis = 2; axis >= 0; --axis)
-        {
-            at[axis] = rest % s.output[axis] * s.stride[axis] - s.left_pad[axis];
-            rest /= s.output[axis];
-        }
-        rows[i] = make_origin(w, first_image + rest, at, group);
+        out[axis] = rest % s.output[axis];
+        rest /= s.output[axis];
+    }
+    std::int64_t image = first_image + rest;
+    for(window_origin& row : rows)
+    {
+        const std::int64_t at[3] = {out[0] * s.stride[0] - s.left_pad[0],
+                                    out[1] * s.stride[1] - s.left_pad[1],
+                                    out[2] * s.stride[2] - s.left_pad[2]};
+        row                      = make_origin(w, image, at, first_group + group);
+        if(++group < merged) { continue; }
+        group    = 0;
+        int axis = 2;
+        for(; axis >= 0 && ++out[axis] == s.output[axis]; --axis) { out[axis] = 0; }
+        if(axis < 0) { ++image; }
     }
 }
 
@@ -84,28 +92,32 @@ public:
 
     std::int64_t length() const { return length_; }
 
-    // Selects the run that contains window element `element` (taps x width, width fastest).
-    void select(std::int64_t element)
+    // Where a run's first tap lies, from the window's origin.
+    struct place
+    { std::int64_t x, y, z, offset; };
+
+    // The run that contains window element `element` (taps x width, width fastest).
+    place find(std::int64_t element) const
     {
         const std::int64_t run = element / length_;
-        dx_                    = run % x_runs_ * w_.steps[2];
-        dy_                    = run / x_runs_ % w_.taps[1] * w_.steps[1];
-        dz_                    = run / x_runs_ / w_.taps[1] * w_.steps[0];
-        tap_ = ((dz_ * w_.lengths[1] + dy_) * w_.lengths[2] + dx_) * w_.groups * w_.channels;
+        const std::int64_t x   = run % x_runs_ * w_.steps[2];
+        const std::int64_t y   = run / x_runs_ % w_.taps[1] * w_.steps[1];
+        const std::int64_t z   = run / x_runs_ / w_.taps[1] * w_.steps[0];
+        return {x, y, z, ((z * w_.lengths[1] + y) * w_.lengths[2] + x) * w_.groups * w_.channels};
     }
 
-    // Elements [begin, end) of the selected run under one window; those outside the image are
-    // zeros.
-    template <typename T>
-    void widen(const window_origin& origin,
-               std::int64_t begin,
-               std::int64_t end,
-               float* destination) const
+    // Elements [begin, end) of a run under one window; those outside the image are zeros.
+    template <typename T, typename Element>
+    void copy(const place& run,
+              const window_origin& origin,
+              std::int64_t begin,
+              std::int64_t end,
+              Element* destination) const
     {
         const auto outside = [](std::int64_t position, std::int64_t length) {
             return static_cast<std::uint64_t>(position) >= static_cast<std::uint64_t>(length);
         };
-        const std::int64_t x = origin.position[2] + dx_;
+        const std::int64_t x = origin.position[2] + run.x;
         std::int64_t first   = begin;
         std::int64_t last    = end;
         if(x < 0) { first = std::min(end, std::max(begin, -x * width_)); }
@@ -113,15 +125,15 @@ public:
         {
             last = std::max(begin, std::min(end, (w_.lengths[2] - x) * width_));
         }
-        if(first >= last || outside(origin.position[0] + dz_, w_.lengths[0]) ||
-           outside(origin.position[1] + dy_, w_.lengths[1]))
+        if(first >= last || outside(origin.position[0] + run.z, w_.lengths[0]) ||
+           outside(origin.position[1] + run.y, w_.lengths[1]))
         {
             zero_run(destination, end - begin);
             return;
         }
-        const T* source = static_cast<const T*>(w_.data) + (origin.offset + tap_ + first);
+        const T* source = static_cast<const T*>(w_.data) + (origin.offset + run.offset + first);
         if(first > begin) { zero_run(destination, first - begin); }
-        widen_run(source, destination + (first - begin), last - first);
+        place_run(source, destination + (first - begin), last - first);
         if(last < end) { zero_run(destination + (last - begin), end - last); }
     }
 
@@ -129,69 +141,97 @@ private:
     const window& w_;
     std::int64_t width_;
     std::int64_t x_taps_, x_runs_, length_;
-    std::int64_t dx_ = 0, dy_ = 0, dz_ = 0, tap_ = 0;
 };
 
-// A(row, k) for k in [k0, k0 + depth), k = (taps, channels).
-template <typename T>
+// A(row, k) for the k of a step that begins at k0, k = (taps, channels).
+template <typename Element, typename T>
 inline void pack_a_windows(tile_gemm& gemm,
                            const window& w,
                            const std::vector<window_origin>& rows,
-                           std::int64_t k0,
-                           std::int64_t depth)
+                           std::int64_t k0)
 {
-    window_runs runs(w, w.channels);
-    for(std::int64_t done = 0; done < depth;)
+    const window_runs runs(w, w.channels);
+    const std::int64_t stride = gemm.a_stride() * elements_per_word<Element>;
+    for(std::int64_t done = 0; done < gemm.depth();)
     {
         const std::int64_t begin = (k0 + done) % runs.length();
-        const std::int64_t end   = std::min(runs.length(), begin + depth - done);
-        float* destination       = gemm.a_row(0) + done;
-        runs.select(k0 + done);
+        const std::int64_t end   = std::min(runs.length(), begin + gemm.depth() - done);
+        Element* destination     = gemm.a_row<Element>(0) + done;
+        const auto run           = runs.find(k0 + done);
         for(const window_origin& row : rows)
         {
-            runs.widen<T>(row, begin, end, destination);
-            destination += gemm.a_stride();
+            runs.copy<T>(run, row, begin, end, destination);
+            destination += stride;
         }
         done += end - begin;
     }
+    gemm.end_rows();
 }
+
+// Part of a row of B: elements [begin, end) of a run.
+struct run_piece
+{
+    window_runs::place run;
+    std::int64_t begin, end;
+};
 
 // B(k, column) for columns [first_column, first_column + columns), column = (taps, width) where
 // width is the channels of the merged groups; one window per k.
-template <typename T>
+template <typename Element, typename T>
 inline void pack_b_windows(tile_gemm& gemm,
                            const window& w,
                            std::int64_t width,
                            const std::vector<window_origin>& windows,
                            std::int64_t first_column,
-                           std::int64_t columns,
-                           std::vector<float>& row)
+                           std::int64_t columns)
 {
-    const auto depth = static_cast<std::int64_t>(windows.size());
-    window_runs runs(w, width);
-    row.assign(static_cast<std::size_t>(depth * gemm.columns()), 0.0f);
+    constexpr int per_word = elements_per_word<Element>;
+    const window_runs runs(w, width);
+    static thread_local std::vector<run_piece> pieces;
+    pieces.clear();
     for(std::int64_t done = 0; done < columns;)
     {
         const std::int64_t begin = (first_column + done) % runs.length();
         const std::int64_t end   = std::min(runs.length(), begin + columns - done);
-        float* destination       = row.data() + done;
-        runs.select(first_column + done);
-        for(const window_origin& origin : windows)
-        {
-            runs.widen<T>(origin, begin, end, destination);
-            destination += gemm.columns();
-        }
+        pieces.push_back({runs.find(first_column + done), begin, end});
         done += end - begin;
+    }
+    // the rows of one word, each as long as the panels are wide
+    static thread_local std::vector<Element> lines;
+    lines.assign(static_cast<std::size_t>(per_word * gemm.columns()), Element{});
+    Element* const first = lines.data();
+    const auto gather    = [&](std::size_t k, Element* destination) {
+        for(const run_piece& piece : pieces)
+        {
+            runs.copy<T>(piece.run, windows[k], piece.begin, piece.end, destination);
+            destination += piece.end - piece.begin;
+        }
+    };
+    const std::size_t depth  = windows.size();
+    const std::int64_t words = static_cast<std::int64_t>(depth + per_word - 1) / per_word;
+    for(std::int64_t word = 0; word < words; ++word)
+    {
+        const auto k = static_cast<std::size_t>(word * per_word);
+        gather(k, first);
+        if constexpr(per_word == 2)
+        {
+            if(k + 1 < depth) { gather(k + 1, first + gemm.columns()); }
+            else
+            {
+                zero_run(first + gemm.columns(), gemm.columns());
+            }
+        }
+        for(std::int64_t column = 0; column < gemm.columns(); column += vector_width)
+        {
+            place_words<Element>(first + column,
+                                 first + (per_word - 1) * gemm.columns() + column,
+                                 gemm.b_column(column) + word * gemm.b_stride(column),
+                                 vector_width);
+        }
     }
     for(std::int64_t column = 0; column < gemm.columns(); column += vector_width)
     {
-        float* destination        = gemm.b_column(column, depth);
-        const std::int64_t stride = gemm.b_stride(column);
-        const float* source       = row.data() + column;
-        for(std::int64_t k = 0; k < depth; ++k)
-        {
-            store_bytes(destination + k * stride, load_bytes<vfloat>(source + k * gemm.columns()));
-        }
+        zero_words(gemm, gemm.b_column(column), gemm.b_stride(column), words);
     }
 }
 

@@ -134,6 +134,10 @@ struct GroupedConvolutionForwardKernel
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 
+    // What multiplies in this launch.
+    static void choose_unit(KernelArgs& kargs)
+    { kargs.call.unit = host_model::choose_unit(facts, kargs.call); }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const auto [tile_m, tile_n] = TilePartitioner(kargs.GemmM, kargs.GemmN)

@@ -32,6 +32,10 @@ struct GroupedConvolutionForwardKernel : host_model::gemm_kernel<host_model::dir
     static bool IsSupportedArgument(const KernelArgs& kargs)
     { return host_model::supports_forward(base::facts, kargs.call); }
 
+    // What multiplies in this launch.
+    static void choose_unit(KernelArgs& kargs)
+    { kargs.call.unit = host_model::choose_unit(base::facts, kargs.call); }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const auto [tile_m, tile_n] = base::tile_of(kargs, block);
