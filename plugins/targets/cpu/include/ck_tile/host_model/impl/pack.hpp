@@ -133,6 +133,17 @@ inline void with_operand_type(data_type type, const tile_gemm& gemm, const Funct
     });
 }
 
+// Lines that lie that far ahead are asked for: they come from where the system finds them, in an
+// order that the machine may not guess.
+inline constexpr int prefetched_lines = 8;
+
+template <typename T>
+[[gnu::always_inline]] inline void prefetch(const T* line, std::int64_t count)
+{
+    constexpr auto step = static_cast<std::int64_t>(64 / sizeof(T));
+    for(std::int64_t i = 0; i < count; i += step) { __builtin_prefetch(line + i); }
+}
+
 // Lines of a matrix, one for each k of a step, and room for the one of zeros that an odd number of
 // them is filled up with.
 template <typename T>
@@ -171,30 +182,51 @@ struct k_lines
     }
 };
 
+// Packs columns [first_column, first_column + valid) of B from lines that hold them for one k each.
+// The first is a multiple of vector_width; those that fill up the last vector become zeros.
+template <typename Element, typename T>
+inline void
+pack_b_columns(tile_gemm& gemm, std::int64_t first_column, std::int64_t valid, k_lines<T>& lines)
+{
+    constexpr int W        = vector_width;
+    constexpr int per_word = elements_per_word<Element>;
+    lines.template fill_up<Element>(valid);
+    const auto words          = static_cast<std::int64_t>(lines.starts.size()) / per_word;
+    const T* const* line      = lines.starts.data();
+    const T* const* const end = line + lines.starts.size();
+    for(std::int64_t word = 0; word < words; ++word, line += per_word)
+    {
+        const T* const first  = line[0];
+        const T* const second = line[per_word - 1];
+        if(end - line > prefetched_lines)
+        {
+            prefetch(line[prefetched_lines], valid);
+            if constexpr(per_word == 2) { prefetch(line[prefetched_lines + 1], valid); }
+        }
+        std::int64_t column = 0;
+        for(; column + W <= valid; column += W)
+        {
+            place_words<Element>(
+                first + column, second + column, gemm.b_word(word, first_column + column), W);
+        }
+        if(column < valid)
+        {
+            place_words<Element>(first + column,
+                                 second + column,
+                                 gemm.b_word(word, first_column + column),
+                                 valid - column);
+        }
+    }
+    for(std::int64_t column = first_column; column < first_column + valid; column += W)
+    {
+        zero_words(gemm, gemm.b_column(column), gemm.b_stride(column), words);
+    }
+}
+
 // Packs B when the columns of one k are contiguous: each line points to the first of `valid`.
 template <typename Element, typename T>
 inline void pack_b_n_contiguous(tile_gemm& gemm, std::int64_t valid, k_lines<T>& lines)
-{
-    constexpr int per_word = elements_per_word<Element>;
-    lines.template fill_up<Element>(valid);
-    const auto words = static_cast<std::int64_t>(lines.starts.size()) / per_word;
-    for(std::int64_t column = 0; column < gemm.columns(); column += vector_width)
-    {
-        const auto count          = std::min<std::int64_t>(vector_width, valid - column);
-        float* const destination  = gemm.b_column(column);
-        const std::int64_t stride = gemm.b_stride(column);
-        const T* const* start     = lines.starts.data();
-        for(std::int64_t word = 0; word < words; ++word)
-        {
-            place_words<Element>(start[0] + column,
-                                 start[per_word - 1] + column,
-                                 destination + word * stride,
-                                 count);
-            start += per_word;
-        }
-        zero_words(gemm, destination, stride, words);
-    }
-}
+{ pack_b_columns<Element, T>(gemm, 0, valid, lines); }
 
 // Packs A when the rows of one k are contiguous: each line points to the first of `rows`.
 template <typename Element, typename T>

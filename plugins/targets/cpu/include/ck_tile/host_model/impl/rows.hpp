@@ -49,7 +49,9 @@ template <typename T>
 inline void place_run(const T* source, float* destination, std::int64_t count)
 { widen_run(source, destination, count); }
 
-inline void place_run(const bf16_t* source, bf16_t* destination, std::int64_t count)
+template <typename T>
+    requires(sizeof(T) == 2)
+inline void place_run(const T* source, T* destination, std::int64_t count)
 {
     using halves   = simd<std::uint16_t, 2 * vector_width>;
     std::int64_t i = 0;
@@ -63,14 +65,13 @@ inline void place_run(const bf16_t* source, bf16_t* destination, std::int64_t co
     }
     std::memcpy(static_cast<void*>(destination + i),
                 static_cast<const void*>(source + i),
-                static_cast<std::size_t>(count - i) * sizeof(bf16_t));
+                static_cast<std::size_t>(count - i) * sizeof(T));
 }
 
-inline void zero_run(bf16_t* destination, std::int64_t count)
-{
-    std::memset(
-        static_cast<void*>(destination), 0, static_cast<std::size_t>(count) * sizeof(bf16_t));
-}
+template <typename T>
+    requires(sizeof(T) == 2)
+inline void zero_run(T* destination, std::int64_t count)
+{ std::memset(static_cast<void*>(destination), 0, static_cast<std::size_t>(count) * sizeof(T)); }
 
 inline void zero_run(float* destination, std::int64_t count)
 {

@@ -185,12 +185,14 @@ public:
     // is b_stride(column) further.
     float* b_column(std::int64_t column)
     {
-        const std::int64_t panel = column / panel_width * panel_width;
-        return b_ + panel * words_ + (column - panel);
+        const std::int64_t inside = column & (panel_width - 1);
+        return b_ + (column - inside) * words_ + inside;
     }
+    float* b_word(std::int64_t word, std::int64_t column)
+    { return b_column(column) + word * b_stride(column); }
     std::int64_t b_stride(std::int64_t column) const
     {
-        const std::int64_t panel = column / panel_width * panel_width;
+        const std::int64_t panel = column & ~std::int64_t{panel_width - 1};
         return columns_ - panel < panel_width ? vector_width : panel_width;
     }
     // Columns to be packed, zeros included: a multiple of vector_width.

@@ -106,6 +106,39 @@ public:
         return {x, y, z, ((z * w_.lengths[1] + y) * w_.lengths[2] + x) * w_.groups * w_.channels};
     }
 
+    struct range
+    { std::int64_t first, last; };
+
+    // Which of the elements [begin, end) of a run lie in the image, under one window; first >= last
+    // if none.
+    range inside(const place& run,
+                 const window_origin& origin,
+                 std::int64_t begin,
+                 std::int64_t end) const
+    {
+        const auto outside = [](std::int64_t position, std::int64_t length) {
+            return static_cast<std::uint64_t>(position) >= static_cast<std::uint64_t>(length);
+        };
+        const std::int64_t x = origin.position[2] + run.x;
+        if(outside(origin.position[0] + run.z, w_.lengths[0]) ||
+           outside(origin.position[1] + run.y, w_.lengths[1]))
+        {
+            return {begin, begin};
+        }
+        range result{begin, end};
+        if(x < 0) { result.first = std::min(end, std::max(begin, -x * width_)); }
+        if(x + x_taps_ > w_.lengths[2])
+        {
+            result.last = std::max(begin, std::min(end, (w_.lengths[2] - x) * width_));
+        }
+        return result;
+    }
+
+    // Where an element of a run lies that is inside the image.
+    template <typename T>
+    const T* element(const place& run, const window_origin& origin, std::int64_t index) const
+    { return static_cast<const T*>(w_.data) + (origin.offset + run.offset + index); }
+
     // Elements [begin, end) of a run under one window; those outside the image are zeros.
     template <typename T, typename Element>
     void copy(const place& run,
@@ -114,26 +147,14 @@ public:
               std::int64_t end,
               Element* destination) const
     {
-        const auto outside = [](std::int64_t position, std::int64_t length) {
-            return static_cast<std::uint64_t>(position) >= static_cast<std::uint64_t>(length);
-        };
-        const std::int64_t x = origin.position[2] + run.x;
-        std::int64_t first   = begin;
-        std::int64_t last    = end;
-        if(x < 0) { first = std::min(end, std::max(begin, -x * width_)); }
-        if(x + x_taps_ > w_.lengths[2])
-        {
-            last = std::max(begin, std::min(end, (w_.lengths[2] - x) * width_));
-        }
-        if(first >= last || outside(origin.position[0] + run.z, w_.lengths[0]) ||
-           outside(origin.position[1] + run.y, w_.lengths[1]))
+        const auto [first, last] = inside(run, origin, begin, end);
+        if(first >= last)
         {
             zero_run(destination, end - begin);
             return;
         }
-        const T* source = static_cast<const T*>(w_.data) + (origin.offset + run.offset + first);
         if(first > begin) { zero_run(destination, first - begin); }
-        place_run(source, destination + (first - begin), last - first);
+        place_run(element<T>(run, origin, first), destination + (first - begin), last - first);
         if(last < end) { zero_run(destination + (last - begin), end - last); }
     }
 
@@ -168,11 +189,42 @@ inline void pack_a_windows(tile_gemm& gemm,
     gemm.end_rows();
 }
 
-// Part of a row of B: elements [begin, end) of a run.
+// Columns of B that lie in one run: elements [begin, end) of it.
 struct run_piece
 {
     window_runs::place run;
     std::int64_t begin, end;
+};
+
+// Rows of B as lines of elements, one window for each k.
+template <typename T>
+struct window_lines
+{
+    std::vector<run_piece> pieces;
+    std::vector<T> gathered; // rows that do not lie in memory as one piece
+    std::vector<T> zeros;
+
+    static window_lines& of_thread()
+    {
+        static thread_local window_lines lines;
+        return lines;
+    }
+
+    // Returns whether each piece but the last fills whole vectors.
+    bool cut(const window_runs& runs, std::int64_t first_column, std::int64_t columns)
+    {
+        pieces.clear();
+        bool whole = true;
+        for(std::int64_t done = 0; done < columns;)
+        {
+            const std::int64_t begin = (first_column + done) % runs.length();
+            const std::int64_t end   = std::min(runs.length(), begin + columns - done);
+            pieces.push_back({runs.find(first_column + done), begin, end});
+            done += end - begin;
+            whole = whole && (done == columns || (end - begin) % vector_width == 0);
+        }
+        return whole;
+    }
 };
 
 // B(k, column) for columns [first_column, first_column + columns), column = (taps, width) where
@@ -185,53 +237,52 @@ inline void pack_b_windows(tile_gemm& gemm,
                            std::int64_t first_column,
                            std::int64_t columns)
 {
-    constexpr int per_word = elements_per_word<Element>;
     const window_runs runs(w, width);
-    static thread_local std::vector<run_piece> pieces;
-    pieces.clear();
-    for(std::int64_t done = 0; done < columns;)
+    k_lines<T>& lines      = k_lines<T>::of_thread();
+    window_lines<T>& parts = window_lines<T>::of_thread();
+    const bool whole       = parts.cut(runs, first_column, columns);
+    const auto longest     = static_cast<std::size_t>(columns);
+    parts.gathered.resize(std::max(parts.gathered.size(), windows.size() * longest));
+    if(parts.zeros.size() < longest) { parts.zeros.assign(longest, T{}); }
+    if(!whole)
     {
-        const std::int64_t begin = (first_column + done) % runs.length();
-        const std::int64_t end   = std::min(runs.length(), begin + columns - done);
-        pieces.push_back({runs.find(first_column + done), begin, end});
-        done += end - begin;
-    }
-    // the rows of one word, each as long as the panels are wide
-    static thread_local std::vector<Element> lines;
-    lines.assign(static_cast<std::size_t>(per_word * gemm.columns()), Element{});
-    Element* const first = lines.data();
-    const auto gather    = [&](std::size_t k, Element* destination) {
-        for(const run_piece& piece : pieces)
+        lines.starts.clear();
+        T* gathered = parts.gathered.data();
+        for(const window_origin& origin : windows)
         {
-            runs.copy<T>(piece.run, windows[k], piece.begin, piece.end, destination);
-            destination += piece.end - piece.begin;
-        }
-    };
-    const std::size_t depth  = windows.size();
-    const std::int64_t words = static_cast<std::int64_t>(depth + per_word - 1) / per_word;
-    for(std::int64_t word = 0; word < words; ++word)
-    {
-        const auto k = static_cast<std::size_t>(word * per_word);
-        gather(k, first);
-        if constexpr(per_word == 2)
-        {
-            if(k + 1 < depth) { gather(k + 1, first + gemm.columns()); }
-            else
+            lines.starts.push_back(gathered);
+            for(const run_piece& piece : parts.pieces)
             {
-                zero_run(first + gemm.columns(), gemm.columns());
+                runs.copy<T>(piece.run, origin, piece.begin, piece.end, gathered);
+                gathered += piece.end - piece.begin;
             }
         }
-        for(std::int64_t column = 0; column < gemm.columns(); column += vector_width)
-        {
-            place_words<Element>(first + column,
-                                 first + (per_word - 1) * gemm.columns() + column,
-                                 gemm.b_column(column) + word * gemm.b_stride(column),
-                                 vector_width);
-        }
+        pack_b_columns<Element, T>(gemm, 0, columns, lines);
+        return;
     }
-    for(std::int64_t column = 0; column < gemm.columns(); column += vector_width)
+    std::int64_t column = 0;
+    for(const run_piece& piece : parts.pieces)
     {
-        zero_words(gemm, gemm.b_column(column), gemm.b_stride(column), words);
+        lines.starts.clear();
+        T* gathered               = parts.gathered.data();
+        const std::int64_t length = piece.end - piece.begin;
+        for(const window_origin& origin : windows)
+        {
+            const auto [first, last] = runs.inside(piece.run, origin, piece.begin, piece.end);
+            if(first == piece.begin && last == piece.end)
+            {
+                lines.starts.push_back(runs.element<T>(piece.run, origin, first));
+            }
+            else if(first >= last) { lines.starts.push_back(parts.zeros.data()); }
+            else
+            {
+                runs.copy<T>(piece.run, origin, piece.begin, piece.end, gathered);
+                lines.starts.push_back(gathered);
+                gathered += length;
+            }
+        }
+        pack_b_columns<Element, T>(gemm, column, length, lines);
+        column += length;
     }
 }
 
