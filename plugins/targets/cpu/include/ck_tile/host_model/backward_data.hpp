@@ -46,7 +46,8 @@ struct backward_data_call
     void* in;
     const void* wei;
     const void* out;
-    product_unit unit = product_unit::fp32; // chosen at launch
+    product_unit unit    = product_unit::fp32; // chosen at launch
+    std::uint64_t launch = 0;                  // its number; 0 if it has none
 };
 
 inline constexpr std::int64_t most_backward_data_gemms = 128;

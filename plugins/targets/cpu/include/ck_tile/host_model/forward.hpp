@@ -25,7 +25,8 @@ struct forward_call
     const void* wei;
     void* out;
     elementwise_call elementwise;
-    product_unit unit = product_unit::fp32; // chosen at launch
+    product_unit unit    = product_unit::fp32; // chosen at launch
+    std::uint64_t launch = 0;                  // its number; 0 if it has none
 };
 
 // Fills everything but the pointers. Never fails: nonsense is found by supports_forward().

@@ -71,6 +71,9 @@ CK_TILE_HOST_MODEL_API product_unit choose_product_unit(data_type a_type,
                                                         const operand_lines& b,
                                                         std::int64_t depth);
 
+// A number that no launch had before, of any kernel.
+CK_TILE_HOST_MODEL_API std::uint64_t next_launch();
+
 // Launches of bf16 kernels since the library was loaded, by unit.
 CK_TILE_HOST_MODEL_API std::uint64_t launches_by(product_unit unit);
 

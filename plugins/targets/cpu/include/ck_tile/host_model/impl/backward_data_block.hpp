@@ -118,20 +118,30 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
     }
 
     tile_gemm& gemm = thread_tile_gemm();
-    gemm.start(rows, columns, facts.k_per_block, facts.accumulators, call.unit);
+    gemm.start(
+        rows,
+        columns,
+        facts.k_per_block,
+        facts.accumulators,
+        call.unit,
+        {call.launch, k_end - k_begin, tile_n, group, sub.first_block * call.k_batch + part});
     int accumulator = 0;
     for(std::int64_t k0 = k_begin; k0 < k_end; k0 += gemm.step())
     {
-        gemm.begin_step(std::min(gemm.step(), k_end - k0));
+        const bool pack_b = gemm.begin_step(std::min(gemm.step(), k_end - k0));
         with_operand_type(facts.a_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
             pack_a_windows<Element, T>(gemm, w, origins, k0);
         });
-        with_operand_type(facts.b_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
-            k_lines<T>& lines = k_lines<T>::of_thread();
-            find_weight_lines(call, sub, group, k0, gemm.depth(), first_column, lines.starts);
-            pack_b_n_contiguous<Element, T>(gemm, columns, lines);
-        });
-        if(facts.tf32) { gemm.round_operands(); }
+        if(facts.tf32) { gemm.round_rows(); }
+        if(pack_b)
+        {
+            with_operand_type(facts.b_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+                k_lines<T>& lines = k_lines<T>::of_thread();
+                find_weight_lines(call, sub, group, k0, gemm.depth(), first_column, lines.starts);
+                pack_b_n_contiguous<Element, T>(gemm, columns, lines);
+            });
+            if(facts.tf32) { gemm.round_columns(); }
+        }
         gemm.multiply(accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }

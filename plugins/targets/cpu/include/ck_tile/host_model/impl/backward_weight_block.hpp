@@ -81,7 +81,11 @@ inline void accumulate_weights(const kernel_facts& facts,
             pack_b_windows<Element, T>(
                 gemm, w, facts.groups_to_merge * s.C, windows, place.first_column, place.columns);
         });
-        if(facts.tf32) { gemm.round_operands(); }
+        if(facts.tf32)
+        {
+            gemm.round_rows();
+            gemm.round_columns();
+        }
         gemm.multiply(accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }

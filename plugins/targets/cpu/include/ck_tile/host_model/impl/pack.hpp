@@ -121,6 +121,7 @@ inline void pack_b_k_contiguous(tile_gemm& gemm, std::int64_t valid, const Start
         }
         zero_words(gemm, destination, stride, words);
     }
+    gemm.end_columns();
 }
 
 // Calls function(static_cast<T*>(nullptr), static_cast<Element*>(nullptr)): the type of an
@@ -226,7 +227,10 @@ pack_b_columns(tile_gemm& gemm, std::int64_t first_column, std::int64_t valid, k
 // Packs B when the columns of one k are contiguous: each line points to the first of `valid`.
 template <typename Element, typename T>
 inline void pack_b_n_contiguous(tile_gemm& gemm, std::int64_t valid, k_lines<T>& lines)
-{ pack_b_columns<Element, T>(gemm, 0, valid, lines); }
+{
+    pack_b_columns<Element, T>(gemm, 0, valid, lines);
+    gemm.end_columns();
+}
 
 // Packs A when the rows of one k are contiguous: each line points to the first of `rows`.
 template <typename Element, typename T>

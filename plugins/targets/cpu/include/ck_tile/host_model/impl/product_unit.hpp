@@ -173,6 +173,12 @@ CK_TILE_HOST_MODEL_API product_unit choose_product_unit(data_type a_type,
     return unit;
 }
 
+CK_TILE_HOST_MODEL_API std::uint64_t next_launch()
+{
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 CK_TILE_HOST_MODEL_API std::uint64_t launches_by(product_unit unit)
 { return impl::launch_counts()[static_cast<std::size_t>(unit)].load(std::memory_order_relaxed); }
 

@@ -117,6 +117,17 @@ inline void micro_kernel(const float* a,
     }
 }
 
+// Names the columns of B that a block multiplies with, all of their k: blocks of the same launch
+// that name the same ones need not pack them again.
+struct columns_name
+{
+    std::uint64_t launch; // 0: the columns have no name
+    std::int64_t depth;   // of all steps
+    std::int64_t tile, group, part;
+
+    bool operator==(const columns_name&) const = default;
+};
+
 class tile_gemm
 {
 public:
@@ -125,7 +136,8 @@ public:
                std::int64_t columns,
                std::int64_t k_per_block,
                int accumulators,
-               product_unit unit = product_unit::fp32)
+               product_unit unit          = product_unit::fp32,
+               const columns_name& b_name = {})
     {
         unit_ = unit;
         rows_ = rows;
@@ -139,7 +151,7 @@ public:
         // Rows that are a power of two apart would meet in few lines of the cache.
         a_stride_ = round_up(words_for(step_), vector_width) + vector_width;
         a_        = a_buffer_.reserve(static_cast<std::size_t>(padded_rows_ * a_stride_));
-        b_        = b_buffer_.reserve(static_cast<std::size_t>(columns_ * a_stride_));
+        reserve_b(b_name);
         // Rows that only fill up the last micro-tile are computed and dropped; zeros keep them
         // cheap.
         zero_run(a_ + rows * a_stride_, (padded_rows_ - rows) * a_stride_);
@@ -152,11 +164,18 @@ public:
     // How deep the operands are packed and multiplied at a time: whole K blocks.
     std::int64_t step() const { return step_; }
 
-    // What follows packs and multiplies `depth` values of k, at most step().
-    void begin_step(std::int64_t depth)
+    // What follows packs and multiplies `depth` values of k, at most step(). Returns whether B has
+    // to be packed: it is there if an earlier block named the same columns.
+    bool begin_step(std::int64_t depth)
     {
         depth_ = depth;
         words_ = words_for(depth);
+        if(!keeps_b_) { return true; }
+        b_ = first_b_ + columns_ * begun_words_;
+        begun_words_ += words_;
+        if(begun_words_ <= kept_words_) { return false; }
+        kept_words_ = begun_words_;
+        return true;
     }
     std::int64_t depth() const { return depth_; }
     // Words along k that are to be packed; what they hold beyond the depth must be zero.
@@ -171,15 +190,18 @@ public:
     std::int64_t a_stride() const { return a_stride_; }
     std::int64_t rows() const { return rows_; }
 
-    // Clears what the rows of A hold beyond the depth.
+    // To be called when A is packed: clears what its rows hold beyond the depth.
     void end_rows()
     {
-        if(!packs_pairs() || depth_ == 2 * words_) { return; }
+        if(!packs_pairs()) { return; }
         for(std::int64_t row = 0; row < rows_; ++row)
         {
             zero_run(a_row<bf16_t>(row) + depth_, 2 * words_ - depth_);
+            order_halves(a_words(row), words_);
         }
     }
+    // To be called when B is packed.
+    void end_columns() { order_halves(b_, columns_ * words_); }
 
     // Where word (0, column) of B belongs, column a multiple of vector_width; the next one along k
     // is b_stride(column) further.
@@ -199,11 +221,11 @@ public:
     std::int64_t columns() const { return columns_; }
 
     // Rounds what is packed to TF32.
-    void round_operands()
+    void round_rows()
     {
         for(std::int64_t row = 0; row < rows_; ++row) { round_run(a_words(row), depth_); }
-        round_run(b_, columns_ * depth_);
     }
+    void round_columns() { round_run(b_, columns_ * depth_); }
 
     // accumulator += A * B for what is packed.
     void multiply(int accumulator)
@@ -232,6 +254,31 @@ private:
     // panel of B stays in the first-level cache and all of A in the second.
     static constexpr std::int64_t deepest_step = 256;
 
+    // Columns of B are kept while they fit in this many words, 4 MB: then they are read from a
+    // cache.
+    static constexpr std::int64_t most_kept_words = 1 << 20;
+
+    void reserve_b(const columns_name& name)
+    {
+        // each step can end with a word that is not full
+        const std::int64_t steps  = (name.depth + step_ - 1) / step_;
+        const std::int64_t all    = columns_ * (words_for(name.depth) + steps * tile_words);
+        const std::int64_t one    = columns_ * a_stride_;
+        keeps_b_                  = name.launch != 0 && all <= most_kept_words;
+        const float* const before = first_b_;
+        first_b_ = b_buffer_.reserve(static_cast<std::size_t>(keeps_b_ ? std::max(all, one) : one));
+        b_       = first_b_;
+        begun_words_ = 0;
+        if(!keeps_b_ || first_b_ != before || name != kept_ || unit_ != kept_unit_ ||
+           columns_ != kept_columns_)
+        {
+            kept_words_ = 0;
+        }
+        kept_         = keeps_b_ ? name : columns_name{};
+        kept_unit_    = unit_;
+        kept_columns_ = columns_;
+    }
+
     static constexpr std::int64_t round_up(std::int64_t value, std::int64_t grain)
     { return (value + grain - 1) / grain * grain; }
 
@@ -249,12 +296,6 @@ private:
     template <bool Pairs>
     void multiply_panels(float* acc)
     {
-        if constexpr(Pairs)
-        {
-            // The instruction adds the product of the upper halves first, but k ascends.
-            for(std::int64_t row = 0; row < rows_; ++row) { swap_halves(a_words(row), words_); }
-            swap_halves(b_, columns_ * words_);
-        }
         std::int64_t column = 0;
         for(; column + panel_width <= columns_; column += panel_width)
         {
@@ -278,8 +319,10 @@ private:
         }
     }
 
-    static void swap_halves(float* words, std::int64_t count)
+    // The instruction for pairs adds the product of the upper halves first, but k ascends.
+    void order_halves(float* words, std::int64_t count) const
     {
+        if(unit_ != product_unit::pairs) { return; }
         std::int64_t i = 0;
         for(; i + vector_width <= count; i += vector_width)
         {
@@ -338,9 +381,15 @@ private:
     product_unit unit_ = product_unit::fp32;
     std::int64_t rows_ = 0, padded_rows_ = 0, columns_ = 0, a_stride_ = 0;
     std::int64_t step_ = 0, depth_ = 0, words_ = 0;
-    float* a_   = nullptr;
-    float* b_   = nullptr;
-    float* acc_ = nullptr;
+    // Which columns of B are kept, how many words of each, and of how many steps have begun.
+    columns_name kept_{};
+    product_unit kept_unit_    = product_unit::fp32;
+    std::int64_t kept_columns_ = 0, kept_words_ = 0, begun_words_ = 0;
+    bool keeps_b_   = false;
+    float* first_b_ = nullptr;
+    float* a_       = nullptr;
+    float* b_       = nullptr;
+    float* acc_     = nullptr;
     float_buffer a_buffer_, b_buffer_, acc_buffer_;
 };
 

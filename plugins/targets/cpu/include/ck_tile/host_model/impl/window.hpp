@@ -257,7 +257,7 @@ inline void pack_b_windows(tile_gemm& gemm,
                 gathered += piece.end - piece.begin;
             }
         }
-        pack_b_columns<Element, T>(gemm, 0, columns, lines);
+        pack_b_n_contiguous<Element, T>(gemm, columns, lines);
         return;
     }
     std::int64_t column = 0;
@@ -284,6 +284,7 @@ inline void pack_b_windows(tile_gemm& gemm,
         pack_b_columns<Element, T>(gemm, column, length, lines);
         column += length;
     }
+    gemm.end_columns();
 }
 
 } // namespace ck_tile::host_model::impl
