@@ -1,7 +1,7 @@
 """CPU time of what torch calls (oneDNN) on one convolution, in one thread.
 
-Run as a program by an interpreter that has torch, with the arguments of ``cpu_kernels.cpp``: for every line of the
-standard input, the convolution runs once, and the best rate since the start is printed in GFLOP/s.
+Run as a program by an interpreter that has torch, with the arguments of ``cpu_kernels.cpp``: for every line
+of the standard input, the convolution runs once, and the best rate since the start is printed in GFLOP/s.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 #include "ck_tile/host_model/backward_data.hpp"
 #include "ck_tile/host_model/backward_weight.hpp"
 #include "ck_tile/host_model/forward.hpp"
-#include "ck_tile/host_model/impl/product_unit.hpp"
+#include "ck_tile/host_model/impl/operand_scan.hpp"
 #include "ck_tile/host_model/plain_gemm.hpp"
 
 namespace ck_tile::host_model::impl {
