@@ -1,8 +1,9 @@
 """The CPU target's kernels against oneDNN, as torch calls it, in CPU time of one thread.
 
-Both take turns, so that what else the machine does falls on both, and the best time of each counts. Goals: 0.8 of
-oneDNN's speed in fp32, 0.6 in bf16 where the machine has instructions for it. ``CKPROF_TORCH_PYTHON`` names an
-interpreter that has torch; ``CKPROF_CPU_BF16`` and ``ONEDNN_MAX_CPU_ISA`` rule out instructions of either.
+Both take turns, so that what else the machine does falls on both, and the best time of each counts.
+Goals: 0.8 of oneDNN's speed in fp32, 0.6 in bf16 where the machine has instructions for it.
+CKPROF_TORCH_PYTHON names an interpreter that has torch; CKPROF_CPU_BF16 and ONEDNN_MAX_CPU_ISA rule out
+instructions of either.
 """
 
 from __future__ import annotations

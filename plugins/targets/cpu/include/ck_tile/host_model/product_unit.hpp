@@ -74,6 +74,8 @@ CK_TILE_HOST_MODEL_API product_unit choose_product_unit(data_type a_type,
 // A number that no launch had before, of any kernel.
 CK_TILE_HOST_MODEL_API std::uint64_t next_launch();
 
+CK_TILE_HOST_MODEL_API void count_launch(product_unit unit);
+
 // Launches of bf16 kernels since the library was loaded, by unit.
 CK_TILE_HOST_MODEL_API std::uint64_t launches_by(product_unit unit);
 

@@ -11,7 +11,8 @@
 
 #include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/grid.hpp"
-#include "ck_tile/host_model/impl/product_unit.hpp"
+#include "ck_tile/host_model/impl/simd.hpp"
+#include "ck_tile/host_model/product_unit.hpp"
 
 namespace ck_tile::host_model::impl {
 
@@ -136,7 +137,7 @@ CK_TILE_HOST_MODEL_API product_unit choose_product_unit(data_type a_type,
     {
         unit = product_unit::fp32;
     }
-    impl::launch_counts()[static_cast<std::size_t>(unit)].fetch_add(1, std::memory_order_relaxed);
+    count_launch(unit);
     return unit;
 }
 

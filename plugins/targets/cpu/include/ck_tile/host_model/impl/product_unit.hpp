@@ -55,6 +55,9 @@ CK_TILE_HOST_MODEL_API std::uint64_t next_launch()
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+CK_TILE_HOST_MODEL_API void count_launch(product_unit unit)
+{ impl::launch_counts()[static_cast<std::size_t>(unit)].fetch_add(1, std::memory_order_relaxed); }
+
 CK_TILE_HOST_MODEL_API std::uint64_t launches_by(product_unit unit)
 { return impl::launch_counts()[static_cast<std::size_t>(unit)].load(std::memory_order_relaxed); }
 
