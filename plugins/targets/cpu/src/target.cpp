@@ -15,6 +15,7 @@
 #endif
 
 #include "ck_tile/host_model/device.hpp"
+#include "ck_tile/host_model/product_unit.hpp"
 #include "ckprof_target.h"
 
 namespace {
