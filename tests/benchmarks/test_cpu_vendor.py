@@ -19,7 +19,8 @@ import pytest
 
 from tests.plugins.targets.cpu.cpp_programs import COMPILERS, INCLUDES, STANDARD, run, runtime_objects
 
-pytestmark = pytest.mark.compiler
+#: on a busy machine
+pytestmark = [pytest.mark.compiler, pytest.mark.timeout(3600)]
 
 #: N C K, size, filter, stride
 LAYERS = (
