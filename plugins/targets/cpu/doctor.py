@@ -14,7 +14,7 @@ from ckprof.measure.host import host_properties
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
-from ckprof_plugins.targets.cpu.machine import vector_set
+from ckprof_plugins.targets.cpu.machine import bf16_unit, vector_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,6 +101,7 @@ def _machine() -> list[Finding]:
     return [
         Finding("CPU", State.OK, f"{properties['processor']}, {properties['cores']} usable cores"),
         Finding("vector instructions", State.OK if vectors else State.OPTIONAL, vectors or "unknown"),
+        Finding("products of bf16", State.OK, bf16_unit()),
         Finding(
             "memory",
             State.OK if memory >= _LITTLE_MEMORY else State.BROKEN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
 import re
 import subprocess
@@ -27,6 +28,14 @@ _VECTOR_SETS: Final = (
     ("asimd", "NEON"),
 )
 _EXTRAS: Final = (("avx512_bf16", "bf16"), ("f16c", "fp16 conversion"), ("fma", "FMA"))
+
+#: what multiplies bf16, best first: name as in ``product_unit.hpp``, flags that it needs, and what it is
+_BF16_UNITS: Final = (
+    ("tiles", frozenset({"amx_tile", "amx_bf16"}), "AMX"),
+    ("pairs", frozenset({"avx512_bf16"}), "AVX512-BF16"),
+)
+#: names the best one that the CPU target may use
+BF16_UNIT_VARIABLE: Final = "CKPROF_CPU_BF16"
 
 
 def machine_identity(compiler: Compiler) -> str:
@@ -72,3 +81,24 @@ def vector_set(flags: frozenset[str] | None = None) -> str:
     name = next((name for flag, name in _VECTOR_SETS if flag in flags), "")
     extras = [extra for flag, extra in _EXTRAS if flag in flags]
     return f"{name} with {', '.join(extras)}" if name and extras else name
+
+
+def bf16_unit(flags: frozenset[str] | None = None, most: str | None = None) -> str:
+    """Return in a few words what multiplies bf16 on the CPU target.
+
+    Kernels ask the system and try the instruction before they use it, so this is what they hope for.
+
+    :param flags: features of the CPU, by default those of this one.
+    :param most: name of the best unit that may be used, by default what the environment says.
+    """
+    flags = cpu_flags() if flags is None else flags
+    most = os.environ.get(BF16_UNIT_VARIABLE, "") if most is None else most
+    for name, needed, instructions in _BF16_UNITS[_first_allowed(most) :]:
+        if needed <= flags:
+            return f"in {name} ({instructions}) where no operand or sum can be subnormal, else as fp32"
+    return "as fp32"
+
+
+def _first_allowed(most: str) -> int:
+    names = [*(name for name, _, _ in _BF16_UNITS), "fp32"]
+    return names.index(most) if most in names else 0

@@ -124,10 +124,24 @@ def test_vector_sets():
     assert machine.vector_set(frozenset()) == ""
 
 
+@pytest.mark.parametrize(
+    ("flags", "most", "expected"),
+    [
+        ({"amx_tile", "amx_bf16", "avx512_bf16"}, "", "in tiles (AMX)"),
+        ({"amx_tile", "amx_bf16", "avx512_bf16"}, "pairs", "in pairs (AVX512-BF16)"),
+        ({"amx_tile", "avx512_bf16"}, "", "in pairs (AVX512-BF16)"),
+        ({"amx_tile", "amx_bf16", "avx512_bf16"}, "fp32", "as fp32"),
+        ({"avx512f"}, "tiles", "as fp32"),
+    ],
+)
+def test_what_multiplies_bf16(flags, most, expected):
+    assert machine.bf16_unit(frozenset(flags), most).startswith(expected)
+
+
 @pytest.mark.compiler
 def test_findings_of_a_machine_that_has_everything(compiler):
     found = {finding.topic: finding for finding in CpuTarget().findings()}
-    for topic in ("C++ compiler", "host model", "ninja", "CPU", "memory", "object cache"):
+    for topic in ("C++ compiler", "host model", "ninja", "CPU", "products of bf16", "memory", "object cache"):
         assert topic in found, topic
     assert found["host model"].state is found["ninja"].state is FindingState.OK
     assert all(finding.advice for finding in found.values() if finding.state is FindingState.MISSING)

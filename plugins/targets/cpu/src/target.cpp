@@ -15,6 +15,7 @@
 #endif
 
 #include "ck_tile/host_model/device.hpp"
+#include "ck_tile/host_model/product_unit.hpp"
 #include "ckprof_target.h"
 
 namespace {
@@ -78,17 +79,29 @@ const char* vector_set() noexcept
 #endif
 }
 
+const char* bf16_unit() noexcept
+{
+    switch(ck_tile::host_model::best_product_unit())
+    {
+    case ck_tile::host_model::product_unit::fp32: return "";
+    case ck_tile::host_model::product_unit::pairs: return ", bf16 in pairs (AVX512-BF16)";
+    case ck_tile::host_model::product_unit::tiles: return ", bf16 in tiles (AMX)";
+    }
+    return "";
+}
+
 void describe_device(char* text, size_t text_size) noexcept
 {
     const auto& device = ck_tile::host_model::current_device();
     if(text != nullptr && text_size != 0)
         std::snprintf(text,
                       text_size,
-                      "%s modelled with %d compute units on %d CPU threads, %s",
+                      "%s modelled with %d compute units on %d CPU threads, %s%s",
                       device.name.c_str(),
                       device.compute_units,
                       ck_tile::host_model::worker_count(),
-                      vector_set());
+                      vector_set(),
+                      bf16_unit());
 }
 
 void* allocate(size_t bytes) noexcept

@@ -63,9 +63,37 @@ def test_surface(compiler: str, build: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
 @pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
 def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> None:
-    """Random problems in all types and dimensions against the definition."""
+    """Random problems in all types and dimensions against the definition, bf16 by each unit that is there."""
     binary = build(f"{direction}_numerics", ["-O1", "-march=native"], compiler=compiler)
     assert f"{direction} numerics: ok" in run([binary, "12"])
+    if direction != "depthwise":
+        for unit in ("pairs", "fp32"):
+            assert f"{direction} numerics: ok" in run([binary, "4"], CKPROF_CPU_BF16=unit)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("sanitizer", [None, pytest.param("address", marks=pytest.mark.slow)])
+def test_product_units(sanitizer: str | None, build: Callable[..., Path]) -> None:
+    """What multiplies bf16, where the machine has it: when it is chosen, and which bits it computes."""
+    flags = ["-O1", "-march=native", *(SANITIZERS[sanitizer] if sanitizer else ())]
+    assert "product units: ok" in run([build("product_units", flags), "4"])
+
+
+@pytest.mark.thorough
+def test_pairs_are_imitated(build: Callable[..., Path]) -> None:
+    """On a machine without such instructions, a stand-in for that of pairs computes what its manual says."""
+    output = run([build("product_units", ["-O1"]), "2"])
+    assert "best unit for bf16: fp32" in output
+    assert "product units: ok" in output
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("unit", ["fp32", "pairs"])
+def test_unit_of_the_environment(unit: str, build: Callable[..., Path]) -> None:
+    """CKPROF_CPU_BF16 rules out better units than the one that it names."""
+    binary = build("product_units", ["-O1", "-march=native"])
+    named = run([binary, "1"], CKPROF_CPU_BF16=unit).partition("\n")[0].rpartition(" ")[2]
+    assert named in {"fp32": ("fp32",), "pairs": ("fp32", "pairs")}[unit]
 
 
 @pytest.mark.thorough

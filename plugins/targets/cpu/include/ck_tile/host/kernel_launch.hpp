@@ -27,7 +27,20 @@ public:
           call_(kernel, args...)
     {}
 
-    void operator()(const stream_config&) const { run_grid(grid_, &run_block, &call_); }
+    // A kernel can have choose_unit(args), which looks at the operands of this launch.
+    void operator()(const stream_config&) const
+    {
+        if constexpr(requires(Args&... args) { Kernel::choose_unit(args...); })
+        {
+            call chosen = call_;
+            std::apply([](const Kernel&, Args&... args) { Kernel::choose_unit(args...); }, chosen);
+            run_grid(grid_, &run_block, &chosen);
+        }
+        else
+        {
+            run_grid(grid_, &run_block, &call_);
+        }
+    }
 
 private:
     using call = std::tuple<Kernel, Args...>;

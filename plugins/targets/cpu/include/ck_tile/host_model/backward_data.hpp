@@ -17,6 +17,7 @@
 #include "ck_tile/host_model/gemm_sizes.hpp"
 #include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
+#include "ck_tile/host_model/product_unit.hpp"
 
 namespace ck_tile::host_model {
 
@@ -45,6 +46,8 @@ struct backward_data_call
     void* in;
     const void* wei;
     const void* out;
+    product_unit unit    = product_unit::fp32; // chosen at launch
+    std::uint64_t launch = 0;                  // its number; 0 if it has none
 };
 
 inline constexpr std::int64_t most_backward_data_gemms = 128;
@@ -55,6 +58,10 @@ CK_TILE_HOST_MODEL_API backward_data_call make_backward_data_call(const kernel_f
 
 CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
                                                    const backward_data_call& call);
+
+// What multiplies the operands as they are now.
+CK_TILE_HOST_MODEL_API product_unit choose_unit(const kernel_facts& facts,
+                                                const backward_data_call& call);
 
 // The GEMM that block x of the grid belongs to.
 CK_TILE_HOST_MODEL_API const backward_data_gemm& find_gemm(const backward_data_call& call,

@@ -12,6 +12,7 @@
 #include "ck_tile/host_model/gemm_sizes.hpp"
 #include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
+#include "ck_tile/host_model/product_unit.hpp"
 
 namespace ck_tile::host_model {
 
@@ -23,6 +24,7 @@ struct backward_weight_call
     const void* in;
     void* wei;
     const void* out;
+    product_unit unit = product_unit::fp32; // chosen at launch
 };
 
 // k_batch < 0 asks for the automatic value: as many K parts as fill the device once.
@@ -40,6 +42,10 @@ automatic_k_batch(const kernel_facts& facts, const conv_shape& shape, const gemm
 
 CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
                                                      const backward_weight_call& call);
+
+// What multiplies the operands as they are now.
+CK_TILE_HOST_MODEL_API product_unit choose_unit(const kernel_facts& facts,
+                                                const backward_weight_call& call);
 
 // One block: output tile (tile_m, tile_n) of groups starting at block.y * Gm, K part block.z.
 CK_TILE_HOST_MODEL_API void run_backward_weight_block(const kernel_facts& facts,

@@ -8,6 +8,7 @@
 #include "ck_tile/core/config.hpp"
 #include "ck_tile/host_model/grid.hpp"
 #include "ck_tile/host_model/plain_gemm_facts.hpp"
+#include "ck_tile/host_model/product_unit.hpp"
 
 namespace ck_tile::host_model {
 
@@ -26,6 +27,7 @@ struct plain_gemm_call
     // Products of the same size, each so many elements after the one before.
     std::int64_t batch;
     std::int64_t batch_stride_a, batch_stride_b, batch_stride_e;
+    product_unit unit = product_unit::fp32; // chosen at launch
 };
 
 // CK Tile's conditions in its order, after a test that the problem is meaningful and within the
@@ -33,6 +35,10 @@ struct plain_gemm_call
 // keep vectors aligned, and parts of K that a fixed loop end fits. On false last_rejection() tells
 // the first condition that failed.
 CK_TILE_HOST_MODEL_API bool supports_plain_gemm(const plain_gemm_facts& facts,
+                                                const plain_gemm_call& call);
+
+// What multiplies the operands as they are now.
+CK_TILE_HOST_MODEL_API product_unit choose_unit(const plain_gemm_facts& facts,
                                                 const plain_gemm_call& call);
 
 // One block: tile (tile_m, tile_n) of product block.y, part block.z of K.

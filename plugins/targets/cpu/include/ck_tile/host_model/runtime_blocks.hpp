@@ -4,6 +4,7 @@
 
 #include "ck_tile/host_model/impl/backward_data_block.hpp"
 #include "ck_tile/host_model/impl/backward_weight_block.hpp"
+#include "ck_tile/host_model/impl/choose_unit.hpp"
 #include "ck_tile/host_model/impl/depthwise_block.hpp"
 #include "ck_tile/host_model/impl/forward_block.hpp"
 #include "ck_tile/host_model/impl/grid.hpp"

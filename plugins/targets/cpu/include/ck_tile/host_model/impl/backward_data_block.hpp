@@ -33,6 +33,38 @@ inline std::int64_t input_pixel(const backward_data_call& call,
     return pixel;
 }
 
+// Where the weights of k in [k0, k0 + depth), k = (taps of the sub-GEMM, K), start at a channel.
+template <typename T>
+inline void find_weight_lines(const backward_data_call& call,
+                              const backward_data_gemm& gemm,
+                              std::int64_t group,
+                              std::int64_t k0,
+                              std::int64_t depth,
+                              std::int64_t channel,
+                              std::vector<const T*>& lines)
+{
+    const conv_shape& s       = call.shape;
+    const std::int64_t stride = volume(s.filter) * s.C;
+    const T* const first      = static_cast<const T*>(call.wei) + group * s.K * stride + channel;
+    lines.clear();
+    for(std::int64_t at = k0; at < k0 + depth;)
+    {
+        const std::int64_t tap = at / s.K, begin = at % s.K;
+        const std::int64_t end = std::min(s.K, begin + k0 + depth - at);
+        const std::int64_t x   = tap % gemm.taps[2] * call.tilde[2] + gemm.remainder[2];
+        const std::int64_t y =
+            tap / gemm.taps[2] % gemm.taps[1] * call.tilde[1] + gemm.remainder[1];
+        const std::int64_t d =
+            tap / gemm.taps[2] / gemm.taps[1] * call.tilde[0] + gemm.remainder[0];
+        const std::int64_t filter = (d * s.filter[1] + y) * s.filter[2] + x;
+        for(std::int64_t k = begin; k < end; ++k)
+        {
+            lines.push_back(first + k * stride + filter * s.C);
+        }
+        at += end - begin;
+    }
+}
+
 } // namespace ck_tile::host_model::impl
 
 namespace ck_tile::host_model {
@@ -86,30 +118,31 @@ CK_TILE_HOST_MODEL_API void run_backward_data_block(const kernel_facts& facts,
     }
 
     tile_gemm& gemm = thread_tile_gemm();
-    gemm.start(rows, columns, facts.k_per_block, facts.accumulators);
+    gemm.start(
+        rows,
+        columns,
+        facts.k_per_block,
+        facts.accumulators,
+        call.unit,
+        {call.launch, k_end - k_begin, tile_n, group, sub.first_block * call.k_batch + part});
     int accumulator = 0;
-    for(std::int64_t k0 = k_begin; k0 < k_end; k0 += facts.k_per_block)
+    for(std::int64_t k0 = k_begin; k0 < k_end; k0 += gemm.step())
     {
-        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, k_end - k0);
-        with_element_type(facts.a_type,
-                          [&]<typename T>(T*) { pack_a_windows<T>(gemm, w, origins, k0, depth); });
-        with_element_type(facts.b_type, [&]<typename T>(T*) {
-            const T* wei = static_cast<const T*>(call.wei);
-            pack_b_n_contiguous<T>(gemm, columns, depth, [&](std::int64_t k) {
-                const std::int64_t at  = k0 + k;
-                const std::int64_t tap = at / s.K;
-                const std::int64_t x   = tap % sub.taps[2] * call.tilde[2] + sub.remainder[2];
-                const std::int64_t y =
-                    tap / sub.taps[2] % sub.taps[1] * call.tilde[1] + sub.remainder[1];
-                const std::int64_t d =
-                    tap / sub.taps[2] / sub.taps[1] * call.tilde[0] + sub.remainder[0];
-                const std::int64_t filter = (d * s.filter[1] + y) * s.filter[2] + x;
-                return wei + (((group * s.K + at % s.K) * volume(s.filter) + filter) * s.C +
-                              first_column);
-            });
+        const bool pack_b = gemm.begin_step(std::min(gemm.step(), k_end - k0));
+        with_operand_type(facts.a_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+            pack_a_windows<Element, T>(gemm, w, origins, k0);
         });
-        if(facts.tf32) { gemm.round_operands(depth); }
-        gemm.multiply(depth, accumulator);
+        if(facts.tf32) { gemm.round_rows(); }
+        if(pack_b)
+        {
+            with_operand_type(facts.b_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+                k_lines<T>& lines = k_lines<T>::of_thread();
+                find_weight_lines(call, sub, group, k0, gemm.depth(), first_column, lines.starts);
+                pack_b_n_contiguous<Element, T>(gemm, columns, lines);
+            });
+            if(facts.tf32) { gemm.round_columns(); }
+        }
+        gemm.multiply(accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }
     if(facts.accumulators == 2) { gemm.add_accumulators(); }

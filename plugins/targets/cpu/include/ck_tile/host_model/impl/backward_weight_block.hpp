@@ -60,34 +60,33 @@ inline void accumulate_weights(const kernel_facts& facts,
                    {s.filter[0], s.filter[1], s.filter[2]},
                    {s.dilation[0], s.dilation[1], s.dilation[2]}};
     static thread_local std::vector<window_origin> windows;
-    static thread_local std::vector<float> scratch;
 
     tile_gemm& gemm = thread_tile_gemm();
-    gemm.start(place.rows, place.columns, facts.k_per_block, facts.accumulators);
+    gemm.start(place.rows, place.columns, facts.k_per_block, facts.accumulators, call.unit);
     int accumulator = 0;
-    for(std::int64_t k0 = range.begin; k0 < range.end; k0 += facts.k_per_block)
+    for(std::int64_t k0 = range.begin; k0 < range.end; k0 += gemm.step())
     {
-        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, range.end - k0);
-        with_element_type(facts.a_type, [&]<typename T>(T*) {
-            const T* out =
-                static_cast<const T*>(call.out) + (place.first_group * s.K + place.first_row);
-            pack_a_m_contiguous<T>(gemm, place.rows, depth, [&](std::int64_t k) {
-                return out + (k0 + k) * s.G * s.K;
-            });
+        gemm.begin_step(std::min(gemm.step(), range.end - k0));
+        with_operand_type(facts.a_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+            k_lines<T>& lines = k_lines<T>::of_thread();
+            lines.place(static_cast<const T*>(call.out) + place.first_group * s.K +
+                            place.first_row + k0 * s.G * s.K,
+                        s.G * s.K,
+                        gemm.depth());
+            pack_a_m_contiguous<Element, T>(gemm, place.rows, lines);
         });
-        windows.resize(static_cast<std::size_t>(depth));
+        windows.resize(static_cast<std::size_t>(gemm.depth()));
         decompose_rows(w, s, 1, k0, place.first_group, 0, windows);
-        with_element_type(facts.b_type, [&]<typename T>(T*) {
-            pack_b_windows<T>(gemm,
-                              w,
-                              facts.groups_to_merge * s.C,
-                              windows,
-                              place.first_column,
-                              place.columns,
-                              scratch);
+        with_operand_type(facts.b_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+            pack_b_windows<Element, T>(
+                gemm, w, facts.groups_to_merge * s.C, windows, place.first_column, place.columns);
         });
-        if(facts.tf32) { gemm.round_operands(depth); }
-        gemm.multiply(depth, accumulator);
+        if(facts.tf32)
+        {
+            gemm.round_rows();
+            gemm.round_columns();
+        }
+        gemm.multiply(accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }
     if(facts.accumulators == 2) { gemm.add_accumulators(); }

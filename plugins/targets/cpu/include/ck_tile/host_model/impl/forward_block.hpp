@@ -112,25 +112,34 @@ CK_TILE_HOST_MODEL_API void run_forward_block(const kernel_facts& facts,
     decompose_rows(w, call.shape, merged, first_row, first_group, first_image, row_table);
 
     tile_gemm& gemm = thread_tile_gemm();
-    gemm.start(rows, columns, facts.k_per_block, facts.accumulators);
+    gemm.start(rows,
+               columns,
+               facts.k_per_block,
+               facts.accumulators,
+               call.unit,
+               {call.launch, call.gemm.k, tile_n, batch, 0});
 
     int accumulator = 0;
-    for(std::int64_t k0 = 0; k0 < call.gemm.k; k0 += facts.k_per_block)
+    for(std::int64_t k0 = 0; k0 < call.gemm.k; k0 += gemm.step())
     {
-        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, call.gemm.k - k0);
-        with_element_type(facts.a_type, [&]<typename T>(T*) {
-            pack_a_windows<T>(gemm, w, row_table, k0, depth);
+        const bool pack_b = gemm.begin_step(std::min(gemm.step(), call.gemm.k - k0));
+        with_operand_type(facts.a_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+            pack_a_windows<Element, T>(gemm, w, row_table, k0);
         });
-        with_element_type(facts.b_type, [&]<typename T>(T*) {
-            const T* wei = static_cast<const T*>(call.wei);
-            pack_b_k_contiguous<T>(gemm, columns, depth, [&](std::int64_t column) {
-                const std::int64_t at    = first_column + column;
-                const std::int64_t group = first_group + at % merged;
-                return wei + ((group * call.shape.K + at / merged) * call.gemm.k + k0);
+        if(facts.tf32) { gemm.round_rows(); }
+        if(pack_b)
+        {
+            with_operand_type(facts.b_type, gemm, [&]<typename T, typename Element>(T*, Element*) {
+                const T* wei = static_cast<const T*>(call.wei);
+                pack_b_k_contiguous<Element, T>(gemm, columns, [&](std::int64_t column) {
+                    const std::int64_t at    = first_column + column;
+                    const std::int64_t group = first_group + at % merged;
+                    return wei + ((group * call.shape.K + at / merged) * call.gemm.k + k0);
+                });
             });
-        });
-        if(facts.tf32) { gemm.round_operands(depth); }
-        gemm.multiply(depth, accumulator);
+            if(facts.tf32) { gemm.round_columns(); }
+        }
+        gemm.multiply(accumulator);
         accumulator = (accumulator + 1) % facts.accumulators;
     }
     if(facts.accumulators == 2) { gemm.add_accumulators(); }

@@ -48,37 +48,40 @@ struct operand_block
 };
 
 template <typename T>
-inline void pack_gemm_a(tile_gemm& gemm,
-                        bool row_major,
-                        const operand_block<T>& a,
-                        std::int64_t rows,
-                        std::int64_t depth)
+inline void
+pack_gemm_a(tile_gemm& gemm, bool row_major, const operand_block<T>& a, std::int64_t rows)
 {
-    if(row_major)
-    {
-        for(std::int64_t row = 0; row < rows; ++row)
+    with_packed_type<T>(gemm, [&]<typename Element>(Element*) {
+        if(row_major)
         {
-            widen_run(a.first + row * a.stride, gemm.a_row(row), depth);
+            for(std::int64_t row = 0; row < rows; ++row)
+            {
+                place_run(a.first + row * a.stride, gemm.a_row<Element>(row), gemm.depth());
+            }
+            gemm.end_rows();
+            return;
         }
-        return;
-    }
-    pack_a_m_contiguous<T>(
-        gemm, rows, depth, [&](std::int64_t k) { return a.first + k * a.stride; });
+        k_lines<T>& lines = k_lines<T>::of_thread();
+        lines.place(a.first, a.stride, gemm.depth());
+        pack_a_m_contiguous<Element, T>(gemm, rows, lines);
+    });
 }
 
 template <typename T>
-inline void pack_gemm_b(tile_gemm& gemm,
-                        bool row_major,
-                        const operand_block<T>& b,
-                        std::int64_t columns,
-                        std::int64_t depth)
+inline void
+pack_gemm_b(tile_gemm& gemm, bool row_major, const operand_block<T>& b, std::int64_t columns)
 {
-    const auto line = [&](std::int64_t index) { return b.first + index * b.stride; };
-    if(row_major) { pack_b_n_contiguous<T>(gemm, columns, depth, line); }
-    else
-    {
-        pack_b_k_contiguous<T>(gemm, columns, depth, line);
-    }
+    with_packed_type<T>(gemm, [&]<typename Element>(Element*) {
+        if(row_major)
+        {
+            k_lines<T>& lines = k_lines<T>::of_thread();
+            lines.place(b.first, b.stride, gemm.depth());
+            pack_b_n_contiguous<Element, T>(gemm, columns, lines);
+            return;
+        }
+        pack_b_k_contiguous<Element, T>(
+            gemm, columns, [&](std::int64_t column) { return b.first + column * b.stride; });
+    });
 }
 
 // Calls pack(block) for the part of an operand that starts at `offset` and has `lines` lines of
@@ -109,9 +112,9 @@ inline void pack_gemm_operands(tile_gemm& gemm,
                                const plain_gemm_facts& facts,
                                const plain_gemm_call& call,
                                const gemm_tile& tile,
-                               std::int64_t k0,
-                               std::int64_t depth)
+                               std::int64_t k0)
 {
+    const std::int64_t depth = gemm.depth();
     const bool a_row = facts.a_row_major, b_row = facts.b_row_major;
     with_operand_block(
         facts.a_type,
@@ -121,7 +124,7 @@ inline void pack_gemm_operands(tile_gemm& gemm,
         call.stride_a,
         a_row ? tile.rows : depth,
         a_row ? depth : tile.rows,
-        [&](const auto& a) { pack_gemm_a(gemm, a_row, a, tile.rows, depth); });
+        [&](const auto& a) { pack_gemm_a(gemm, a_row, a, tile.rows); });
     with_operand_block(facts.b_type,
                        call.b,
                        tile.batch * call.batch_stride_b +
@@ -130,7 +133,7 @@ inline void pack_gemm_operands(tile_gemm& gemm,
                        call.stride_b,
                        b_row ? depth : tile.columns,
                        b_row ? tile.columns : depth,
-                       [&](const auto& b) { pack_gemm_b(gemm, b_row, b, tile.columns, depth); });
+                       [&](const auto& b) { pack_gemm_b(gemm, b_row, b, tile.columns); });
 }
 
 // Leaves the sum over a range of k in this thread's accumulators or integer sums.
@@ -142,22 +145,23 @@ inline void accumulate_gemm(const plain_gemm_facts& facts,
     const bool integer     = is_integer(facts.accumulator_type);
     const int accumulators = integer ? 1 : facts.accumulators;
     tile_gemm& gemm        = thread_tile_gemm();
-    gemm.start(tile.rows, tile.columns, facts.k_per_block, accumulators);
+    gemm.start(tile.rows, tile.columns, facts.k_per_block, accumulators, call.unit);
     if(integer) { thread_integer_sums().start(tile.rows, tile.columns); }
 
     int accumulator         = 0;
     std::int64_t since_take = 0;
-    for(std::int64_t k0 = range.begin; k0 < range.end; k0 += facts.k_per_block)
+    for(std::int64_t k0 = range.begin; k0 < range.end; k0 += gemm.step())
     {
-        const std::int64_t depth = std::min<std::int64_t>(facts.k_per_block, range.end - k0);
-        pack_gemm_operands(gemm, facts, call, tile, k0, depth);
+        const std::int64_t depth = std::min(gemm.step(), range.end - k0);
+        gemm.begin_step(depth);
+        pack_gemm_operands(gemm, facts, call, tile, k0);
         if(integer && since_take + depth > exact_depth)
         {
             thread_integer_sums().take(gemm);
             since_take = 0;
         }
         since_take += depth;
-        gemm.multiply(depth, accumulator);
+        gemm.multiply(accumulator);
         accumulator = (accumulator + 1) % accumulators;
     }
     if(accumulators == 2) { gemm.add_accumulators(); }

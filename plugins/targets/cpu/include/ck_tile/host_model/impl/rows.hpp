@@ -44,6 +44,35 @@ inline void widen_run(const T* source, float* destination, std::int64_t count)
     for(; i < count; ++i) { destination[i] = element_as_float(source + i); }
 }
 
+// The same for a destination of either kind: floats, or the elements as they are.
+template <typename T>
+inline void place_run(const T* source, float* destination, std::int64_t count)
+{ widen_run(source, destination, count); }
+
+template <typename T>
+    requires(sizeof(T) == 2)
+inline void place_run(const T* source, T* destination, std::int64_t count)
+{
+    using halves   = simd<std::uint16_t, 2 * vector_width>;
+    std::int64_t i = 0;
+    for(; i + 2 * vector_width <= count; i += 2 * vector_width)
+    {
+        store_bytes(destination + i, load_bytes<halves>(source + i));
+    }
+    for(; i + 8 <= count; i += 8)
+    {
+        store_bytes(destination + i, load_bytes<simd<std::uint16_t, 8>>(source + i));
+    }
+    std::memcpy(static_cast<void*>(destination + i),
+                static_cast<const void*>(source + i),
+                static_cast<std::size_t>(count - i) * sizeof(T));
+}
+
+template <typename T>
+    requires(sizeof(T) == 2)
+inline void zero_run(T* destination, std::int64_t count)
+{ std::memset(static_cast<void*>(destination), 0, static_cast<std::size_t>(count) * sizeof(T)); }
+
 inline void zero_run(float* destination, std::int64_t count)
 {
     std::int64_t i = 0;
@@ -75,18 +104,29 @@ inline void narrow_run(const float* source,
                        std::int64_t count,
                        bf16_rounding_mode rounding)
 {
-    if(rounding == bf16_rounding_mode::truncate)
+    using bits_type = simd<std::uint32_t, vector_width>;
+    using halves    = simd<std::uint16_t, vector_width>;
+    const bool to_nearest =
+        rounding == bf16_rounding_mode::standard || rounding == bf16_rounding_mode::standard_asm;
+    std::int64_t i = 0;
+    if(to_nearest || rounding == bf16_rounding_mode::truncate)
     {
-        for(std::int64_t i = 0; i < count; ++i)
+        for(; i + vector_width <= count; i += vector_width)
         {
-            destination[i].bits = float_to_bf16_bits(source[i], bf16_rounding_mode::truncate);
+            bits_type bits = load_bytes<bits_type>(source + i);
+            if(to_nearest)
+            {
+                // as float_to_bf16_bits() does: NaNs stay NaNs, infinities stay what they are
+                const auto special      = (bits_type)((bits & 0x7f800000u) == 0x7f800000u);
+                const auto nan          = (bits_type)((bits & 0x7fffffffu) > 0x7f800000u) &
+                                          (bits_type)((bits & 0xffffu) != 0);
+                const bits_type rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+                bits = (~special & rounded) | (special & (bits | (nan & 0x10000u)));
+            }
+            store_bytes(destination + i, __builtin_convertvector(bits >> 16, halves));
         }
-        return;
     }
-    for(std::int64_t i = 0; i < count; ++i)
-    {
-        destination[i].bits = float_to_bf16_bits(source[i], rounding);
-    }
+    for(; i < count; ++i) { destination[i].bits = float_to_bf16_bits(source[i], rounding); }
 }
 
 // Writes past the caches where the machine can. Ordered before the next locked instruction of the

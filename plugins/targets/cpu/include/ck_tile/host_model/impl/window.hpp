@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ck_tile/host_model/conv_shape.hpp"
-#include "ck_tile/host_model/impl/tile_gemm.hpp"
+#include "ck_tile/host_model/impl/pack.hpp"
 
 namespace ck_tile::host_model::impl {
 
@@ -52,18 +52,26 @@ inline void decompose_rows(const window& w,
                            std::int64_t first_image,
                            std::vector<window_origin>& rows)
 {
-    for(std::size_t i = 0; i < rows.size(); ++i)
+    std::int64_t rest  = first_row / merged;
+    std::int64_t group = first_row % merged;
+    std::int64_t out[3];
+    for(int axis = 2; axis >= 0; --axis)
     {
-        std::int64_t rest        = first_row + static_cast<std::int64_t>(i);
-        const std::int64_t group = first_group + rest % merged;
-        rest /= merged;
-        std::int64_t at[3];
-        for(int axis = 2; axis >= 0; --axis)
-        {
-            at[axis] = rest % s.output[axis] * s.stride[axis] - s.left_pad[axis];
-            rest /= s.output[axis];
-        }
-        rows[i] = make_origin(w, first_image + rest, at, group);
+        out[axis] = rest % s.output[axis];
+        rest /= s.output[axis];
+    }
+    std::int64_t image = first_image + rest;
+    for(window_origin& row : rows)
+    {
+        const std::int64_t at[3] = {out[0] * s.stride[0] - s.left_pad[0],
+                                    out[1] * s.stride[1] - s.left_pad[1],
+                                    out[2] * s.stride[2] - s.left_pad[2]};
+        row                      = make_origin(w, image, at, first_group + group);
+        if(++group < merged) { continue; }
+        group    = 0;
+        int axis = 2;
+        for(; axis >= 0 && ++out[axis] == s.output[axis]; --axis) { out[axis] = 0; }
+        if(axis < 0) { ++image; }
     }
 }
 
@@ -84,44 +92,69 @@ public:
 
     std::int64_t length() const { return length_; }
 
-    // Selects the run that contains window element `element` (taps x width, width fastest).
-    void select(std::int64_t element)
+    // Where a run's first tap lies, from the window's origin.
+    struct place
+    { std::int64_t x, y, z, offset; };
+
+    // The run that contains window element `element` (taps x width, width fastest).
+    place find(std::int64_t element) const
     {
         const std::int64_t run = element / length_;
-        dx_                    = run % x_runs_ * w_.steps[2];
-        dy_                    = run / x_runs_ % w_.taps[1] * w_.steps[1];
-        dz_                    = run / x_runs_ / w_.taps[1] * w_.steps[0];
-        tap_ = ((dz_ * w_.lengths[1] + dy_) * w_.lengths[2] + dx_) * w_.groups * w_.channels;
+        const std::int64_t x   = run % x_runs_ * w_.steps[2];
+        const std::int64_t y   = run / x_runs_ % w_.taps[1] * w_.steps[1];
+        const std::int64_t z   = run / x_runs_ / w_.taps[1] * w_.steps[0];
+        return {x, y, z, ((z * w_.lengths[1] + y) * w_.lengths[2] + x) * w_.groups * w_.channels};
     }
 
-    // Elements [begin, end) of the selected run under one window; those outside the image are
-    // zeros.
-    template <typename T>
-    void widen(const window_origin& origin,
-               std::int64_t begin,
-               std::int64_t end,
-               float* destination) const
+    struct range
+    { std::int64_t first, last; };
+
+    // Which of the elements [begin, end) of a run lie in the image, under one window; first >= last
+    // if none.
+    range inside(const place& run,
+                 const window_origin& origin,
+                 std::int64_t begin,
+                 std::int64_t end) const
     {
         const auto outside = [](std::int64_t position, std::int64_t length) {
             return static_cast<std::uint64_t>(position) >= static_cast<std::uint64_t>(length);
         };
-        const std::int64_t x = origin.position[2] + dx_;
-        std::int64_t first   = begin;
-        std::int64_t last    = end;
-        if(x < 0) { first = std::min(end, std::max(begin, -x * width_)); }
+        const std::int64_t x = origin.position[2] + run.x;
+        if(outside(origin.position[0] + run.z, w_.lengths[0]) ||
+           outside(origin.position[1] + run.y, w_.lengths[1]))
+        {
+            return {begin, begin};
+        }
+        range result{begin, end};
+        if(x < 0) { result.first = std::min(end, std::max(begin, -x * width_)); }
         if(x + x_taps_ > w_.lengths[2])
         {
-            last = std::max(begin, std::min(end, (w_.lengths[2] - x) * width_));
+            result.last = std::max(begin, std::min(end, (w_.lengths[2] - x) * width_));
         }
-        if(first >= last || outside(origin.position[0] + dz_, w_.lengths[0]) ||
-           outside(origin.position[1] + dy_, w_.lengths[1]))
+        return result;
+    }
+
+    // Where an element of a run lies that is inside the image.
+    template <typename T>
+    const T* element(const place& run, const window_origin& origin, std::int64_t index) const
+    { return static_cast<const T*>(w_.data) + (origin.offset + run.offset + index); }
+
+    // Elements [begin, end) of a run under one window; those outside the image are zeros.
+    template <typename T, typename Element>
+    void copy(const place& run,
+              const window_origin& origin,
+              std::int64_t begin,
+              std::int64_t end,
+              Element* destination) const
+    {
+        const auto [first, last] = inside(run, origin, begin, end);
+        if(first >= last)
         {
             zero_run(destination, end - begin);
             return;
         }
-        const T* source = static_cast<const T*>(w_.data) + (origin.offset + tap_ + first);
         if(first > begin) { zero_run(destination, first - begin); }
-        widen_run(source, destination + (first - begin), last - first);
+        place_run(element<T>(run, origin, first), destination + (first - begin), last - first);
         if(last < end) { zero_run(destination + (last - begin), end - last); }
     }
 
@@ -129,70 +162,129 @@ private:
     const window& w_;
     std::int64_t width_;
     std::int64_t x_taps_, x_runs_, length_;
-    std::int64_t dx_ = 0, dy_ = 0, dz_ = 0, tap_ = 0;
 };
 
-// A(row, k) for k in [k0, k0 + depth), k = (taps, channels).
-template <typename T>
+// A(row, k) for the k of a step that begins at k0, k = (taps, channels).
+template <typename Element, typename T>
 inline void pack_a_windows(tile_gemm& gemm,
                            const window& w,
                            const std::vector<window_origin>& rows,
-                           std::int64_t k0,
-                           std::int64_t depth)
+                           std::int64_t k0)
 {
-    window_runs runs(w, w.channels);
-    for(std::int64_t done = 0; done < depth;)
+    const window_runs runs(w, w.channels);
+    const std::int64_t stride = gemm.a_stride() * elements_per_word<Element>;
+    for(std::int64_t done = 0; done < gemm.depth();)
     {
         const std::int64_t begin = (k0 + done) % runs.length();
-        const std::int64_t end   = std::min(runs.length(), begin + depth - done);
-        float* destination       = gemm.a_row(0) + done;
-        runs.select(k0 + done);
+        const std::int64_t end   = std::min(runs.length(), begin + gemm.depth() - done);
+        Element* destination     = gemm.a_row<Element>(0) + done;
+        const auto run           = runs.find(k0 + done);
         for(const window_origin& row : rows)
         {
-            runs.widen<T>(row, begin, end, destination);
-            destination += gemm.a_stride();
+            runs.copy<T>(run, row, begin, end, destination);
+            destination += stride;
         }
         done += end - begin;
     }
+    gemm.end_rows();
 }
+
+// Columns of B that lie in one run: elements [begin, end) of it.
+struct run_piece
+{
+    window_runs::place run;
+    std::int64_t begin, end;
+};
+
+// Rows of B as lines of elements, one window for each k.
+template <typename T>
+struct window_lines
+{
+    std::vector<run_piece> pieces;
+    std::vector<T> gathered; // rows that do not lie in memory as one piece
+    std::vector<T> zeros;
+
+    static window_lines& of_thread()
+    {
+        static thread_local window_lines lines;
+        return lines;
+    }
+
+    // Returns whether each piece but the last fills whole vectors.
+    bool cut(const window_runs& runs, std::int64_t first_column, std::int64_t columns)
+    {
+        pieces.clear();
+        bool whole = true;
+        for(std::int64_t done = 0; done < columns;)
+        {
+            const std::int64_t begin = (first_column + done) % runs.length();
+            const std::int64_t end   = std::min(runs.length(), begin + columns - done);
+            pieces.push_back({runs.find(first_column + done), begin, end});
+            done += end - begin;
+            whole = whole && (done == columns || (end - begin) % vector_width == 0);
+        }
+        return whole;
+    }
+};
 
 // B(k, column) for columns [first_column, first_column + columns), column = (taps, width) where
 // width is the channels of the merged groups; one window per k.
-template <typename T>
+template <typename Element, typename T>
 inline void pack_b_windows(tile_gemm& gemm,
                            const window& w,
                            std::int64_t width,
                            const std::vector<window_origin>& windows,
                            std::int64_t first_column,
-                           std::int64_t columns,
-                           std::vector<float>& row)
+                           std::int64_t columns)
 {
-    const auto depth = static_cast<std::int64_t>(windows.size());
-    window_runs runs(w, width);
-    row.assign(static_cast<std::size_t>(depth * gemm.columns()), 0.0f);
-    for(std::int64_t done = 0; done < columns;)
+    const window_runs runs(w, width);
+    k_lines<T>& lines      = k_lines<T>::of_thread();
+    window_lines<T>& parts = window_lines<T>::of_thread();
+    const bool whole       = parts.cut(runs, first_column, columns);
+    const auto longest     = static_cast<std::size_t>(columns);
+    parts.gathered.resize(std::max(parts.gathered.size(), windows.size() * longest));
+    if(parts.zeros.size() < longest) { parts.zeros.assign(longest, T{}); }
+    if(!whole)
     {
-        const std::int64_t begin = (first_column + done) % runs.length();
-        const std::int64_t end   = std::min(runs.length(), begin + columns - done);
-        float* destination       = row.data() + done;
-        runs.select(first_column + done);
+        lines.starts.clear();
+        T* gathered = parts.gathered.data();
         for(const window_origin& origin : windows)
         {
-            runs.widen<T>(origin, begin, end, destination);
-            destination += gemm.columns();
+            lines.starts.push_back(gathered);
+            for(const run_piece& piece : parts.pieces)
+            {
+                runs.copy<T>(piece.run, origin, piece.begin, piece.end, gathered);
+                gathered += piece.end - piece.begin;
+            }
         }
-        done += end - begin;
+        pack_b_n_contiguous<Element, T>(gemm, columns, lines);
+        return;
     }
-    for(std::int64_t column = 0; column < gemm.columns(); column += vector_width)
+    std::int64_t column = 0;
+    for(const run_piece& piece : parts.pieces)
     {
-        float* destination        = gemm.b_column(column, depth);
-        const std::int64_t stride = gemm.b_stride(column);
-        const float* source       = row.data() + column;
-        for(std::int64_t k = 0; k < depth; ++k)
+        lines.starts.clear();
+        T* gathered               = parts.gathered.data();
+        const std::int64_t length = piece.end - piece.begin;
+        for(const window_origin& origin : windows)
         {
-            store_bytes(destination + k * stride, load_bytes<vfloat>(source + k * gemm.columns()));
+            const auto [first, last] = runs.inside(piece.run, origin, piece.begin, piece.end);
+            if(first == piece.begin && last == piece.end)
+            {
+                lines.starts.push_back(runs.element<T>(piece.run, origin, first));
+            }
+            else if(first >= last) { lines.starts.push_back(parts.zeros.data()); }
+            else
+            {
+                runs.copy<T>(piece.run, origin, piece.begin, piece.end, gathered);
+                lines.starts.push_back(gathered);
+                gathered += length;
+            }
         }
+        pack_b_columns<Element, T>(gemm, column, length, lines);
+        column += length;
     }
+    gemm.end_columns();
 }
 
 } // namespace ck_tile::host_model::impl

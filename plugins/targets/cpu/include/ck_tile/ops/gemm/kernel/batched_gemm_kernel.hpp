@@ -84,6 +84,10 @@ struct BatchedGemmKernel : UniversalGemmKernel<TilePartitioner, GemmPipeline, Ep
     static bool IsSupportedArgument(const KernelArgs& kargs)
     { return host_model::supports_plain_gemm(base::facts, make_call(kargs)); }
 
+    // What multiplies in this launch.
+    static void choose_unit(KernelArgs& kargs)
+    { kargs.unit = host_model::choose_unit(base::facts, make_call(kargs)); }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const auto [m, n] =

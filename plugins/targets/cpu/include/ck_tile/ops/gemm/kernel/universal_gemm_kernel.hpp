@@ -84,6 +84,7 @@ struct UniversalGemmKernelArgs
     std::array<index_t, NumDTensor> stride_Ds;
     index_t stride_E;
     index_t k_batch;
+    host_model::product_unit unit = host_model::product_unit::fp32; // chosen at launch
 };
 
 // E = A * B, or that combined with the D tensors. Grid: x output tiles, z parts of K, which add to
@@ -152,6 +153,10 @@ struct UniversalGemmKernel
     static bool IsSupportedArgument(const KernelArgs& kargs)
     { return host_model::supports_plain_gemm(facts, make_call(kargs)); }
 
+    // What multiplies in this launch.
+    static void choose_unit(KernelArgs& kargs)
+    { kargs.unit = host_model::choose_unit(facts, make_call(kargs)); }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const host_model::plain_gemm_call call = make_call(kargs);
@@ -189,6 +194,7 @@ struct UniversalGemmKernel
         call.stride_b = kargs.stride_Bs[0];
         call.stride_e = kargs.stride_E;
         call.batch    = 1;
+        call.unit     = kargs.unit;
         for(std::size_t d = 0; d != std::size_t{NumDTensor}; ++d)
         {
             call.d[d]        = kargs.ds_ptr[d];

@@ -111,6 +111,13 @@ struct GroupedConvolutionBackwardDataKernel
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 
+    // What multiplies in this launch, and its number.
+    static void choose_unit(KernelArgs& kargs)
+    {
+        kargs.call.unit   = host_model::choose_unit(facts, kargs.call);
+        kargs.call.launch = host_model::next_launch();
+    }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const host_model::backward_data_gemm& gemm = host_model::find_gemm(kargs.call, block.x);

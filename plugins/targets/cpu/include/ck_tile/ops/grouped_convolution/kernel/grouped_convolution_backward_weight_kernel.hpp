@@ -173,6 +173,10 @@ struct GroupedConvolutionBackwardWeightKernel
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 
+    // What multiplies in this launch.
+    static void choose_unit(KernelArgs& kargs)
+    { kargs.call.unit = host_model::choose_unit(facts, kargs.call); }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         // A two-stage launcher redirects wei_ptr after the arguments were made.

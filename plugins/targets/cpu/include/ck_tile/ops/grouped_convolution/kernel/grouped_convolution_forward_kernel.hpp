@@ -134,6 +134,13 @@ struct GroupedConvolutionForwardKernel
     static std::string GetTypeString() { return GetName(); }
     static std::string GetInstanceString() { return host_model::instance_string(facts); }
 
+    // What multiplies in this launch, and its number.
+    static void choose_unit(KernelArgs& kargs)
+    {
+        kargs.call.unit   = host_model::choose_unit(facts, kargs.call);
+        kargs.call.launch = host_model::next_launch();
+    }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const auto [tile_m, tile_n] = TilePartitioner(kargs.GemmM, kargs.GemmN)

@@ -62,6 +62,10 @@ struct GroupedConvolutionBackwardWeightKernel
                                       " blocks along K read blocks of the next split");
     }
 
+    // What multiplies in this launch.
+    static void choose_unit(KernelArgs& kargs)
+    { kargs.call.unit = host_model::choose_unit(base::facts, kargs.call); }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const auto [tile_m, tile_n] = base::tile_of(kargs, block);

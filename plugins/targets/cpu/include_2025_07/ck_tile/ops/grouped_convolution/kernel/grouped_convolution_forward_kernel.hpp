@@ -32,6 +32,13 @@ struct GroupedConvolutionForwardKernel : host_model::gemm_kernel<host_model::dir
     static bool IsSupportedArgument(const KernelArgs& kargs)
     { return host_model::supports_forward(base::facts, kargs.call); }
 
+    // What multiplies in this launch, and its number.
+    static void choose_unit(KernelArgs& kargs)
+    {
+        kargs.call.unit   = host_model::choose_unit(base::facts, kargs.call);
+        kargs.call.launch = host_model::next_launch();
+    }
+
     void operator()(const host_model::block_position& block, const KernelArgs& kargs) const
     {
         const auto [tile_m, tile_n] = base::tile_of(kargs, block);
