@@ -6,6 +6,7 @@ waves instead. All steps work on one dictionary that starts with the arguments a
 
 from __future__ import annotations
 
+import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,8 +120,15 @@ def k_from_k0(values: dict[str, Any], properties: LineProperties) -> None:
 
 
 def same_k1(values: dict[str, Any], properties: LineProperties) -> None:
-    """Take K1 of backward data, which has no meaning unless both operands agree."""
+    """Take K1 of backward data, which both operands agree about.
+
+    In factories with an element-wise operation some kernels have two of them: the matrix instruction is fed by
+    packs of their least common multiple.
+    """
     if values["k1"] != values["k1_b"]:
+        if values.get("elementwise_op"):
+            values["k1"] = math.lcm(values["k1"], values["k1_b"])
+            return
         raise StepError(f"K1 of both operands must agree, got {values['k1']} and {values['k1_b']}", "k1_b")
 
 
