@@ -161,6 +161,18 @@ void launch_elementwise(cudaStream_t stream,
         &elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, nullptr, p);
 }
 
+template <typename Kernel>
+void launch_each(cudaStream_t stream, const typename Kernel::Args& args)
+{
+    start<Kernel>(&combine_each<typename Kernel::Args>,
+                  Kernel::GridSize(args).x,
+                  256,
+                  0,
+                  stream,
+                  nullptr,
+                  args);
+}
+
 } // namespace impl
 
 template <typename Kernel, int BlocksPerUnit, typename... Args>
@@ -180,13 +192,7 @@ void launch(cudaStream_t stream, const Args&... args)
     }
     else if constexpr(impl::combining_kernel<Kernel>)
     {
-        impl::start<Kernel>(&combine_each<typename Kernel::Args>,
-                            Kernel::GridSize(args...).x,
-                            256,
-                            0,
-                            stream,
-                            nullptr,
-                            args...);
+        impl::launch_each<Kernel>(stream, args...);
     }
     else
     {
