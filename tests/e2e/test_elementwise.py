@@ -152,3 +152,33 @@ def test_headers_of_november_on_the_emulated_device(ckprof, name):
         pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
     device = ("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root)
     run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--gemm-pipeline", "compv3", *device)
+
+
+#: with a tap for every element of the image, with one for each channel, and without one for three of four
+GRADIENT_SIZES = ("3 2 6 7 1 1 1 2 1 0 0 1", "1 1 6 7 2 2 1 1 0 0 0 0")
+
+
+@pytest.mark.amd
+@pytest.mark.slow
+@pytest.mark.usefixtures("amd_toolchain")
+@pytest.mark.parametrize(
+    ("direction", "more"), [("bwd_data", ()), ("bwd_weight", ("--two-stage", "--split-k", "1,2"))]
+)
+def test_gradients_on_headers_of_november(ckprof, direction, more):
+    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
+    root = os.environ.get("CK_BUILDER_ROOT")
+    if not root:
+        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
+    texts = ["Bilinear,alpha=0.5,beta=-2", *(["Bilinear,d0=channel"] if direction == "bwd_data" else [])]
+    lines = [f"2 3 2 24 8 {sizes} --elementwise-op {text}" for sizes in GRADIENT_SIZES for text in texts]
+    called = ckprof(
+        *("run", direction, "--tile", "32x32x32", "--waves", "1x1x1", "--mma", "16x16x16"),
+        *("--vectors", "8,8,4", "--gemm-pipeline", "compv3", "--elementwise-op", "Bilinear", *more),
+        *(word for line in lines for word in ("--problem", line)),
+        *("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root),
+        *("--max-time", "0", "--format", "json"),
+        timeout=800,
+    )
+    assert called.code == 0, called.err
+    outcomes = [one for problem in json.loads(called.out)["problems"] for one in problem["outcomes"]]
+    assert len(outcomes) == 4 and {one["status"] for one in outcomes} == {"ok"}, outcomes
