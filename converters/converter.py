@@ -19,6 +19,7 @@ from ckprof_converters.losses import lost_fields
 from ckprof_converters.properties import FileFacts
 from ckprof_converters.records import GemmRecord
 from ckprof_plugins.directions._convolution.layout import ConvLayout
+from ckprof_plugins.pipelines._base.base_pipeline import result_of
 from ckprof_plugins.pipelines._gemm.d_layouts import usual_d_layouts
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class _Run:
         if not isinstance(layout, ConvLayout):
             return row
         names = GemmRecord.__struct_fields__[1:]
-        layouts = usual_d_layouts(combination.operation, layout)
+        layouts = usual_d_layouts(combination.operation, layout, result_of(family.direction))
         said = {"elementwise_op": combination.operation.value, "d_layouts": layouts}
         return tuple({**dict(zip(names, row, strict=True)), **said}.values())
 

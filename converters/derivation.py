@@ -6,6 +6,7 @@ waves instead. All steps work on one dictionary that starts with the arguments a
 
 from __future__ import annotations
 
+import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from ckprof_converters.conf_family import LineProperties, Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_converters.losses import compute_type_of
 from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,8 +121,15 @@ def k_from_k0(values: dict[str, Any], properties: LineProperties) -> None:
 
 
 def same_k1(values: dict[str, Any], properties: LineProperties) -> None:
-    """Take K1 of backward data, which has no meaning unless both operands agree."""
+    """Take K1 of backward data, which both operands agree about.
+
+    In factories with an element-wise operation some kernels have two of them: the matrix instruction is
+    fed by packs of their least common multiple.
+    """
     if values["k1"] != values["k1_b"]:
+        if values.get("elementwise_op"):
+            values["k1"] = math.lcm(values["k1"], values["k1_b"])
+            return
         raise StepError(f"K1 of both operands must agree, got {values['k1']} and {values['k1_b']}", "k1_b")
 
 
@@ -232,9 +241,13 @@ def native_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
 
 
 def native_two_stage(values: dict[str, Any], properties: LineProperties) -> None:
-    """Native lines do not print the second stage; half types need it for single-element stores."""
+    """Native lines do not print the second stage; half types need it for single-element stores.
+
+    Lines with an operation tell it: what the first stage stores has another type.
+    """
+    fused = values["operation_result"] not in PLAIN_OPERATIONS and values["type_result"] != values["type_b"]
     values["two_stage"] = (
-        not properties.is_float and values["vector_size_c"] == 1 and not values["streamk_enabled"]
+        not properties.is_float and not values["streamk_enabled"] and (values["vector_size_c"] == 1 or fused)
     )
 
 

@@ -9,7 +9,7 @@ from ckprof.errors import InputError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
-from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts
+from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts, d_layouts_of
 
 if TYPE_CHECKING:
     from ckprof_converters.conf_family import LineProperties, Step
@@ -25,13 +25,13 @@ def elements_of(text: str) -> tuple[str, ...]:
     return tuple(element.strip() for element in match[1].split(",")) if match and match[1].strip() else ()
 
 
-def elementwise(stored: str, result_type: str, *operands: str, fused: bool) -> Step:
+def elementwise(stored: str, result_type: str, *operands: str, result: str) -> Step:
     """Return the step that keeps the operation on the result, or drops a line that no kernel can be made for.
 
     :param stored: name of the field with the operation on the result.
     :param result_type: the same of its type.
     :param operands: the same of the operations on the operands.
-    :param fused: whether kernels of the direction have such operations.
+    :param result: which tensor of the convolution is computed.
     """
 
     def step(values: dict[str, Any], properties: LineProperties) -> Drop | None:
@@ -50,10 +50,6 @@ def elementwise(stored: str, result_type: str, *operands: str, fused: bool) -> S
                     DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
                 )
             return None
-        if not fused:
-            return dropped_by(
-                DropRule.ELEMENTWISE, f"{stored} is {said}: CK Tile has such kernels for forward only"
-            )
         others = [one for one in types if one != values[result_type]]
         if others:
             return dropped_by(
@@ -62,8 +58,8 @@ def elementwise(stored: str, result_type: str, *operands: str, fused: bool) -> S
             )
         try:
             operation = ElementwiseOp.parse(said)
-            layout = properties.layout
-            check_d_layouts(operation, layouts, layout)  # type: ignore[arg-type]
+            known = d_layouts_of(result, properties.layout)  # type: ignore[arg-type]
+            check_d_layouts(operation, layouts, known)
         except InputError as error:
             return dropped_by(DropRule.ELEMENTWISE, error.message)
         values["elementwise_op"] = operation.value

@@ -12,7 +12,6 @@ from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import (
     BLOCK_SIZE,
     COMPUTE_TYPES,
-    MMA,
     NDIM,
     REPEATS,
     RESULT,
@@ -42,6 +41,7 @@ _PRINTED: Final = {
     "backward_weight": "",
     "backward_weight_v3": "",
     "backward_weight_two_stage": "",
+    "backward_weight_multiple_d_xdl": "",
     "backward_data": "DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1",
 }
 
@@ -130,29 +130,6 @@ _OTHERS: Final = (
             unread("access_order_c", kinds.SEQUENCE),
             unread("vector_dim_c", kinds.INT),
             number("vector_size_c"),
-        ),
-    ),
-    StringKind(
-        id="backward_weight_multiple_d_xdl",
-        title="backward-weight multiple D",
-        name="DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle",
-        direction="bwd_weight",
-        fields=(
-            NDIM,
-            *layouts("input", "weight", "output", with_extra=False),
-            unread("layout_extra", kinds.TUPLE),
-            *_types("input", "weight", "output", "accumulator", "extra"),
-            *operations("input", "weight", "output"),
-            SPECIALIZATION,
-            BLOCK_SIZE,
-            *TILE_MN,
-            number("k0"),
-            number("k1"),
-            *MMA,
-            *REPEATS,
-            *_LOADS,
-            *RESULT,
-            *COMPUTE_TYPES,
         ),
     ),
     StringKind(

@@ -56,7 +56,9 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     if plain["pipeline_name"] == "COMPUTE_ASYNC":
         losses.append(ASYNC_V4)
         changes["pipeline_name"] = "MEMORY"
-    two_stage = weight and not single and plain["vector_size_c"] == "1" and not stream_k
+    # with an operation, a line tells the stages apart: the first stores fp32
+    fused = plain["operation_result"] not in PLAIN_OPERATIONS and plain["type_result"] == "fp32"
+    two_stage = weight and not single and not stream_k and (plain["vector_size_c"] == "1" or fused)
     if two_stage and plain["type_result"] == plain["type_b"]:
         losses.append(TWO_STAGE)
         changes["type_result"] = "fp32"
@@ -65,7 +67,7 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
         plain,
         "operation_result",
         direction=directions.get(kind.name, "bwd_weight"),
-        result=plain["type_result"],
+        result=plain["type_b"],
     )
     changes |= {name: text for name, text in epilogue.values.items() if text != plain[name]}
     skipped = epilogue.skipped
@@ -107,7 +109,7 @@ def epilogue_of(fields: Mapping[str, str | None], stored: str, *, direction: str
         rule, message = DropRule.OPERAND_OPERATION.value, f"operands are changed by {changed}"
     elif is_plain and tensors["layout_extra"] != "EmptyTuple":
         rule, message = DropRule.ELEMENTWISE.value, "nothing is done with its D tensors"
-    elif not is_plain and (direction != "fwd" or said not in {one.value for one in ElementwiseOp}):
+    elif not is_plain and said not in {one.value for one in ElementwiseOp}:
         rule, message = DropRule.ELEMENTWISE.value, f"no kernel of {direction} has {said}"
     elif not is_plain and not _takes(said, 0 if types == ["EmptyTuple"] else len(types)):
         rule, message = DropRule.ELEMENTWISE.value, f"{said} takes another number of D tensors"

@@ -8,6 +8,7 @@ the string, without records, catalogs or their words.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lcm
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.requirement import UnmetRequirement
@@ -102,16 +103,19 @@ def gemm_kernel(
     stored = _TYPES[direction]["type_result"].replace("type_", "operation_")
     result = fields.get(_TYPES[direction]["type_result"], dtype)
     epilogue = epilogue_of(fields, stored, direction=direction, result=result)
-    block = (
-        _explicit_block(fields) if explicit else _block(direction, fields, is_made=epilogue.skipped is None)
-    )
+    if explicit:
+        block = _explicit_block(fields)
+    else:
+        fused = epilogue.values["operation_result"] != "PassThrough"
+        block = _block(direction, fields, is_made=epilogue.skipped is None, fused=fused)
     single = dtype == "fp32"
     # Short lines say it in the name alone.
     direct_load = "DirectLoad" in name or _true(fields, "direct_load")
     version, scheduler, double = _pipeline(direction, fields, direct_load=direct_load)
     if block.mma_m != block.mma_n:
         raise RouteError(f"the MMA tile must be square, got {block.mma_m}x{block.mma_n}", "mma_n")
-    two_stage = "TwoStage" in name or (explicit and not single and block.vectors[2] % 2 == 1)
+    weight_with_d = direction == "bwd_weight" and "MultipleD" in name
+    two_stage = "TwoStage" in name or weight_with_d or (explicit and not single and block.vectors[2] % 2 == 1)
     values: dict[str, Any] = {
         "ndim": fields["ndim"],
         "specialization": _specialization(fields, explicit),
@@ -171,13 +175,15 @@ def _block_values(block: _Block) -> dict[str, int]:
     }
 
 
-def _block(direction: str, fields: Mapping[str, str], *, is_made: bool) -> _Block:
+def _block(direction: str, fields: Mapping[str, str], *, is_made: bool, fused: bool) -> _Block:
     def number(name: str) -> int:
         return int(fields[name])
 
     # Short lines of forward do not say K1.
     k1 = number("k1") if "k1" in fields else 0
-    if is_made and direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
+    if direction == "bwd_data" and fused:
+        k1 = lcm(k1, number("k1_b"))
+    elif is_made and direction == "bwd_data" and fields["k1_b"] != fields["k1"]:
         raise RouteError(f"AK1 and BK1 must agree, got {k1} and {fields['k1_b']}", "k1_b")
     return _Block(
         size=number("block_size"),

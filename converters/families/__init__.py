@@ -20,12 +20,6 @@ _UNSUPPORTED: Final = (
         id="dl_backward", title="DL backward", name_contains=("DeviceGroupedConvBwd", "_Dl"), rejection=_DL
     ),
     ConfFamily(
-        id="backward_weight_multiple_d",
-        title="backward-weight multiple D",
-        name_contains=("DeviceGroupedConvBwdWeightMultipleD_Xdl",),
-        rejection=_EXTRA_OPERANDS,
-    ),
-    ConfFamily(
         id="forward_multiple_d",
         title="forward multiple D",
         names=("DeviceGroupedConvFwdMultipleD_Xdl_CShuffle",),

@@ -81,7 +81,9 @@ FAMILIES: Final = (
         dtype_fields=("type_a", "type_b", "type_input"),
         fixed=GEMM_DEFAULTS,
         steps=(
-            elementwise("operation_input", "type_input", "operation_output", "operation_weight", fused=False),
+            elementwise(
+                "operation_input", "type_input", "operation_output", "operation_weight", result="input"
+            ),
             *STEPS,
             "compute-type",
         ),

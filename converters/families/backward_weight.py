@@ -31,17 +31,26 @@ from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 from ckprof_plugins.elementwise.words import operations
 
-#: 13 arguments
-_HEAD: Final = (
-    NDIM,
-    *layouts("input", "weight", "output", with_extra=False),
+_LAYOUTS: Final = layouts("input", "weight", "output", with_extra=False)
+_TYPES: Final = (
     Field("type_input", kinds.ELEMENT_TYPE),
     Field("type_weight", kinds.ELEMENT_TYPE),
     Field("type_output", kinds.ELEMENT_TYPE),
     Field("type_accumulator", kinds.ELEMENT_TYPE),
-    *operations("input", "weight", "output"),
-    SPECIALIZATION,
-    BLOCK_SIZE,
+)
+_OPERATIONS: Final = (*operations("input", "weight", "output"), SPECIALIZATION, BLOCK_SIZE)
+
+#: 13 arguments
+_HEAD: Final = (NDIM, *_LAYOUTS, *_TYPES, *_OPERATIONS)
+
+#: 15 arguments: the same with D tensors
+_HEAD_WITH_D: Final = (
+    NDIM,
+    *_LAYOUTS,
+    Field("layout_extra", kinds.TUPLE),
+    *_TYPES,
+    Field("type_extra", kinds.TUPLE),
+    *_OPERATIONS,
 )
 
 #: after the tile: 23 arguments
@@ -76,7 +85,7 @@ _EXPLICIT_FIELDS: Final = (
 )
 
 _ELEMENTWISE: Final = elementwise(
-    "operation_weight", "type_weight", "operation_input", "operation_output", fused=False
+    "operation_weight", "type_weight", "operation_input", "operation_output", result="weight"
 )
 
 FAMILIES: Final = (
@@ -116,6 +125,16 @@ FAMILIES: Final = (
         fields=(*_HEAD, *TILE, *_BODY, SCHEDULER, VERSION, MERGED_GROUPS, *COMPUTE_TYPES, *TRANSPOSE),
         fixed={**GEMM_DEFAULTS, "two_stage": True},
         steps=(*_DERIVED, "compute-type", _ELEMENTWISE),
+        **_COMMON,
+    ),
+    ConfFamily(
+        id="backward_weight_multiple_d_xdl",
+        title="backward-weight multiple D",
+        names=("DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle",),
+        fields=(*_HEAD_WITH_D, *TILE_MN, number("k0"), *_BODY, *COMPUTE_TYPES),
+        # sums in fp32, which a second kernel converts and combines
+        fixed={**GEMM_DEFAULTS, "two_stage": True},
+        steps=("k-from-k0", *_DERIVED, "compute-type", _ELEMENTWISE),
         **_COMMON,
     ),
     ConfFamily(

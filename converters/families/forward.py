@@ -65,7 +65,9 @@ _CLASSIC: Final = (
     unread("loop_scheduler", kinds.LOOP_SCHEDULER),
 )
 
-_ELEMENTWISE: Final = elementwise("operation_output", "type_output", "operation_a", "operation_b", fused=True)
+_ELEMENTWISE: Final = elementwise(
+    "operation_output", "type_output", "operation_a", "operation_b", result="output"
+)
 
 _COMMON: Final[dict[str, Any]] = {
     "direction": "fwd",

@@ -10,6 +10,7 @@ from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.layout import TENSORS
 
 _COMMON: Final[dict[str, Any]] = {
     "record_type": GemmRecord,
@@ -19,9 +20,8 @@ _COMMON: Final[dict[str, Any]] = {
     "fixed": GEMM_DEFAULTS,
 }
 
-#: kernels of forward have element-wise operations, others do not
-_FUSED: Final = elementwise("operation_result", "type_result", fused=True)
-_PLAIN: Final = elementwise("operation_result", "type_result", fused=False)
+#: results of a first stage have a type of their own, D tensors that of the operands
+_OPERATIONS: Final = {result: elementwise("operation_result", "type_b", result=result) for result in TENSORS}
 
 FAMILIES: Final = (
     ConfFamily(
@@ -32,7 +32,7 @@ FAMILIES: Final = (
         names=(string_kinds.FORWARD.name,),
         fields=string_kinds.FORWARD.fields,
         string_kind=string_kinds.FORWARD.id,
-        steps=("whole-tiles", "native-pipeline", _FUSED),
+        steps=("whole-tiles", "native-pipeline", _OPERATIONS["output"]),
         **_COMMON,
     ),
     ConfFamily(
@@ -43,7 +43,7 @@ FAMILIES: Final = (
         names=(string_kinds.BACKWARD_DATA.name,),
         fields=string_kinds.BACKWARD_DATA.fields,
         string_kind=string_kinds.BACKWARD_DATA.id,
-        steps=("whole-tiles", "native-pipeline", _PLAIN),
+        steps=("whole-tiles", "native-pipeline", _OPERATIONS["input"]),
         **_COMMON,
     ),
     ConfFamily(
@@ -62,7 +62,7 @@ FAMILIES: Final = (
             "native-pipeline",
             "stream-k-float",
             "native-two-stage",
-            _PLAIN,
+            _OPERATIONS["weight"],
         ),
         **_COMMON,
     ),

@@ -191,6 +191,14 @@ FAMILIES: Final = (
         **_BACKWARD_WEIGHT,
     ),
     ConfFamily(
+        id="short_backward_weight_multiple_d",
+        title="short backward-weight multiple D",
+        names=("DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle",),
+        fields=(BLOCK_SIZE, *TILE_MN, number("k0"), *_BACKWARD_WEIGHT_BODY),
+        steps=("k-from-k0", missing("mma_m", "mma_n", "operation_weight")),
+        **_BACKWARD_WEIGHT,
+    ),
+    ConfFamily(
         id="short_backward_weight_two_stage",
         title="short backward-weight two-stage XDL",
         names=("DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle",),

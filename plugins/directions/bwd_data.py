@@ -10,6 +10,7 @@ from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axe
 from ckprof_plugins.directions._convolution.default_problems import default_problems
 from ckprof_plugins.directions._convolution.direction import Direction
 from ckprof_plugins.directions._convolution.forms import DispatcherForm
+from ckprof_plugins.directions._convolution.fused_problem import FusedGradientProblem, combined
 from ckprof_plugins.directions._convolution.gemm_sizes import backward_data_product
 from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
@@ -18,6 +19,7 @@ from ckprof_plugins.directions._convolution.kernel import (
     SplitKRule,
     Zeroing,
 )
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sums import backward_data_sums
 
 if TYPE_CHECKING:
@@ -83,6 +85,8 @@ class BackwardData(Direction):
 
     dispatcher_form = DispatcherForm(number=1, buffers=("output", "weight", "input"))
 
+    problem_types = (ConvProblem, FusedGradientProblem)
+
     product = staticmethod(backward_data_product)
     contraction = staticmethod(backward_data_sums)
 
@@ -116,8 +120,8 @@ class BackwardData(Direction):
 
         image, window = image_axes(problem.ndim), filter_axes(problem.ndim)
         positions = problem.batch * prod(problem.output)
-        gradient = reordered(operands["output"], layout.output, f"GN{image}K")
-        rows = gradient.reshape(problem.groups, positions, problem.out_channels)
+        source = reordered(operands["output"], layout.output, f"GN{image}K")
+        rows = source.reshape(problem.groups, positions, problem.out_channels)
         weight = reordered(operands["weight"], layout.weight, f"{window}GKC")
 
         frame_lengths = tuple(
@@ -133,4 +137,5 @@ class BackwardData(Direction):
 
         inner = (whole, whole, *image_part(problem), whole)
         result = frame[inner]
-        return np.ascontiguousarray(reordered(result, f"GN{image}C", layout.input))
+        gradient = np.ascontiguousarray(reordered(result, f"GN{image}C", layout.input))
+        return combined(problem, layout, gradient, operands)

@@ -10,8 +10,10 @@ from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axe
 from ckprof_plugins.directions._convolution.c_interface import EMBED_DIR
 from ckprof_plugins.directions._convolution.direction import Direction
 from ckprof_plugins.directions._convolution.forms import DispatcherForm, InterfaceExtension
+from ckprof_plugins.directions._convolution.fused_problem import FusedGradientProblem, combined
 from ckprof_plugins.directions._convolution.gemm_sizes import backward_weight_product
 from ckprof_plugins.directions._convolution.kernel import KERNELS, ConvKernel, ConvOperation, Zeroing
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sums import backward_weight_sums
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class BackwardWeight(Direction):
         ),
     )
 
+    problem_types = (ConvProblem, FusedGradientProblem)
+
     product = staticmethod(backward_weight_product)
     contraction = staticmethod(backward_weight_sums)
 
@@ -102,4 +106,5 @@ class BackwardWeight(Direction):
             index = (whole, whole, *met, whole)
             columns = frame[index]
             result[tap] = rows @ columns.reshape(problem.groups, positions, problem.in_channels)
-        return np.ascontiguousarray(reordered(result, f"{window}GKC", layout.weight))
+        weight = np.ascontiguousarray(reordered(result, f"{window}GKC", layout.weight))
+        return combined(problem, layout, weight, operands)

@@ -6,6 +6,7 @@ It trusts its input, so it is compared with the converter only where the convert
 from __future__ import annotations
 
 import json
+import math
 import re
 
 WAVE = 64
@@ -102,14 +103,17 @@ def read(line, dtype):
 
 def elementwise(line):
     """Return what an instance of old CK says of its element-wise operation, nothing if it has none."""
-    if (
-        not line.startswith("DeviceGroupedConvFwd")
-        or (a := split(line[line.index("<") + 1 :]))[0] not in "123"
-    ):
+    if not line.startswith("DeviceGroupedConv") or "Explicit" in line:
         return {}
-    if (name := a[13]) == "PassThrough":
+    a = split(line[line.index("<") + 1 : line.rindex(">")])
+    # where the operation on the result and the layouts of the D tensors stand
+    if "BwdWeight" in line:
+        name, extra = (11, 4) if "MultipleD" in line else (9, None)
+    else:
+        name, extra = (12, 3) if "BwdData" in line else (13, 3)
+    if a[0] not in "123" or (name := a[name]) == "PassThrough":
         return {}
-    tensors = a[3].partition("(")[2].rstrip(")")
+    tensors = a[extra].partition("(")[2].rstrip(")")
     return {"elementwise_op": name} | ({"d_layouts": tensors} if tensors else {})
 
 
@@ -165,7 +169,9 @@ def forward(name, a):
 
 
 def backward_weight(name, a):
-    v3, two = name.endswith("V3"), "TwoStage" in name
+    v3, two, with_d = name.endswith("V3"), "TwoStage" in name, "MultipleD" in name
+    if with_d:
+        a = [*a[:4], *a[5:9], *a[10:]]
     k1 = int(a[16])
     version, scheduler = (a[40], a[39]) if v3 or two else ("v1", "Intrawave")
     code = {"V5": "V6"}.get(version.upper(), version.upper())
@@ -178,7 +184,7 @@ def backward_weight(name, a):
     return derive(
         block=int(a[12]), tile=tile, k1=k1, mma=ints(a, 17, 2), repeat=ints(a, 19, 2), vectors=vectors,
         dtype=a[4], code=code, double=version == "v4", scheduler=scheduler, spec=a[11],
-        groups=int(a[44]) if v3 else int(a[41]) if two else 1, two_stage=two,
+        groups=int(a[44]) if v3 else int(a[41]) if two else 1, two_stage=two or with_d,
         split_image=len(a) == 46 and v3 and flag(a[45]),
     )  # fmt: skip
 
@@ -206,8 +212,9 @@ def backward_data(a):
     if irregular(vectors) or tile[2] > WAVE * vectors[0] or tile[1] > WAVE * vectors[1]:
         return None
     record = derive(
-        block=int(a[17]), tile=tile, k1=int(a[21]), mma=mma, repeat=repeat, vectors=vectors, dtype=a[5],
-        code="V1", double=False, scheduler={"Default": "Intrawave"}.get(a[46], a[46]), spec=a[13],
+        block=int(a[17]), tile=tile, k1=math.lcm(int(a[21]), int(a[22])), mma=mma, repeat=repeat,
+        vectors=vectors, dtype=a[5], code="V1", double=False,
+        scheduler={"Default": "Intrawave"}.get(a[46], a[46]), spec=a[13],
     )  # fmt: skip
     threads = WAVE * record["warp_m"] * record["warp_n"] * record["warp_k"]
     if vectors[0] > tile[0] * tile[2] // threads or vectors[1] > tile[1] * tile[2] // threads:

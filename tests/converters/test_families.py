@@ -383,7 +383,6 @@ REJECTED = [
     "DeviceGroupedConvBwdWeight_Wmma_CShuffleV3<1,NGCW>",
     "DeviceGroupedConvFwdDlMultipleD_NHWC_KYXC_NHWK<2>",
     "DeviceGroupedConvBwdWeight_Dl<2>",
-    "DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle<2>",
 ]
 
 

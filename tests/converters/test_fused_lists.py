@@ -10,7 +10,7 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.paths import conf_root
 from ckprof_converters.drop_rules import DropRule
 
-#: name of a factory -> its operation, and how many lists and lines of it there are
+#: name of a factory of forward -> its operation, and how many lists and lines of it there are
 FACTORIES = {
     "clamp": ("Clamp", 12, 1624),
     "bias_clamp": ("AddClamp", 12, 1624),
@@ -20,27 +20,37 @@ FACTORIES = {
     "scaleadd_scaleadd_relu": ("ScaleAddScaleAddRelu", 6, 42),
     "dynamic_op": ("DynamicUnaryOp", 6, 18),
 }
+#: the same of gradients; mixed types of weights have no list
+GRADIENTS = {
+    ("backward_data", "bilinear"): ("Bilinear", 6, 120),
+    ("backward_data", "scale"): ("Scale", 6, 120),
+    ("backward_weight", "bilinear"): ("Bilinear", 4, 78),
+    ("backward_weight", "scale"): ("Scale", 4, 76),
+}
 #: rules by which lines may be left out: what they leave out is no other kernel, or one that there is not
 RULES = {DropRule.DUPLICATE.value, "irregular-vector", "thread-share", "one-wave-coverage"}
-FORWARD = conf_root() / "forward"
+ALL = {**{("forward", name): facts for name, facts in FACTORIES.items()}, **GRADIENTS}
+DIRECTIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight"}
 
 
-def conversions(converter, folder):
+def conversions(converter, folder, direction):
     for path in sorted(folder.rglob("*.conf")):
-        yield path, converter.convert(ConversionRequest(path=path, data=path.read_bytes(), direction="fwd"))
+        request = ConversionRequest(path=path, data=path.read_bytes(), direction=direction)
+        yield path, converter.convert(request)
 
 
 def test_the_lists_that_ship_are_those_of_these_factories():
-    assert {path.parent.parent.name for path in FORWARD.glob("*/*/*.conf")} == set(FACTORIES)
+    found = {path.parts[-4:-2] for folder in DIRECTIONS for path in (conf_root() / folder).glob("*/*/*.conf")}
+    assert found == set(ALL)
 
 
-@pytest.mark.parametrize("name", FACTORIES)
-def test_lists_convert_without_loss(converter, name):
-    """Seven factories of the twelve of forward convolutions; docs/epilogues.md says what the others lack."""
+@pytest.mark.parametrize(("folder", "name"), ALL)
+def test_lists_convert_without_loss(converter, folder, name):
+    """Seven of twelve factories of forward, all four of gradients; docs/epilogues.md names the others."""
     dropped: Counter[str] = Counter()
     kept = lines = lists = 0
     operations = set()
-    for path, conversion in conversions(converter, FORWARD / name):
+    for path, conversion in conversions(converter, conf_root() / folder / name, DIRECTIONS[folder]):
         assert not conversion.lossy, path
         dropped.update(line.rule for line in conversion.dropped)
         for catalog in conversion.catalogs:
@@ -48,7 +58,7 @@ def test_lists_convert_without_loss(converter, name):
             operations |= {record.elementwise_op for record in catalog.records}
         lines += len(path.read_text().splitlines())
         lists += 1
-    operation, *counts = FACTORIES[name]
+    operation, *counts = ALL[folder, name]
     assert (operations, [lists, lines]) == ({operation}, counts)
     assert kept + dropped.total() == lines
     assert set(dropped) <= RULES

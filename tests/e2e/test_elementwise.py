@@ -1,14 +1,18 @@
-"""Whole commands: forward convolutions with every element-wise operation, against the reference in numpy."""
+"""Whole commands: convolutions with every element-wise operation, against the reference in numpy."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
+from collections import Counter
 
 import pytest
 
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+
+from .elementwise_runs import answered, question
 
 pytestmark = [pytest.mark.compiler, pytest.mark.timeout(900)]
 
@@ -30,21 +34,28 @@ SETTINGS = {
 FEW = ("Clamp", "AddClamp", "ScaleAddScaleAddRelu")
 
 
-def lines_of(operation: ElementwiseOp) -> list[str]:
+#: of gradients; the weight has no channels of its own
+GRADIENTS = ("bwd_data", "bwd_weight")
+
+
+def lines_of(operation: ElementwiseOp, direction: str = "fwd") -> list[str]:
     """Return problems with D tensors as factories have them, and with elements per channel."""
     settings = [operation.value, *filter(None, [SETTINGS.get(operation.value)])]
     texts = [",".join(settings)]
     channels = [f"{d.role}={DExtent.CHANNEL.value}" for d in operation.properties.d_tensors]
+    if channels and direction == "bwd_weight":
+        full = [f"{d.role}={DExtent.FULL.value}" for d in operation.properties.d_tensors]
+        return [f"{SIZES} --elementwise-op {','.join([*settings, *full])}"]
     if channels:
         texts.append(",".join([*settings, *channels]))
     return [f"{SIZES} --elementwise-op {text}" for text in (operation.value, *texts)]
 
 
-def run(ckprof, operation, *more):
-    lines = lines_of(operation)
+def run(ckprof, operation, *more, direction="fwd"):
+    lines = lines_of(operation, direction)
     asked = [word for line in lines for word in ("--problem", line)]
     called = ckprof(
-        *("run", "fwd", *TILE, "--elementwise-op", operation.value, *asked),
+        *("run", direction, *TILE, "--elementwise-op", operation.value, *asked),
         *("--max-time", "0", "--format", "json", *more),
         timeout=800,
     )
@@ -69,6 +80,59 @@ def test_all_operations(ckprof, operation, dtype):
     run(ckprof, operation, "--dtype", dtype, "--gemm-pipeline", "compv4", *mma)
 
 
+@pytest.mark.parametrize(
+    ("direction", "name", "more"),
+    [("bwd_data", "Bilinear", ()), ("bwd_weight", "Bilinear", ("--two-stage",))],
+)
+def test_a_few_operations_on_gradients(ckprof, direction, name, more):
+    few = ("--dtype", "fp16", "--gemm-pipeline", "compv3", *more)
+    run(ckprof, ElementwiseOp.parse(name), *few, direction=direction)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("more", [(), ("--split-k", "2")], ids=["one part", "two parts"])
+@pytest.mark.parametrize("direction", GRADIENTS)
+@pytest.mark.parametrize("name", ["Scale", "ScaleAddScaleAddRelu"])
+def test_parts_are_added_before_the_operation(ckprof, direction, name, more):
+    half = ("--dtype", "bf16", "--gemm-pipeline", "compv4", *more)
+    run(ckprof, ElementwiseOp.parse(name), *half, direction=direction)
+
+
+def test_what_no_kernel_combines_is_named(ckprof):
+    called = ckprof(
+        *("run", "bwd_weight", *TILE, "--gemm-pipeline", "compv3", "--stream-k", "tree"),
+        *("--elementwise-op", "Scale", "--format", "json"),
+    )
+    assert (
+        "elementwise_op Scale: stream_k has none, implicit_gemm and two_stage have" in called.err + called.out
+    )
+    layouts = ("--elementwise-op", "Bilinear", "--d-layouts", "NHWGK")
+    called = ckprof("run", "bwd_data", *TILE, "--gemm-pipeline", "compv3", *layouts, "--format", "json")
+    assert "d_layouts has NHWGK, kernels of bwd_data have NHWGC or G_C" in called.err + called.out
+
+
+def runs(ckprof, seed, questions, problems):
+    draw = random.Random(seed)
+    counts = Counter()
+    for _ in range(questions):
+        counts += answered(ckprof, question(draw, problems))
+    return counts
+
+
+@pytest.mark.thorough
+def test_a_few_random_runs(ckprof):
+    assert runs(ckprof, seed=1, questions=4, problems=6)["ok"] >= 12
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(6000)
+def test_random_runs_of_all_directions(ckprof):
+    """Some 700 runs; none may be wrong, and no kernel may refuse an operation that it has."""
+    counts = runs(ckprof, seed=20261126, questions=50, problems=12)
+    assert all(counts[f"{direction} ok"] >= 50 for direction in ("fwd", *GRADIENTS)), counts
+    assert counts["ok"] >= 500
+
+
 @pytest.mark.amd
 @pytest.mark.usefixtures("amd_toolchain")
 @pytest.mark.parametrize(
@@ -88,3 +152,33 @@ def test_headers_of_november_on_the_emulated_device(ckprof, name):
         pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
     device = ("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root)
     run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--gemm-pipeline", "compv3", *device)
+
+
+#: with a tap for every element of the image, with one for each channel, and without one for three of four
+GRADIENT_SIZES = ("3 2 6 7 1 1 1 2 1 0 0 1", "1 1 6 7 2 2 1 1 0 0 0 0")
+
+
+@pytest.mark.amd
+@pytest.mark.slow
+@pytest.mark.usefixtures("amd_toolchain")
+@pytest.mark.parametrize(
+    ("direction", "more"), [("bwd_data", ()), ("bwd_weight", ("--two-stage", "--split-k", "1,2"))]
+)
+def test_gradients_on_headers_of_november(ckprof, direction, more):
+    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
+    root = os.environ.get("CK_BUILDER_ROOT")
+    if not root:
+        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
+    texts = ["Bilinear,alpha=0.5,beta=-2", *(["Bilinear,d0=channel"] if direction == "bwd_data" else [])]
+    lines = [f"2 3 2 24 8 {sizes} --elementwise-op {text}" for sizes in GRADIENT_SIZES for text in texts]
+    called = ckprof(
+        *("run", direction, "--tile", "32x32x32", "--waves", "1x1x1", "--mma", "16x16x16"),
+        *("--vectors", "8,8,4", "--gemm-pipeline", "compv3", "--elementwise-op", "Bilinear", *more),
+        *(word for line in lines for word in ("--problem", line)),
+        *("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root),
+        *("--max-time", "0", "--format", "json"),
+        timeout=800,
+    )
+    assert called.code == 0, called.err
+    outcomes = [one for problem in json.loads(called.out)["problems"] for one in problem["outcomes"]]
+    assert len(outcomes) == 4 and {one["status"] for one in outcomes} == {"ok"}, outcomes

@@ -24,6 +24,9 @@ def with_operation(kind, operation, layouts, types="fp16"):
     if kind.startswith("native"):
         line = replaced(line, "EmptyTuple,PassThrough", f"{type_text},{operation}")
         return line.replace("EmptyTuple", layout_text, 1)
+    if kind == "bwd_weight":
+        # its result comes second, and it has no D tensors
+        return replaced(line, PLAIN, f"PassThrough,{operation},PassThrough")
     line = replaced(line, PLAIN, f"PassThrough,PassThrough,{operation}")
     first, second, third = line.split("EmptyTuple")
     return f"{first}{layout_text}{second}{type_text}{third}"
@@ -44,8 +47,24 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["fwd", "fwd v3", "native fwd"])
-@pytest.mark.parametrize(("operation", "layouts"), KEPT)
+#: the same of gradients
+KEPT_OF_GRADIENTS = [
+    ("bwd_data", "Bilinear", "NHWGC"),
+    ("bwd_data", "Add", "G_C"),
+    ("native bwd_data", "Scale", ""),
+    ("native bwd_data", "Bilinear", "NHWGC"),
+    ("bwd_weight", "Scale", ""),
+    ("native bwd_weight", "Bilinear", "GKYXC"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "layouts"),
+    [
+        *((kind, *kept) for kind in ("fwd", "fwd v3", "native fwd") for kept in KEPT),
+        *KEPT_OF_GRADIENTS,
+    ],
+)
 def test_what_kernels_have_is_kept_and_compared(ckprof, tmp_path, kind, operation, layouts):
     line = with_operation(kind, operation, layouts)
     conversion = lists(tmp_path, LINES[kind], line)
@@ -53,7 +72,7 @@ def test_what_kernels_have_is_kept_and_compared(ckprof, tmp_path, kind, operatio
     plain, fused = conversion.catalogs[0].records
     assert (plain.elementwise_op, plain.d_layouts) == (None, None)
     assert (fused.elementwise_op, fused.d_layouts or "") == (operation, layouts.replace(" ", ""))
-    done = ckprof("parity", "fwd", "--conf", "nhwgc_fp16.conf", "--format", "json")
+    done = ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf", "--format", "json")
     assert done.code == ExitCode.OK, done.out
     found = json.loads(done.out)["comparisons"][0]
     assert found["counts"]["matched"] == 2 and not found["lossy"]
@@ -65,8 +84,9 @@ LEFT_OUT = [
     ("fwd", "elementwise", {"operation": "PassThrough", "layouts": "NHWGK"}),
     ("native fwd", "elementwise", {"operation": "PassThrough", "layouts": "NHWGK"}),
     ("fwd v3", "d-tensor-type", {"operation": "ConvScaleAdd", "layouts": "NHWGK", "types": "fp32"}),
-    ("bwd_data", "elementwise", {"operation": "Bilinear", "layouts": "NHWGC"}),
-    ("native bwd_data", "elementwise", {"operation": "Scale", "layouts": ""}),
+    ("bwd_data", "elementwise", {"operation": "Bilinear", "layouts": "NHWGC,NHWGC"}),
+    ("bwd_data", "d-tensor-type", {"operation": "Bilinear", "layouts": "NHWGC", "types": "fp32"}),
+    ("native bwd_data", "elementwise", {"operation": "UnaryAbs", "layouts": ""}),
 ]
 
 
@@ -112,6 +132,42 @@ def test_native_lines_are_written_and_read_again(tmp_path):
     lines = to_native(first.catalogs[0])
     assert "tuple(NHWGK,G_K)" in lines[0] and lines[0].endswith("tuple(fp16,fp16),ScaleAddScaleAddRelu>")
     assert lists(tmp_path, *lines).catalogs[0].records == first.catalogs[0].records
+
+
+@pytest.mark.parametrize("direction", ["backward_data", "backward_weight"])
+@pytest.mark.parametrize("name", ["bilinear", "scale"])
+def test_lists_of_gradients_give_what_the_builder_would(ckprof, direction, name):
+    """Two kernels of backward data have two K1; those of backward weight have a second stage."""
+    for dtype in ("fp16", "fp32"):
+        path = f"{direction}/{name}/profiler/ndhwgc_{dtype}"
+        short = direction.replace("backward", "bwd")
+        done = ckprof("parity", short, "--conf", path, "--format", "json")
+        assert done.code == ExitCode.OK, done.out
+        found = json.loads(done.out)["comparisons"][0]
+        assert found["counts"]["matched"] >= 32 and not found["skipped"]
+        # two lines of fp32 differ in nothing but how they fill local memory
+        assert {one["rule"] for one in found["lossy"]} <= {"collapsed"}
+
+
+@pytest.mark.parametrize("direction", ["backward_data", "backward_weight"])
+def test_native_lines_of_gradients_are_written_and_read_again(tmp_path, direction):
+    from ckprof.paths import conf_root
+    from ckprof_converters.native import to_native
+
+    first = Profiler().read(conf_root() / direction / "bilinear" / "tests" / "ndhwgc_fp16.conf")
+    lines = to_native(first.catalogs[0])
+    assert len(lines) == 6 and all("tuple(fp16),Bilinear" in line for line in lines)
+    (tmp_path / "ndhwgc_fp16.conf").write_text("\n".join([*lines, ""]))
+    again = Profiler().read(tmp_path / "ndhwgc_fp16.conf")
+    assert again.catalogs[0].records == first.catalogs[0].records
+
+
+def test_strings_of_gradients_tell_the_second_stage(tmp_path):
+    """What kernels print is read as what they are, where an operation shows that the stages differ."""
+    line = with_operation("native bwd_weight", "Bilinear", "GKYXC")
+    stored_as_sums = replaced(line, "fp32,fp16,Tuple", "fp32,fp32,Tuple")
+    (records,) = (one.records for one in lists(tmp_path, line, stored_as_sums).catalogs)
+    assert [record.two_stage for record in records] == [False, True]
 
 
 def test_samples_are_what_they_seem():

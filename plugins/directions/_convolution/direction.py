@@ -92,12 +92,17 @@ class Direction(ABC):
     @property
     def line_words(self) -> tuple[str, ...]:
         """ckProfiler's operations for this direction, and MIOpenDriver's for all."""
-        fusions = FUSION_BASES if self.can_be_fused else ()
+        fusions = FUSION_BASES if self.has_fusions else ()
         return (*(word for form in self.all_forms for word in form.operations), *BASES, *fusions)
 
     @property
     def can_be_fused(self) -> bool:
         """Whether its kernels have element-wise operations."""
+        return any(issubclass(kind, FusedConvProblem) for kind in self.problem_types)
+
+    @property
+    def has_fusions(self) -> bool:
+        """Whether MIOpenDriver's fusions ask for it: they are all forward."""
         return FusedConvProblem in self.problem_types
 
     @property
@@ -145,7 +150,7 @@ class Direction(ABC):
         return (
             case
             if combination is None
-            else replace(with_combination(case, combination, line), direction=self.id)
+            else replace(with_combination(case, combination, self.tensors[-1], line), direction=self.id)
         )
 
     def is_command(self, program: str, word: str) -> bool:

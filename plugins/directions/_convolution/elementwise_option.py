@@ -42,10 +42,13 @@ def split_option(line: ProblemLine) -> tuple[ProblemLine, Combination | None]:
     return replace(line, text=blank.rstrip()), combination
 
 
-def with_combination(case: ProblemCase, combination: Combination, line: ProblemLine) -> ProblemCase:
+def with_combination(
+    case: ProblemCase, combination: Combination, result: str, line: ProblemLine
+) -> ProblemCase:
     """Return a case whose problem asks for an operation besides.
 
-    :raises InputError: the line itself asks for one already.
+    :param result: which tensor of the convolution is computed.
+    :raises InputError: the line itself asks for one already, or the result cannot have its D tensors.
     """
     problem = case.problem
     if not isinstance(problem, Convolution):
@@ -53,7 +56,10 @@ def with_combination(case: ProblemCase, combination: Combination, line: ProblemL
     own = elementwise_of(problem)
     if own is not None:
         raise line.error(f"the line asks for {own.text} already, {OPTION} for {combination.text}")
-    return replace(case, problem=FusedConvProblem.of(problem, combination))
+    try:
+        return replace(case, problem=FusedConvProblem.of(problem, combination, result))
+    except InputError as exc:
+        raise line.error(exc.message) from None
 
 
 def option_of(problem: Convolution) -> str:

@@ -8,11 +8,12 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ckprof.errors import InputError
 from ckprof.model.problem_types import sizes
 from ckprof.model.tensor import TensorSpec
 from ckprof_plugins.directions._convolution.arrays import image_axes, reordered
 from ckprof_plugins.directions._convolution.convolution import Convolution, sizes_of
-from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES, TENSORS
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from ckprof.model.types import DataType
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
-#: axes of a D tensor with an element per channel; strings call it ``G_K``
-_CHANNELS: Final = "GK"
+#: the result of a convolution that computes no gradient
+_OUTPUT: Final = "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusedConvProblem(Convolution):
-    """A forward convolution whose output is combined with further tensors, or changed by itself.
+    """A convolution whose result is combined with further tensors, or changed by itself: forward.
 
     :raises InputError: as for every convolution.
     """
@@ -39,9 +40,37 @@ class FusedConvProblem(Convolution):
     elementwise: Combination
 
     @classmethod
-    def of(cls, convolution: Convolution, elementwise: Combination) -> FusedConvProblem:
-        """Return a convolution with an element-wise operation in the place of the one that it has, if any."""
-        return cls(**sizes_of(convolution), elementwise=elementwise)
+    def of(
+        cls, convolution: Convolution, elementwise: Combination, result: str = _OUTPUT
+    ) -> FusedConvProblem:
+        """Return a convolution with an element-wise operation in the place of the one that it has, if any.
+
+        :param result: which of its tensors is computed.
+        :raises InputError: the result cannot have such D tensors.
+        """
+        values = sizes_of(convolution)
+        if result == _OUTPUT:
+            return FusedConvProblem(**values, elementwise=elementwise)
+        return FusedGradientProblem(**values, elementwise=elementwise, gradient_of=result)
+
+    @property
+    def result(self) -> str:
+        """Which tensor is computed: what D tensors with an element for each of its elements are like."""
+        return _OUTPUT
+
+    @property
+    def result_elements(self) -> int:
+        """Elements of the result."""
+        return {
+            "input": self.input_elements,
+            "weight": self.weight_elements,
+            _OUTPUT: self.output_elements,
+        }[self.result]
+
+    @property
+    def result_channels(self) -> int:
+        """Elements of a D tensor with one for each channel of the result."""
+        return self.groups * (self.out_channels if self.result == _OUTPUT else self.in_channels)
 
     @property
     def convolution(self) -> ConvProblem:
@@ -55,20 +84,19 @@ class FusedConvProblem(Convolution):
 
     @property
     def flop(self) -> int:
-        """Those of the convolution, and those of the operation for each element of the output."""
-        return self.convolution.flop + self.output_elements * self.elementwise.flop
+        """Those of the convolution, and those of the operation for each element of the result."""
+        return self.convolution.flop + self.result_elements * self.elementwise.flop
 
     @property
     def real_flop(self) -> int:
         """As :attr:`flop`, without the products with padding."""
-        return self.convolution.real_flop + self.output_elements * self.elementwise.flop
+        return self.convolution.real_flop + self.result_elements * self.elementwise.flop
 
     @property
     def d_elements(self) -> int:
         """Elements of all D tensors."""
-        channels = self.groups * self.out_channels
         return sum(
-            self.output_elements if extent is DExtent.FULL else channels
+            self.result_elements if extent is DExtent.FULL else self.result_channels
             for extent in self.elementwise.extents
         )
 
@@ -85,16 +113,16 @@ class FusedConvProblem(Convolution):
         if name in TENSORS:
             return Convolution.tensor(self, name, layout)
         number = self.elementwise.d_tensors.index(name)
-        output = Convolution.tensor(self, "output", layout)
-        lengths = dict(zip(output.axes, output.shape, strict=True))
+        result = Convolution.tensor(self, self.result, layout)
+        lengths = dict(zip(result.axes, result.shape, strict=True))
         full = self.elementwise.extents[number] is DExtent.FULL
-        axes = output.axes if full else _CHANNELS
+        axes = result.axes if full else CHANNEL_AXES[self.result]
         d_tensors = self.elementwise.operation.properties.d_tensors
         return TensorSpec(
             name=name,
             axes=axes,
             shape=tuple(lengths[axis] for axis in axes),
-            drawing_order=output.drawing_order if full else _CHANNELS,
+            drawing_order=result.drawing_order if full else axes,
             position=len(TENSORS) + number,
             nonnegative=bool(d_tensors) and d_tensors[number].nonnegative,
         )
@@ -124,6 +152,37 @@ class FusedConvProblem(Convolution):
         return {**self.convolution.columns(), "elementwise": self.elementwise.text}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusedGradientProblem(FusedConvProblem):
+    """A gradient of a convolution that is combined with further tensors, or changed by itself.
+
+    :raises InputError: as for every convolution; or there is no such gradient, or it has no channels and a D
+        tensor shall have an element for each.
+    """
+
+    #: which tensor's gradient is computed
+    gradient_of: str
+
+    def __post_init__(self) -> None:
+        Convolution.__post_init__(self)
+        gradients = [name for name in TENSORS if name != _OUTPUT]
+        if self.gradient_of not in gradients:
+            raise InputError(f"gradient_of is {self.gradient_of!r}, expected {' or '.join(gradients)}")
+        if self.gradient_of in CHANNEL_AXES:
+            return
+        for role, extent in zip(self.elementwise.roles, self.elementwise.extents, strict=True):
+            if extent is not DExtent.FULL:
+                raise InputError(
+                    f"{role} is {extent.value}: the gradient of the {self.gradient_of} has no channels of "
+                    f"its own, expected {DExtent.FULL.value}"
+                )
+
+    @property
+    def result(self) -> str:
+        """Which tensor is computed."""
+        return self.gradient_of
+
+
 def elementwise_of(problem: Convolution) -> Combination | None:
     """Return what a problem asks for beside the convolution; ``None``: nothing."""
     return problem.elementwise if isinstance(problem, FusedConvProblem) else None
@@ -142,26 +201,26 @@ def tensors_of(problem: Convolution, tensors: tuple[str, ...]) -> tuple[str, ...
 def combined(
     problem: Convolution,
     layout: ConvLayout,
-    output: NDArray[np.float64],
+    sums: NDArray[np.float64],
     operands: Mapping[str, NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """Return the output with what the problem asks for besides, in double precision.
+    """Return the result with what the problem asks for besides, in double precision.
 
-    :param output: the convolution, in the memory order of ``layout``.
+    :param sums: the convolution, in the memory order of ``layout``.
     :param operands: the D tensors among them, in their memory order.
     """
-    combination = elementwise_of(problem)
-    if combination is None:
-        return output
+    if not isinstance(problem, FusedConvProblem):
+        return sums
+    combination = problem.elementwise
     axes = f"N{image_axes(problem.ndim)}"
     d_arrays = []
     for name, extent in zip(combination.d_tensors, combination.extents, strict=True):
         array = operands[name]
         if extent is DExtent.CHANNEL:
             ones = array.reshape((1,) * len(axes) + array.shape)
-            array = reordered(ones, f"{axes}{_CHANNELS}", layout.output)
+            array = reordered(ones, f"{axes}{CHANNEL_AXES[problem.result]}", layout.order(problem.result))
         d_arrays.append(array)
-    return combination.apply(output, tuple(d_arrays))
+    return combination.apply(sums, tuple(d_arrays))
 
 
 def sum_deviation(

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 #: Folder of the kernel headers.
 KERNELS = "ck_tile/ops/grouped_convolution/kernel"
 
-#: tensor -> its C++ element type in a kernel's header, and its pointer among the host arguments
+#: tensor -> its C++ element type and layout in a kernel's header, its pointer among the host arguments
 _ELEMENT_TYPES = {"input": "InDataType", "weight": "WeiDataType", "output": "OutDataType"}
+_LAYOUTS = {"input": "InLayout", "weight": "WeiLayout", "output": "OutLayout"}
 _POINTERS = {"input": "in_ptr", "weight": "wei_ptr", "output": "out_ptr"}
 
 
@@ -105,6 +106,16 @@ class ConvOperation:
     def c_type(self) -> str:
         """Which of a launcher's types the result has."""
         return _ELEMENT_TYPES[self.tensors[2]]
+
+    @property
+    def result(self) -> str:
+        """Which tensor is computed."""
+        return self.tensors[2]
+
+    @property
+    def result_layout(self) -> str:
+        """Which of a configuration's layouts the result has."""
+        return _LAYOUTS[self.result]
 
     @property
     def result_pointer(self) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ckprof.model.layout import Layout
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
 
 #: The three tensors of every convolution.
 TENSORS = ("input", "weight", "output")
+
+#: Tensor -> axes of one element per channel of all groups; a weight has no channels of its own.
+CHANNEL_AXES: Final[Mapping[str, str]] = MappingProxyType({"input": "GC", "output": "GK"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

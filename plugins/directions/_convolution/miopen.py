@@ -84,7 +84,7 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
     program = _program(tokens)
     if program is not None:
         tokens = tokens[program + 1 :]
-    bases = {**BASES, **(FUSION_BASES if direction.can_be_fused else {})}
+    bases = {**BASES, **(FUSION_BASES if direction.has_fusions else {})}
     if not tokens or tokens[0].text not in bases:
         if tokens and tokens[0].text in FUSION_BASES:
             raise line.other_operation(

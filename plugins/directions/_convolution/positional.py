@@ -106,7 +106,9 @@ class _Call:
         problem = _parse_parameters(self._line, parameters, ndim, self._text)
         text = form.elementwise.format(**choices)
         return ProblemCase(
-            problem=FusedConvProblem.of(problem, Combination.parse(text)) if text else problem,
+            problem=FusedConvProblem.of(problem, Combination.parse(text), self._direction.tensors[-1])
+            if text
+            else problem,
             direction=self._direction.id,
             dtype=types.shared,
             layout=name_of_tags(tags, problem),

@@ -32,13 +32,21 @@ def backward_data_sums(problem: Convolution) -> Contraction:
         image: AffineIndex(terms=((image, 1), (tap, -dilation)), offset=pad, divisor=stride)
         for image, tap, stride, dilation, pad in _along_axes(problem)
     }
-    return Contraction(summed=(*taps, ("K", problem.out_channels)), indices={"output": indices})
+    return Contraction(
+        summed=(*taps, ("K", problem.out_channels)),
+        indices={"output": indices},
+        is_changed=elementwise_of(problem) is not None,
+    )
 
 
 def backward_weight_sums(problem: Convolution) -> Contraction:
     """Return those of the weight's gradient: over all outputs, each with the input that it met."""
     image = zip(image_axes(problem.ndim), problem.output, strict=True)
-    return Contraction(summed=(("N", problem.batch), *image), indices={"input": _input_indices(problem)})
+    return Contraction(
+        summed=(("N", problem.batch), *image),
+        indices={"input": _input_indices(problem)},
+        is_changed=elementwise_of(problem) is not None,
+    )
 
 
 def _input_indices(problem: Convolution) -> dict[str, AffineIndex]:

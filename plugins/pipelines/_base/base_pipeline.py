@@ -192,3 +192,9 @@ def built_in_operations() -> Mapping[str, ConvOperation]:
     from ckprof_plugins.directions.plugin import ckprof_register_directions
 
     return operations_of(ckprof_register_directions())
+
+
+def result_of(direction: str) -> str:
+    """Return which tensor of a convolution a direction computes; one of a plugin is taken for forward."""
+    operation = built_in_operations().get(direction)
+    return "output" if operation is None else operation.result

@@ -80,6 +80,8 @@ class KernelHeader:
     no_d_tensors: str = "{}"
     #: type of the host arguments, a member of the launcher; empty: that of the operation
     own_host_args: str = ""
+    #: type of the kernel that says what the launcher computes
+    described_type: str = "Kernel"
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from ckprof.model.types import ComputeType
 from ckprof.plain_text import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.pipelines._gemm.d_layouts import PER_CHANNEL, usual_d_layouts
+from ckprof_plugins.pipelines._gemm.d_layouts import CHANNEL_LAYOUTS, usual_d_layouts
 from ckprof_plugins.pipelines._gemm.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -82,8 +82,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--d-layouts",
         metavar="LAYOUT,...",
-        help=f"of the D tensors that it takes: that of the output, or {PER_CHANNEL} for an element per "
-        "channel (default: as CK's factories have them)",
+        help="of the D tensors that it takes: that of the result, or "
+        f"{' or '.join(sorted(CHANNEL_LAYOUTS.values()))} for an element per channel of it (default: as CK's "
+        "factories have them)",
     )
     group.add_argument("--merge-groups", type=int, metavar="N", help="groups merged into one (default: 1)")
     group.add_argument("--wave-groups", type=int, metavar="N", help="groups of waves (default: 1)")
@@ -195,13 +196,16 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _instance(given: Mapping[str, Any], fields: dict[str, Any]) -> GemmInstance:
+    from ckprof_plugins.pipelines._base.base_pipeline import result_of
     from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
     from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
     from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
     operation = fields.get("elementwise_op")
     if operation is not None:
-        fields["d_layouts"] = given.get("d_layouts") or usual_d_layouts(operation, fields["layout"])
+        fields["d_layouts"] = given.get("d_layouts") or usual_d_layouts(
+            operation, fields["layout"], result_of(fields["direction"])
+        )
     try:
         if "stream_k" in given:
             strategy = given["stream_k"]

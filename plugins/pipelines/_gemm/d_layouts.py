@@ -1,27 +1,45 @@
-"""Layouts of the D tensors of convolution kernels."""
+"""Layouts of the D tensors of convolution kernels: that of the result, or one element per channel of it."""
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES
 from ckprof_plugins.elementwise.combination import MOST_D_TENSORS
 from ckprof_plugins.elementwise.operation import DExtent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.elementwise.operations import ElementwiseOp
 
-#: layout of a D tensor with one element per channel
-PER_CHANNEL: Final = "G_K"
+#: result of a convolution -> layout of a D tensor with one element per channel of it
+CHANNEL_LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
+    {result: "_".join(axes) for result, axes in CHANNEL_AXES.items()}
+)
 
 
-def check_d_layouts(operation: ElementwiseOp | None, layouts: Sequence[str], layout: ConvLayout) -> None:
+def per_channel(name: str) -> bool:
+    """Say whether a layout of a D tensor is one of those with one element per channel."""
+    return name in CHANNEL_LAYOUTS.values()
+
+
+def d_layouts_of(result: str, layout: ConvLayout) -> tuple[str, ...]:
+    """Return the layouts that D tensors of kernels can have: that of the result first.
+
+    :param result: which tensor of the convolution they compute.
+    """
+    return (layout.order(result), *filter(None, [CHANNEL_LAYOUTS.get(result)]))
+
+
+def check_d_layouts(operation: ElementwiseOp | None, layouts: Sequence[str], known: Collection[str]) -> None:
     """Check the layouts of the D tensors of a kernel.
 
     :param layouts: one for each of them.
+    :param known: those that there are.
     :raises InputError: the operation takes another number of them, or there is no such layout.
     """
     if operation is None:
@@ -37,14 +55,19 @@ def check_d_layouts(operation: ElementwiseOp | None, layouts: Sequence[str], lay
             f"{','.join(layouts) or 'none'}"
         )
     for name in layouts:
-        if name not in (layout.output, PER_CHANNEL):
-            raise InputError(f"d_layouts has {name}, expected {layout.output} or {PER_CHANNEL}")
+        if name not in known:
+            raise InputError(f"d_layouts has {name}, expected {' or '.join(known)}")
 
 
-def usual_d_layouts(operation: ElementwiseOp, layout: ConvLayout) -> str | None:
-    """Return those of the factories, separated by commas; ``None`` if the operation takes no D tensors."""
+def usual_d_layouts(operation: ElementwiseOp, layout: ConvLayout, result: str) -> str | None:
+    """Return those of the factories, separated by commas; ``None`` if the operation takes no D tensors.
+
+    :param result: which tensor of the convolution is computed.
+    """
     properties = operation.properties
+    full = layout.order(result)
     if properties.variadic:
-        return layout.output
-    names = (layout.output if d.extent is DExtent.FULL else PER_CHANNEL for d in properties.d_tensors)
+        return full
+    channel = CHANNEL_LAYOUTS.get(result, full)
+    names = (full if d.extent is DExtent.FULL else channel for d in properties.d_tensors)
     return ",".join(names) or None

@@ -11,7 +11,7 @@ from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
 from ckprof_plugins.pipelines._base.rules import WAVE_SIZE_RULE
-from ckprof_plugins.pipelines._gemm.d_layouts import PER_CHANNEL
+from ckprof_plugins.pipelines._gemm.d_layouts import per_channel
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
@@ -63,8 +63,9 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
         checked = self.checked(instance)
         if checked.elementwise_op is None:
             return usual
-        extents = [DExtent.CHANNEL if layout == PER_CHANNEL else DExtent.FULL for layout in checked.d_tensors]
-        return FusedConvProblem.of(usual, Combination.usual(checked.elementwise_op, extents))
+        extents = [DExtent.CHANNEL if per_channel(layout) else DExtent.FULL for layout in checked.d_tensors]
+        combination = Combination.usual(checked.elementwise_op, extents)
+        return FusedConvProblem.of(usual, combination, self.operation_of(checked).result)
 
     def unfused(self, instance: Instance) -> Instance | None:
         """Return the same instance without what is fused to its sums; ``None`` if nothing is."""

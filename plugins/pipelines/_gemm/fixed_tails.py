@@ -175,7 +175,8 @@ def fixed_tails_values(
             tuple(constant for constant in group if constant[0] not in _MISSING_TYPES)
             for group in values["constants"]
         ),
-        "device_functions": loop_ends(instance, request.api_level) * (2 if splits else 1),
+        "device_functions": loop_ends(instance, request.api_level) * (2 if splits else 1)
+        + bool(values.get("combines")),
         "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
         "zeroes": operation.zeroing is not Zeroing.NEVER,
         "zeroing_comment": ZEROING_COMMENTS[operation.zeroing],
@@ -185,4 +186,6 @@ def fixed_tails_values(
         "splits_image": instance.split_image,
         "epilogue": level.epilogue,
         "launch_bounds": level.launch_bounds,
+        "conv_traits": "ConvTraits",
+        "combine_bounds": level.launch_bounds.replace("blocks.x", "Combine::kBlockSize"),
     }

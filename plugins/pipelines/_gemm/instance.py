@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof.model.types import TypeSet
-from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts
+from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts, d_layouts_of
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
@@ -107,7 +108,9 @@ class GemmInstance(Instance):
             "num_wave_groups",
         ):
             _check_positive(name, getattr(self, name))
-        check_d_layouts(self.elementwise_op, self.d_tensors, self.layout)
+        # which of them the direction has is a rule
+        known = dict.fromkeys(name for result in TENSORS for name in d_layouts_of(result, self.layout))
+        check_d_layouts(self.elementwise_op, self.d_tensors, tuple(known))
 
     @property
     def d_tensors(self) -> tuple[str, ...]:

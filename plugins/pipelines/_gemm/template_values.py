@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.kernels.source.cpp import boolean, string_literal
 from ckprof.version import __version__
-from ckprof_plugins.directions._convolution.kernel import Zeroing
+from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.elementwise.functor import Functor
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
-from ckprof_plugins.pipelines._gemm.d_layouts import PER_CHANNEL
+from ckprof_plugins.pipelines._gemm.d_layouts import CHANNEL_LAYOUTS, per_channel
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
 if TYPE_CHECKING:
@@ -60,12 +60,32 @@ class GemmHeader(KernelHeader):
     #: the same as rows of a GEMM, where they are not told by the traits
     gemm_d_layouts: str = ""
     d_count: int = 0
-    #: name of the layout of D tensors with an element per channel, and a bit for each that always has it
-    per_channel: str = PER_CHANNEL
+    #: name of the layout of D tensors with an element per channel, empty if none may have it; a bit for each
+    #: that always has it
+    per_channel: str = ""
     channel_flags: int = 0
     fused_host_args: str = ""
     #: what makes a kernel's arguments of the host's
     make_kernel_args: str = "Kernel::MakeKernelArgs"
+    #: whether the operation is a kernel of its own, behind the one that stores the sums
+    combines: bool = False
+    #: what such a launcher's text says of D tensors: C++ types of their elements and layouts
+    described_d_types: str = ""
+    described_d_layouts: str = ""
+    #: type of the traits of the convolution
+    conv_traits: str = "GroupedConvTraitsType"
+    #: template arguments of the launch of that kernel
+    combine_bounds: str = "Config::kBlockPerCu"
+
+    @property
+    def stores_combined(self) -> bool:
+        """Whether the sums lie in the result before they are combined."""
+        return self.combines and self.stored_type == self.operation.c_type
+
+    @property
+    def then_combine(self) -> str:
+        """What a launch says behind the kernel that stores the sums."""
+        return ", combine" if self.stores_combined else ""
 
 
 #: why a launcher fills the result with zeros
@@ -141,22 +161,33 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
     """Return what the headers of kernels with an element-wise operation show besides."""
     if instance.elementwise_op is None:
         return {}
-    layouts = [
-        PER_CHANNEL_TYPE if name == PER_CHANNEL else "Config::OutLayout" for name in instance.d_tensors
-    ]
-    return {
+    result_layout = f"Config::{operation.result_layout}"
+    layouts = [PER_CHANNEL_TYPE if per_channel(name) else result_layout for name in instance.d_tensors]
+    d_types = f"tuple<{', '.join((operation.c_type,) * len(layouts))}>"
+    d_layouts = f"tuple<{', '.join(layouts)}>"
+    values = {
         "functor": Functor.of(instance.elementwise_op),
-        "combination": "Elementwise",
-        "d_types": f"tuple<{', '.join((operation.c_type,) * len(layouts))}>",
-        "d_layouts": f"tuple<{', '.join(layouts)}>",
-        "gemm_d_layouts": f"tuple<{', '.join(('tensor_layout::gemm::RowMajor',) * len(layouts))}>",
         "d_count": len(layouts),
-        "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if name == PER_CHANNEL),
-        "fused_host_args": operation.host_args.replace("<>", "<Elementwise>"),
-        "make_kernel_args": "make_kernel_args",
+        "per_channel": CHANNEL_LAYOUTS.get(operation.result, ""),
+        "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if per_channel(name)),
         "no_d_tensors": "std::vector<const void*>(DTensorCount)",
         "own_host_args": "HostArgs",
         "further_includes": _FUSED_INCLUDES,
+        "fused_host_args": operation.host_args.replace("<>", "<Elementwise>"),
+    }
+    if operation.kernel is not ConvKernel.FORWARD:
+        return values | {
+            "combines": True,
+            "described_type": "Described",
+            "described_d_types": d_types,
+            "described_d_layouts": d_layouts,
+        }
+    return values | {
+        "combination": "Elementwise",
+        "d_types": d_types,
+        "d_layouts": d_layouts,
+        "gemm_d_layouts": f"tuple<{', '.join(('tensor_layout::gemm::RowMajor',) * len(layouts))}>",
+        "make_kernel_args": "make_kernel_args",
     }
 
 

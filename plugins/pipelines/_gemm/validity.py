@@ -14,6 +14,7 @@ from ckprof_plugins.pipelines._base.rules import (
     Violation,
 )
 from ckprof_plugins.pipelines._gemm.arch_rules import ARCH_RULES
+from ckprof_plugins.pipelines._gemm.d_layouts import d_layouts_of
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.level_rules import LEVEL_FEATURE_RULE
 from ckprof_plugins.pipelines._gemm.tile_rules import known_scheduler, wave_divides_tile
@@ -26,6 +27,10 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 
 #: Largest number of groups that backward weight can merge.
 _MOST_MERGED_GROUPS = 64
+
+#: Families that can do something with the elements of the result: partial tiles of the others meet in the
+#: kernel that stores them.
+_WITH_ELEMENTWISE = ("implicit_gemm", "two_stage")
 
 #: Widest access to memory that kernels are written for.
 _WIDEST_VECTOR_BYTES = 32
@@ -185,14 +190,25 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
 
 
 def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
-    operation = candidate.instance.elementwise_op
-    if operation is None:
+    instance = candidate.instance
+    if instance.elementwise_op is None or candidate.operation is None:
         return None
-    has = f"{ConvKernel.FORWARD.value} of implicit_gemm"
-    if candidate.kernel is ConvKernel.FORWARD and candidate.instance.pipeline == "implicit_gemm":
-        return None
-    found = f"{candidate.instance.direction} of {candidate.instance.pipeline}"
-    return Violation(f"elementwise_op {operation.value}: {found} has none, {has} has", found, has)
+    if instance.pipeline not in _WITH_ELEMENTWISE:
+        has = " and ".join(_WITH_ELEMENTWISE)
+        return Violation(
+            f"elementwise_op {instance.elementwise_op.value}: {instance.pipeline} has none, {has} have",
+            instance.pipeline,
+            has,
+        )
+    known = d_layouts_of(candidate.operation.result, instance.layout)
+    for name in instance.d_tensors:
+        if name not in known:
+            return Violation(
+                f"d_layouts has {name}, kernels of {instance.direction} have {' or '.join(known)}",
+                name,
+                " or ".join(known),
+            )
+    return None
 
 
 #: The rules of every GEMM family, those of the architecture last.

@@ -47,14 +47,13 @@ class TwoStagePipeline(GemmFamily[TwoStageInstance]):
             f"result_elements(param) > {MAX_LENGTH}",
             "the weight has {result_elements(param)} elements, the second stage counts them in 32 bits",
         )
-        values |= {
-            "stored_type": "WorkspaceDataType",
-            "unmet_requirements": (*values["unmet_requirements"], too_large),
-            **_CONVERSION,
-        }
+        values |= {"stored_type": "WorkspaceDataType", **_CONVERSION}
+        combines = values.get("combines", False)
+        if not combines:
+            values["unmet_requirements"] = (*values["unmet_requirements"], too_large)
         if fixed:
             # the second stage clears what splits add to, and is a device function as well
-            values |= {"zeroes": False, "device_functions": values["device_functions"] + 1}
+            values |= {"zeroes": False, "device_functions": values["device_functions"] + (not combines)}
             return FixedTailsTwoStageHeader(**values)
         return TwoStageHeader(**values)
 

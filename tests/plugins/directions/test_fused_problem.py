@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -15,15 +16,19 @@ from ckprof.model.problem_cells import cells_of_problem, problem_of_cells
 from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.model.problem_types import exact_problem, know_problem_type, problem_from, sizes
 from ckprof.model.types import DataType
-from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.convolution import sizes_of
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, FusedGradientProblem
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.bwd_data import BackwardData
+from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 FORWARD = Forward()
+DIRECTIONS = (FORWARD, BackwardData(), BackwardWeight())
 PLAIN = ConvProblem(
     groups=2,
     batch=3,
@@ -46,14 +51,14 @@ def layout_of(problem):
     return next(one for one in LAYOUTS if one.ndim == problem.ndim and one.output.endswith("GK"))
 
 
-def naive(problem, operands, layout):
-    """Each output by its definition; D tensors by the letters of their axes."""
-    output = np.zeros(problem.tensor("output", layout).shape)
-    for index in np.ndindex(output.shape):
-        at = dict(zip(layout.output, index, strict=True))
-        place = [at[letter] for letter in "DHW"[3 - problem.ndim :]]
-        total = 0.0
-        for c in range(problem.in_channels):
+def triples(problem):
+    """Every product of a convolution: where its factors and its sum lie, by the letters of their axes."""
+    image, window = "DHW"[3 - problem.ndim :], "ZYX"[3 - problem.ndim :]
+    channels = itertools.product(
+        *map(range, (problem.groups, problem.batch, problem.out_channels, problem.in_channels))
+    )
+    for g, n, k, c in channels:
+        for place in itertools.product(*map(range, problem.output)):
             for tap in itertools.product(*map(range, problem.filter)):
                 position = [
                     p * s + t * d - left
@@ -62,20 +67,38 @@ def naive(problem, operands, layout):
                     )
                 ]
                 if all(0 <= x < size for x, size in zip(position, problem.input, strict=True)):
-                    source = {**at, "C": c, **dict(zip("DHW"[3 - problem.ndim :], position, strict=True))}
-                    window = {**at, "C": c, **dict(zip("ZYX"[3 - problem.ndim :], tap, strict=True))}
-                    total += (
-                        operands["input"][tuple(source[letter] for letter in layout.input)]
-                        * operands["weight"][tuple(window[letter] for letter in layout.weight)]
-                    )
+                    at = {"G": g, "N": n, "K": k, "C": c}
+                    yield {
+                        "input": at | dict(zip(image, position, strict=True)),
+                        "weight": at | dict(zip(window, tap, strict=True)),
+                        "output": at | dict(zip(image, place, strict=True)),
+                    }
+
+
+def naive(problem, operands, layout):
+    """Each element of the result by its definition; D tensors by the letters of their axes."""
+
+    def place(name, at):
+        return tuple(at[letter] for letter in layout.order(name))
+
+    sums = np.zeros(problem.tensor(problem.result, layout).shape)
+    first, second = (name for name in ("input", "weight", "output") if name != problem.result)
+    for triple in triples(problem):
+        product = (
+            operands[first][place(first, triple[first])] * operands[second][place(second, triple[second])]
+        )
+        sums[place(problem.result, triple[problem.result])] += product
+    result = np.zeros_like(sums)
+    for index in np.ndindex(sums.shape):
+        at = dict(zip(layout.order(problem.result), index, strict=True))
         d = [
             operands[name][tuple(at[letter] for letter in problem.tensor(name, layout).axes)]
             for name in problem.elementwise.d_tensors
         ]
         # the table itself is tested elsewhere
-        results = problem.elementwise.apply(np.array([total]), tuple(np.array([one]) for one in d))
-        output[index] = results[0]
-    return output
+        results = problem.elementwise.apply(sums[index][np.newaxis], tuple(np.array([one]) for one in d))
+        result[index] = results[0]
+    return result
 
 
 @pytest.mark.parametrize(
@@ -91,7 +114,8 @@ def naive(problem, operands, layout):
     ],
 )
 @pytest.mark.parametrize("ndim", [1, 2, 3])
-def test_the_reference(text, ndim):
+@pytest.mark.parametrize("direction", DIRECTIONS, ids=lambda one: one.id)
+def test_the_reference(direction, text, ndim):
     plain = ConvProblem(
         groups=2,
         batch=2,
@@ -104,16 +128,23 @@ def test_the_reference(text, ndim):
         left_pads=(1, 0, 1)[:ndim],
         right_pads=(0, 1, 0)[:ndim],
     )
-    problem = fused(text, plain)
+    combination = Combination.parse(text)
+    if direction.id == "bwd_weight":
+        full = (DExtent.FULL,) * len(combination.extents)
+        combination = replace(combination, extents=full)
+    problem = FusedConvProblem.of(plain, combination, direction.tensors[-1])
     layout = layout_of(problem)
-    names = FORWARD.tensors_of(problem)
-    assert names == ("input", "weight", *problem.elementwise.d_tensors, "output")
+    names = direction.tensors_of(problem)
+    assert names == (*direction.tensors[:2], *problem.elementwise.d_tensors, direction.tensors[2])
     numbers = np.random.default_rng(11)
     operands = {name: numbers.uniform(-1, 1, problem.tensor(name, layout).shape) for name in names[:-1]}
     if "d2" in operands:
         operands["d2"] = abs(operands["d2"])
     np.testing.assert_allclose(
-        FORWARD.reference(problem, layout, operands), naive(problem, operands, layout), rtol=1e-12, atol=1e-12
+        direction.reference(problem, layout, operands),
+        naive(problem, operands, layout),
+        rtol=1e-12,
+        atol=1e-12,
     )
 
 
@@ -131,6 +162,15 @@ def test_operations_and_bytes_are_counted():
         assert problem.real_flop == PLAIN.real_flop + operations * outputs
         assert problem.traffic_bytes(DataType.FP16) == PLAIN.traffic_bytes(DataType.FP16) + 2 * tensors
         assert FORWARD.product(problem, DataType.FP16).tensor_bytes == problem.moved_bytes(2)
+
+
+def test_operations_and_bytes_of_gradients_are_counted():
+    inputs, weights = 2 * 3 * 5 * 5 * 6, 2 * 4 * 5 * 2 * 3
+    for result, elements in (("input", inputs), ("weight", weights)):
+        problem = FusedConvProblem.of(PLAIN, Combination.parse("Bilinear"), result)
+        assert problem.flop == PLAIN.flop + 3 * elements
+        assert problem.real_flop == PLAIN.real_flop + 3 * elements
+        assert problem.traffic_bytes(DataType.FP16) == PLAIN.traffic_bytes(DataType.FP16) + 2 * elements
 
 
 def test_tensors_lie_as_the_output_or_by_channel():
@@ -152,13 +192,15 @@ def test_variances_are_drawn_without_their_signs():
 
 def test_problems_are_kept_as_json():
     know_problem_type(FusedConvProblem)
+    know_problem_type(FusedGradientProblem)
     know_problem_type(ConvProblem)
     draw = random.Random(1)
     for operation in ElementwiseOp:
-        problem = FusedConvProblem.of(PLAIN, Combination.usual(operation))
-        values = msgspec.json.decode(msgspec.json.encode(sizes(problem)))
-        assert exact_problem(values) == problem == problem_from({**values, "more": draw.random()})
-        assert hash(exact_problem(values)) == hash(problem)
+        for result in ("output", "input"):
+            problem = FusedConvProblem.of(PLAIN, Combination.usual(operation), result)
+            values = msgspec.json.decode(msgspec.json.encode(sizes(problem)))
+            assert exact_problem(values) == problem == problem_from({**values, "more": draw.random()})
+            assert hash(exact_problem(values)) == hash(problem)
     assert exact_problem(sizes(PLAIN)) == PLAIN
 
 
@@ -218,9 +260,21 @@ def test_wrong_options_are_named_with_their_places(rest, message):
         parse(f"{MIOPEN} {rest}")
 
 
-def test_gradients_have_no_operations():
-    with pytest.raises(OtherOperationError, match="kernels of bwd_data have no element-wise operations"):
-        parse(f"{MIOPEN.replace('-F 1', '-F 2')} --elementwise-op Clamp", BackwardData())
+def test_gradients_have_operations_on_what_they_compute():
+    case = parse(f"{MIOPEN.replace('-F 1', '-F 2')} --elementwise-op bilinear,alpha=2", BackwardData())
+    assert (case.direction, case.problem.gradient_of) == ("bwd_data", "input")
+    assert case.problem.elementwise == Combination.parse("Bilinear,alpha=2")
+    for form in BackwardData().line_forms:
+        assert parse(BackwardData().problem_line(case, form), BackwardData()).problem == case.problem
+    assert parse(f"{SIZES} --elementwise-op scale", BackwardWeight()).problem.gradient_of == "weight"
+    assert parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardData()).problem.d_elements == 8
+    with pytest.raises(InputError, match=r"bias is channel: the gradient of the weight has no channels"):
+        parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardWeight())
+    with pytest.raises(InputError, match=r"gradient_of is 'output', expected input or weight"):
+        FusedGradientProblem(**sizes_of(PLAIN), elementwise=Combination.parse("Scale"), gradient_of="output")
+
+
+def test_lines_ask_for_one_operation():
     with pytest.raises(InputError, match="the line asks for AddClamp already"):
         parse(f"grouped_conv_fwd_bias_clamp 1 1 0 1 1 0 1 {SIZES} --elementwise-op Clamp")
 

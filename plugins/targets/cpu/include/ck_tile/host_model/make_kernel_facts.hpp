@@ -38,8 +38,6 @@ constexpr kernel_facts make_kernel_facts()
     using elementwise       = typename Epilogue::CDElementwise;
     constexpr bool as_it_is = std::is_same_v<elementwise, element_wise::PassThrough>;
     constexpr auto d_count  = Epilogue::DsDataType::size();
-    static_assert(Direction == direction::forward || as_it_is,
-                  "only forward is modelled with an element-wise operation");
     static_assert(d_count == ConvTraits::DsLayout::size(), "D tensors differ from their layouts");
     static_assert(d_count == 0 || !as_it_is, "nothing is done with the D tensors");
     static_assert(std::is_same_v<typename Epilogue::AccDataType, float>, "accumulators are float");

@@ -52,6 +52,16 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+// A kernel that combines elements of its own accord: Args has their number, and a function for each.
+template <typename Args>
+__global__ void __launch_bounds__(256) combine_each(const __grid_constant__ Args p)
+{
+    for(std::int64_t i = blockIdx.x * 256ll + threadIdx.x; i < p.elements; i += gridDim.x * 256ll)
+    {
+        p.combine(i);
+    }
+}
+
 template <typename Kernel>
 void launch_combination(cudaStream_t stream, const host_model::forward_call& call)
 {

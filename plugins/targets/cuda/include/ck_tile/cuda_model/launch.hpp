@@ -38,6 +38,10 @@ template <typename Kernel>
 concept depthwise_kernel =
     std::same_as<std::remove_cvref_t<decltype(Kernel::facts)>, host_model::depthwise_facts>;
 
+template <typename Kernel>
+concept combining_kernel =
+    requires(const typename Kernel::Args& args) { args.combine(args.elements); };
+
 template <typename Kernel, typename KernelArgs>
 auto call_of(const KernelArgs& kargs)
 {
@@ -157,6 +161,18 @@ void launch_elementwise(cudaStream_t stream,
         &elementwise<Kernel, rank>, static_cast<unsigned>(blocks), 256, 0, stream, nullptr, p);
 }
 
+template <typename Kernel>
+void launch_each(cudaStream_t stream, const typename Kernel::Args& args)
+{
+    start<Kernel>(&combine_each<typename Kernel::Args>,
+                  Kernel::GridSize(args).x,
+                  256,
+                  0,
+                  stream,
+                  nullptr,
+                  args);
+}
+
 } // namespace impl
 
 template <typename Kernel, int BlocksPerUnit, typename... Args>
@@ -173,6 +189,10 @@ void launch(cudaStream_t stream, const Args&... args)
     else if constexpr(impl::depthwise_kernel<Kernel>)
     {
         impl::launch_depthwise<Kernel>(stream, args...);
+    }
+    else if constexpr(impl::combining_kernel<Kernel>)
+    {
+        impl::launch_each<Kernel>(stream, args...);
     }
     else
     {

@@ -70,6 +70,8 @@ struct GroupedConvolutionBackwardDataKernel
 
     static KernelArgs MakeKernelArgs(const GroupedConvBwdDataHostArgs& args)
     {
+        static_assert(facts.elementwise.combine == nullptr,
+                      "only forward is modelled with an element-wise operation in the kernel");
         if(args.num_dim_spatial_ != NDimSpatial)
         {
             throw std::runtime_error("this kernel is for problems of another dimension");

@@ -92,6 +92,8 @@ struct GroupedConvolutionBackwardWeightKernel
                                      [[maybe_unused]] int num_cu    = 0,
                                      [[maybe_unused]] int occupancy = 0)
     {
+        static_assert(facts.elementwise.combine == nullptr,
+                      "only forward is modelled with an element-wise operation in the kernel");
         if(args.num_dim_spatial_ != NDimSpatial)
         {
             throw std::runtime_error("this kernel is for problems of another dimension");
