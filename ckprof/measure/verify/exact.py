@@ -123,13 +123,14 @@ class ExpectedBytes:
         """Of all bytes of the result, one for each way to round; none where more than one result is right."""
         if self._types.compute_type is not None:
             return frozenset()
-        dtype = self._types.result
+        dtype, ocp = self._types.result, self._types.ocp
         digests = {rounding: blake2b() for rounding in roundings_of(dtype)}
         for start in range(0, self._reference.size, _CHUNK):
             values = np.asarray(self._reference[start : start + _CHUNK])
             gaps = np.isnan(values)
             for rounding, digest in digests.items():
-                stored = encode(np.where(gaps, 0.0, rounded(values, dtype, rounding)), dtype)
+                whole = np.where(gaps, 0.0, rounded(values, dtype, rounding, ocp=ocp))
+                stored = encode(whole, dtype, ocp=ocp)
                 stored.view(np.uint8).reshape(values.size, -1)[gaps] = POISON_BYTE
                 digest.update(stored.data)
         return frozenset(digest.digest() for digest in digests.values())

@@ -11,6 +11,7 @@ from ckprof_plugins.elementwise.operation import DExtent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.model.types import DataType
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.elementwise.operations import ElementwiseOp
 
@@ -39,6 +40,15 @@ def check_d_layouts(operation: ElementwiseOp | None, layouts: Sequence[str], lay
     for name in layouts:
         if name not in (layout.output, PER_CHANNEL):
             raise InputError(f"d_layouts has {name}, expected {layout.output} or {PER_CHANNEL}")
+
+
+def check_d_types(types: Sequence[DataType], layouts: Sequence[str]) -> None:
+    """Check that D tensors have as many types as layouts, if they have any of their own.
+
+    :raises InputError: they have not.
+    """
+    if types and len(types) != len(layouts):
+        raise InputError(f"d_dtypes has {len(types)} types, the kernel has {len(layouts)} D tensors")
 
 
 def usual_d_layouts(operation: ElementwiseOp, layout: ConvLayout) -> str | None:

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
-from ckprof.model.types import ComputeType, DataType
+from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
-from ckprof_plugins.pipelines._gemm.tile_rules import listed, unfit_for_shuffle
+from ckprof_plugins.pipelines._gemm.tile_rules import (
+    FLOAT8_TILES,
+    INT8_TILES,
+    listed,
+    unfit_for_shuffle,
+)
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -117,8 +122,13 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         },
         interwave=frozenset({GemmPipeline.MEM}),
         single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3}),
-        dtypes=frozenset({DataType.FP16, DataType.BF16, DataType.FP32}),
-        mma_tiles={DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)})},
+        dtypes=frozenset({*SHARED_TYPES, DataType.FP8, DataType.BF8, DataType.INT8}),
+        mma_tiles={
+            DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)}),
+            DataType.FP8: FLOAT8_TILES,
+            DataType.BF8: FLOAT8_TILES,
+            DataType.INT8: INT8_TILES,
+        },
         compute_types=frozenset(),
         wave_layouts={},
         # one block has an end of its own since, three still run five
