@@ -122,6 +122,20 @@ def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LinePro
     return ", ".join((*(field.said for field in lost), *values.get(LOST, ())))
 
 
+def _stated_operation(line: str) -> str | None:
+    """Return the element-wise operation that an annotation says; ``None`` if it says none.
+
+    :raises LineError: the annotation is wrong.
+    """
+    if MARK not in line:
+        return None
+    start = line.index(MARK)
+    if "elementwise_op" not in line[start:]:
+        return None
+    said: str | None = settings_in(line, GemmRecord).get("elementwise_op")
+    return said
+
+
 class _Run:
     """One conversion."""
 
@@ -190,14 +204,15 @@ class _Run:
 
     def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
         match = self._grammar.match(text)
-        outcome = self._outcomes.get(match) if match is not None else None
+        stated = _stated_operation(line)
+        outcome = self._outcomes.get(match) if match is not None and stated is None else None
         if outcome is None:
-            read = self._read(number, text, match)
+            read = self._read(number, text, match, stated)
             if isinstance(read, tuple):
                 self._collector.drop(number, *read)
                 return read
             outcome = read
-            if match is not None:
+            if match is not None and stated is None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()
                 self._outcomes[match] = outcome
@@ -243,7 +258,11 @@ class _Run:
         return tuple({**dict(zip(names, row, strict=True)), **said}.values())
 
     def _read(
-        self, number: int, text: str, match: tuple[CompiledFamily, tuple[str | None, ...]] | None
+        self,
+        number: int,
+        text: str,
+        match: tuple[CompiledFamily, tuple[str | None, ...]] | None,
+        stated: str | None,
     ) -> _Outcome | tuple[str, str]:
         """Return what the line's arguments give, or the rule and reason of its rejection."""
         if match is None:
@@ -251,6 +270,8 @@ class _Run:
         else:
             compiled, values = match[0], match[0].values_of(match[1])
         family = compiled.family
+        if stated is not None and family.record_type is GemmRecord:
+            values["elementwise_op"] = stated
         if family.rejection:
             return family.rejection_rule, f"{family.title}: {family.rejection}"
         if family.conflicting_family:
