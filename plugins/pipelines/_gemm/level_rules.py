@@ -73,6 +73,8 @@ class LevelSurface:
     explicit_gemm: bool
     #: whether the host arguments of forward kernels have an element-wise operation
     elementwise: bool
+    #: whether operands of two types are right: if not, both are multiplied as the first one's
+    mixes_operands: bool = False
 
 
 _FORWARD_2025_07: Final = frozenset(
@@ -183,6 +185,9 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if instance.dtype not in surface.dtypes:
         names = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", names
+    first, second = instance.types.operands
+    if first is not second and not surface.mixes_operands:
+        return f"right products of {first.value} and {second.value}", "those of one type"
     tiles = surface.mma_tiles.get(instance.dtype)
     if tiles is not None and instance.mma_tile.sizes not in tiles:
         return f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
