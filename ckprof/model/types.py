@@ -144,6 +144,17 @@ class TypeSet:
         """Return the types of a kernel of two operands whose tensors all have one type, with sums in fp32."""
         return cls(operands=(dtype, dtype), acc=DataType.FP32, result=dtype)
 
+    @classmethod
+    def parse(cls, text: str) -> TypeSet:
+        """Return the types of a kernel of two operands from :attr:`text`."""
+        first, second, *further, result = map(DataType, text.split(","))
+        return cls(
+            operands=(first, second),
+            acc=accumulator_of(first, second),
+            result=result,
+            further=tuple(further),
+        )
+
     @property
     def of_tensors(self) -> tuple[DataType, ...]:
         """Types of the operands and of the result."""

@@ -220,7 +220,7 @@ def _function_of_source(library: Library, name: str, key: ListKey) -> FunctionRe
     uses = library.sources.uses(name, library.tuples(key.direction), library.macros)
     if uses is None:
         raise InputError(
-            f"{name}: no recipe says which tuples it uses, and no source file does; use a source tree, or the "
+            f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
             "archive of the library"
         )
     refused = {library.classes.get(item.device).record.refusal for use in uses for item in use.instances}

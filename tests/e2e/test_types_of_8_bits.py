@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.directions._convolution.line_writing import to_positional
 from ckprof_plugins.directions.fwd import Forward
@@ -56,12 +57,14 @@ def line_of(sizes: str, operation: str, settings: str) -> str:
 
 
 def random_sizes(seed: int, count: int, ndim: int) -> list[str]:
-    dice = random.Random(seed)
-    forward = Forward()
-    return [
-        to_positional(ProblemCase(problem=problem), problem, None)
-        for problem in (forward.random_problem(dice, ndim) for _ in range(count))
-    ]
+    dice, forward, lines = random.Random(seed), Forward(), []
+    while len(lines) < count:
+        try:
+            problem = forward.random_problem(dice, ndim)
+        except InputError:
+            continue  # sizes without an output
+        lines.append(to_positional(ProblemCase(problem=problem), problem, None))
+    return lines
 
 
 def run(ckprof, name, lines, *more):

@@ -156,7 +156,7 @@ class KernelLibrary:
 
     def _types(self, kernel: LibraryKernel) -> TypeSet:
         """Return the types of a kernel's tensors."""
-        return types_on(self._operation().types(kernel.dtype), self._arch or self.arch)
+        return types_on(kernel.types(self._operation()), self._arch or self.arch)
 
     @property
     def kernels(self) -> tuple[LibraryKernel, ...]:
@@ -235,7 +235,7 @@ class KernelLibrary:
         return LibraryResult(
             kernel=chosen,
             time_ms=time_ms,
-            tflops=rates_of(problem, chosen.dtype, time_ms).tflops,
+            tflops=rates_of(problem, types, time_ms).tflops,
             output=output.reshape(spec.shape),
         )
 

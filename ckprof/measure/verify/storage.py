@@ -136,11 +136,11 @@ def distances(
 ) -> NDArray[np.float64]:
     """Return how far stored values are from what was expected.
 
-    Integers have the low bits of what they do not hold: they are as far apart as the nearest numbers with
-    the same low bits.
+    Integers of 8 bits have the low bits of what they do not hold: they are as far apart as the nearest
+    numbers with the same low bits.
     """
     errors: NDArray[np.float64] = np.abs(values - expected)
-    if dtype.properties.is_integer:
+    if dtype is DataType.INT8:
         period = 2.0 ** (8 * dtype.properties.size_bytes)
         errors = np.remainder(errors, period)
         errors = np.minimum(errors, period - errors)

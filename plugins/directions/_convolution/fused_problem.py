@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.layout import Layout
-    from ckprof.model.types import DataType
+    from ckprof.model.types import DataType, TypeSet
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 #: axes of a D tensor with an element per channel; strings call it ``G_K``
@@ -61,11 +61,23 @@ class FusedConvProblem(Convolution):
     @property
     def d_elements(self) -> int:
         """Elements of all D tensors."""
+        return sum(self._d_sizes)
+
+    @property
+    def _d_sizes(self) -> tuple[int, ...]:
+        """Elements of each D tensor."""
         channels = self.groups * self.out_channels
-        return sum(
+        return tuple(
             self.output_elements if extent is DExtent.FULL else channels
             for extent in self.elementwise.extents
         )
+
+    def typed_bytes(self, types: TypeSet) -> int:
+        """Each tensor once, D tensors among them."""
+        sizes = self._d_sizes
+        own = types.of_so_many(len(types.operands) + len(sizes) + 1)[len(types.operands) : -1]
+        further = sum(size * dtype.properties.size_bytes for size, dtype in zip(sizes, own, strict=True))
+        return self.convolution.typed_bytes(types) + further
 
     def moved_bytes(self, element_bytes: int) -> int:
         """Each tensor once, D tensors among them."""
