@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
-from ckprof_converters.annotations import MARK, settings_in
+from ckprof_converters.annotations import MARK, settings_in, stated_operation
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
@@ -122,20 +122,6 @@ def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LinePro
     return ", ".join((*(field.said for field in lost), *values.get(LOST, ())))
 
 
-def _stated_operation(line: str) -> str | None:
-    """Return the element-wise operation that an annotation says; ``None`` if it says none.
-
-    :raises LineError: the annotation is wrong.
-    """
-    if MARK not in line:
-        return None
-    start = line.index(MARK)
-    if "elementwise_op" not in line[start:]:
-        return None
-    said: str | None = settings_in(line, GemmRecord).get("elementwise_op")
-    return said
-
-
 class _Run:
     """One conversion."""
 
@@ -204,7 +190,7 @@ class _Run:
 
     def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
         match = self._grammar.match(text)
-        stated = _stated_operation(line)
+        stated = stated_operation(line)
         outcome = self._outcomes.get(match) if match is not None and stated is None else None
         if outcome is None:
             read = self._read(number, text, match, stated)

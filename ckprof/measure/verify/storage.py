@@ -44,8 +44,11 @@ def encode(values: NDArray[np.floating[Any]], dtype: DataType, *, ocp: bool = Tr
     if dtype in FLOAT8_TYPES:
         return encode_float8(values, dtype, ocp=ocp)
     if dtype.properties.is_integer:
-        whole = np.clip(np.nan_to_num(values), -_LARGEST_WHOLE, _LARGEST_WHOLE).astype(np.int64)
-        return whole.astype(storage_type(dtype))
+        whole: NDArray[np.int64] = np.clip(np.nan_to_num(values), -_LARGEST_WHOLE, _LARGEST_WHOLE).astype(
+            np.int64
+        )
+        stored: NDArray[Any] = whole.astype(storage_type(dtype))
+        return stored
     if dtype is not DataType.BF16:
         with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(storage_type(dtype))

@@ -200,11 +200,21 @@ def _subnormal(types: TypeSet, sums: Sums) -> float:
     """Return what subnormal numbers may cost; nothing where all is 0."""
     if sums.deviation == 0 and sums.magnitude == 0:
         return 0.0
-    lost = _SMALLEST_NORMAL.get(types.result, _FP32_SMALLEST_NORMAL)
+    if types.result.properties.size_bytes == 1:
+        lost = _half_step(types)
+    else:
+        lost = _SMALLEST_NORMAL.get(types.result, _FP32_SMALLEST_NORMAL)
     if DataType.FP16 in types.operands:
         many = sums.reduction_length * _SUBNORMAL_SHARE
         lost += _SMALLEST_NORMAL[DataType.FP16] * (3 + _DEVIATIONS * math.sqrt(many))
     return lost
+
+
+def _half_step(types: TypeSet) -> float:
+    """Return half of the smallest number of a floating-point type of 8 bits, which is next to 0."""
+    mantissa_bits = types.result.properties.mantissa_bits
+    bias = 2 ** (6 - mantissa_bits) - (1 if types.ocp else 0)
+    return float(2.0 ** -(bias + mantissa_bits))
 
 
 def _second_stage(unit: float, splits: int, *, truncated: bool) -> Tolerance:
