@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from ckprof.model.conversion import ConversionRequest
+from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root
 from ckprof_converters.drop_rules import DropRule
+from ckprof_converters.extract.extractor import LibraryExtractor
+from ckprof_converters.extract.lists import known_lists
 
 #: name of a factory -> its operation, and how many lists and lines of it there are
 FACTORIES = {
@@ -56,3 +61,55 @@ def test_lists_convert_without_loss(converter, name):
     assert (operations, [lists, lines]) == ({operation}, counts)
     assert kept + dropped.total() == lines
     assert set(dropped) <= RULES
+
+
+def factories_without_loss(lists):
+    """Return the factories all of whose lists keep every line, but for what rules leave out; and all of them.
+
+    :param lists: name of a factory -> its conversions.
+    """
+    kept = {
+        name
+        for name, conversions in lists.items()
+        if conversions
+        and all(not one.lossy and set(one.dropped_by_rule) <= {*RULES, "comment"} for one in conversions)
+    }
+    return kept, set(lists)
+
+
+def test_how_many_factories_ship_without_loss(converter):
+    """The count that docs/epilogues.md names; the last factory adds tensors to operands."""
+    names = known_lists().directions["fwd"].fused
+    lists = {name: [one for _, one in conversions(converter, FORWARD / name)] for name in names}
+    kept, known = factories_without_loss(lists)
+    assert known - kept == {"scaleadd_ab"}
+    told = f"{len(kept)} of the {len(known)} factories"
+    assert told in (Path(__file__).parents[2] / "docs" / "epilogues.md").read_text()
+
+
+@pytest.mark.thorough
+def test_how_many_factories_of_a_tree_convert_without_loss(converter):
+    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``: its lists are those that ship, and one more."""
+    root = os.environ.get("CK_BUILDER_ROOT")
+    if not root:
+        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
+    request = ExtractRequest(
+        source=Path(root),
+        directions=("fwd",),
+        sets=("profiler",),
+        options={"fused": "all", "no-archive": True},
+    )
+    lists = {}
+    for item in LibraryExtractor().extract(request).lists:
+        name = item.name.rpartition("/")[0]
+        for file in item.files:
+            text = "".join(f"{line}\n" for line in file.texts)
+            path = Path(file.place)
+            asked = ConversionRequest(path=path, data=text.encode(), direction="fwd")
+            lists.setdefault(name, []).append(converter.convert(asked))
+            shipped = conf_root() / file.place
+            if name and name != "scaleadd_ab":
+                assert shipped.read_text() == text, path
+    kept, known = factories_without_loss(lists)
+    assert known - kept == {"scaleadd_ab"}
+    assert len(kept) == 12
