@@ -89,7 +89,7 @@ def test_how_many_factories_ship_without_loss(converter):
 
 @pytest.mark.thorough
 def test_how_many_factories_of_a_tree_convert_without_loss(converter):
-    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``: its lists are those that ship, and one more."""
+    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``: its lists ship, but for one factory."""
     root = os.environ.get("CK_BUILDER_ROOT")
     if not root:
         pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")

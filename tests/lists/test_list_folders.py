@@ -48,7 +48,7 @@ def test_the_shipped_tree_goes_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert find_tree("conf") == conf_root()
     assert find_tree("conf/forward") == conf_root() / "forward"
     assert len(find_lists(find_tree("conf"), "tests")) == 70
-    assert len(find_lists(find_tree("conf"), "profiler")) == 58  # dynamic_op has no others
+    assert len(find_lists(find_tree("conf"), "profiler")) == 78  # dynamic_op has no others
     with pytest.raises(InputError, match="no such folder"):
         find_tree("confs")
 
