@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof_converters.compiled import LineError, Problem, shorten
+from ckprof_converters.records import GemmRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,3 +59,14 @@ def settings_in(line: str, record_type: type[CatalogRecord]) -> dict[str, Any]:
             ) from None
         start += len(setting) + 1
     return settings
+
+
+def stated_operation(line: str) -> str | None:
+    """Return the element-wise operation that the annotation of a line says; ``None`` if it says none.
+
+    :raises LineError: the annotation is wrong.
+    """
+    if "elementwise_op" not in line.partition(MARK)[2]:
+        return None
+    said: str | None = settings_in(line, GemmRecord).get("elementwise_op")
+    return said

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
-from ckprof_converters.annotations import MARK, settings_in
+from ckprof_converters.annotations import MARK, settings_in, stated_operation
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
@@ -191,14 +191,15 @@ class _Run:
 
     def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
         match = self._grammar.match(text)
-        outcome = self._outcomes.get(match) if match is not None else None
+        stated = stated_operation(line)
+        outcome = self._outcomes.get(match) if match is not None and stated is None else None
         if outcome is None:
-            read = self._read(number, text, match)
+            read = self._read(number, text, match, stated)
             if isinstance(read, tuple):
                 self._collector.drop(number, *read)
                 return read
             outcome = read
-            if match is not None:
+            if match is not None and stated is None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()
                 self._outcomes[match] = outcome
@@ -244,7 +245,11 @@ class _Run:
         return tuple({**dict(zip(names, row, strict=True)), **said}.values())
 
     def _read(
-        self, number: int, text: str, match: tuple[CompiledFamily, tuple[str | None, ...]] | None
+        self,
+        number: int,
+        text: str,
+        match: tuple[CompiledFamily, tuple[str | None, ...]] | None,
+        stated: str | None,
     ) -> _Outcome | tuple[str, str]:
         """Return what the line's arguments give, or the rule and reason of its rejection."""
         if match is None:
@@ -252,6 +257,8 @@ class _Run:
         else:
             compiled, values = match[0], match[0].values_of(match[1])
         family = compiled.family
+        if stated is not None and family.record_type is GemmRecord:
+            values["elementwise_op"] = stated
         if family.rejection:
             return family.rejection_rule, f"{family.title}: {family.rejection}"
         if family.conflicting_family:

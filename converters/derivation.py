@@ -27,6 +27,9 @@ WAVE_SIZE: Final = 64
 #: K extents of the MMA tiles of the 32-bit type, (for 32-wide, for all others)
 FLOAT_MMA_K: Final = (2, 4)
 
+#: the same of types of 8 bits: one instruction, whatever K1 is
+BYTE_MMA_K: Final = (16, 32)
+
 #: version of the old block-GEMM pipeline -> GEMM pipeline; the old fifth lives on as CK Tile's sixth
 PIPELINES: Final = MappingProxyType(
     {"v1": "compv1", "v2": "mem", "v3": "compv3", "v4": "compv4", "v5": "compv6", "v6": "compv6"}
@@ -76,6 +79,10 @@ def _uneven(values: dict[str, Any], axis: str) -> StepError:
 
 def mma_k(values: dict[str, Any], properties: LineProperties) -> None:
     """Derive the K extent of the MMA tile from K1, at least that of one instruction, at most the tile."""
+    if properties.dtype is not None and properties.dtype.properties.size_bytes == 1:
+        extent = BYTE_MMA_K[0] if values["mma_m"] == 32 else BYTE_MMA_K[1]
+        values["warp_tile_k"] = min(extent, values["tile_k"])
+        return
     table = FLOAT_MMA_K if properties.is_float else properties.mma_k_table
     least = table[0] if values["mma_m"] == 32 else table[1]
     values["warp_tile_k"] = min(max(values["k1"], least), values["tile_k"])

@@ -6,9 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
+from ckprof.model.types import DataType
+from ckprof_converters.annotations import MARK
 from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_plugins.directions._convolution.element_types import d_tensor_types
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
+from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS, PLAIN_OPERATIONS
 from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts, d_layouts_of
 
 if TYPE_CHECKING:
@@ -44,18 +47,32 @@ def elementwise(stored: str, result_type: str, *operands: str, result: str) -> S
                 )
         layouts, types = (elements_of(values.get(name, "")) for name in ("layout_extra", "type_extra"))
         said = values[stored]
+        if said in COMBINED_OPERATIONS:
+            if values["elementwise_op"] is None:
+                return dropped_by(
+                    DropRule.MISSING_INFORMATION,
+                    f"{said} does not say what it combines; an annotation can, such as "
+                    f'{MARK} elementwise_op="{ElementwiseOp.CONV_SCALE.value}"',
+                )
+            said = values["elementwise_op"]
         if said in PLAIN_OPERATIONS:
             if layouts or types:
                 return dropped_by(
                     DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
                 )
             return None
-        others = [one for one in types if one != values[result_type]]
+        spelled = values[result_type]
+        dtype = DataType.of_string(spelled)
+        allowed = [one.spelled for one in d_tensor_types(dtype)] if dtype else [spelled]
+        others = [one for one in types if one not in allowed]
         if others:
             return dropped_by(
                 DropRule.D_TENSOR_TYPE,
-                f"a D tensor of {others[0]}, the result is {values[result_type]}: they must have one type",
+                f"a D tensor of {others[0]}, the result is {spelled}: expected {' or '.join(allowed)}",
             )
+        if any(one != spelled for one in types):
+            own = filter(None, map(DataType.of_string, types))
+            values["d_dtypes"] = ",".join(one.value for one in own)
         try:
             operation = ElementwiseOp.parse(said)
             known = d_layouts_of(result, properties.layout)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import Loss
-from ckprof.model.types import SHARED_TYPES, ComputeType, TypeSet
+from ckprof.model.types import SHARED_TYPES, ComputeType, TypeSet, accumulator_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -76,13 +76,17 @@ def _lost(
         if dtype is None:
             continue
         if name.startswith(_COMPUTE_TYPE):
-            first, second = (values.get(f"{_COMPUTE_TYPE}{letter}", dtype.value) for letter in "ab")
-            kept = values.get("compute_type") or compute_type_of(first, second, dtype) or dtype.value
-            if said not in (dtype.value, kept):
-                yield LostField("compute-type", name, f"{name} {said} of {dtype.value} operands", kept)
+            first, second = (values.get(f"{_COMPUTE_TYPE}{letter}", dtype.spelled) for letter in "ab")
+            own = values.get("type_b") if name.endswith("b") and dtype not in SHARED_TYPES else None
+            own = own or dtype.spelled
+            kept = values.get("compute_type") or compute_type_of(first, second, dtype) or own
+            if said not in (own, kept):
+                yield LostField("compute-type", name, f"{name} {said} of {own} operands", kept)
         elif dtype in SHARED_TYPES:
             shared = TypeSet.shared(dtype)
             kept = (shared.acc if name == _ACCUMULATOR or two_stage else shared.result).value
             if said not in (kept, shared.result.value if name == _RESULT else kept):
                 rule = "accumulator" if name == _ACCUMULATOR else "result-type"
                 yield LostField(rule, name, f"{name} {said} of {dtype.value} operands", kept)
+        elif name == _ACCUMULATOR and said != (kept := accumulator_of(dtype).spelled):
+            yield LostField("accumulator", name, f"{name} {said} of {dtype.value} operands", kept)

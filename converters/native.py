@@ -18,6 +18,7 @@ from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families.native import FAMILIES
 from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.element_types import types_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,27 +119,32 @@ def native_line(catalog: Catalog, record: Any) -> str:
         numbers = [str(getattr(record, name)) for name in record.__struct_fields__[1:]]
         return f"{DEPTHWISE_KERNEL}<{','.join(numbers)}>"
     kernel = KERNELS[catalog.variant]
-    layout, dtype = _layout(catalog), catalog.dtype.value
+    layout = _layout(catalog)
+    d_layouts = record.d_layouts.split(",") if record.d_layouts else []
+    d_dtypes = [DataType(text) for text in record.d_dtypes.split(",")] if record.d_dtypes else []
+    types = types_of(catalog.dtype, _type(record.dtype_b), _type(record.dtype_result), d_dtypes)
+    first, second = (dtype.spelled for dtype in types.operands)
+    *further, result = (dtype.spelled for dtype in types.of_so_many(len(d_layouts) + 3)[2:])
     values: dict[str, Any] = {
         **{name: getattr(record, name) for name in record.__struct_fields__},
         "ndim": catalog.ndim,
         "layout_input": layout.input,
         "layout_weight": layout.weight,
         "layout_output": layout.output,
-        "type_a": dtype,
-        "type_b": dtype,
-        "type_result": dtype,
+        "type_a": first,
+        "type_b": second,
+        "type_accumulator": types.acc.spelled,
+        "type_result": result,
         "specialization": _spelled(_SPECIALIZATIONS, record, "specialization"),
         "pipeline_name": _spelled(_PIPELINES, record, "pipeline"),
         "scheduler": _spelled(_SCHEDULERS, record, "scheduler"),
     }
     if record.elementwise_op:
         values["operation_result"] = record.elementwise_op
-    if record.d_layouts:
-        layouts = record.d_layouts.split(",")
+    if d_layouts:
         values |= {
             "layout_extra": f"tuple({record.d_layouts})",
-            "type_extra": f"tuple({','.join((dtype,) * len(layouts))})",
+            "type_extra": f"tuple({','.join(further)})",
         }
     if catalog.variant == "bwd_weight" and record.streamk_enabled:
         values["streamk_reduction_strategy"] = _spelled(_REDUCTIONS, record, "streamk_reduction_strategy")
@@ -146,6 +152,10 @@ def native_line(catalog: Catalog, record: Any) -> str:
         return render(kernel, values)
     except StringError as exc:
         raise InputError(f"instance {record.id}: {exc.message}") from None
+
+
+def _type(text: str | None) -> DataType | None:
+    return DataType(text) if text else None
 
 
 def _spelled(words: Mapping[str, str], record: CatalogRecord, name: str) -> str:

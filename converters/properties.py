@@ -219,10 +219,10 @@ def _line_dtype(family: ConfFamily, values: dict[str, Any]) -> DataType | None:
                 f"data types within a line must agree: {first} is {text}, {name} is {values[name]}",
                 field=name,
             )
-    dtype = {kind.value: kind for kind in SHARED_TYPES}.get(text)
+    dtype = {kind.spelled: kind for kind in family.dtypes}.get(text)
     if dtype is None:
         raise StepError(
-            f"data type {text} is not supported: expected one of {spellings(SHARED_TYPES)}",
+            f"data type {text} is not supported: expected one of {spellings(family.dtypes)}",
             field=first,
         )
     return dtype

@@ -21,7 +21,7 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     """One implicit-GEMM kernel, of any direction.
 
     ``warp_*`` is the grid of waves of a block, ``warp_tile_*`` the tile of one MMA instruction. Files have
-    ``compute_type``, ``elementwise_op`` and ``d_layouts`` only where they are set.
+    ``compute_type`` and what follows it only where they are set.
     """
 
     id: RecordId
@@ -56,6 +56,11 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     elementwise_op: str | None = None
     #: layouts of the D tensors that it takes, separated by commas, e.g. ``NHWGK,G_K``; absent for none
     d_layouts: str | None = None
+    #: types of the second operand and of the result, where they are not the usual ones of the catalog's type
+    dtype_b: str | None = None
+    dtype_result: str | None = None
+    #: types of the D tensors, separated by commas; absent if all have that of the result
+    d_dtypes: str | None = None
 
 
 class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -95,5 +100,8 @@ GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
         "compute_type": None,
         "elementwise_op": None,
         "d_layouts": None,
+        "dtype_b": None,
+        "dtype_result": None,
+        "d_dtypes": None,
     }
 )

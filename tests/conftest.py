@@ -58,6 +58,9 @@ FORWARD_RECORD = {
     "compute_type": None,
     "elementwise_op": None,
     "d_layouts": None,
+    "dtype_b": None,
+    "dtype_result": None,
+    "d_dtypes": None,
 }
 
 

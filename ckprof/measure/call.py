@@ -194,7 +194,7 @@ class _Call:
         unmet = self.problem.unmet_by(layout)
         if unmet is not None:
             raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
-        types = types_on(direction.types(kernel.dtype), request.arch or described.arch)
+        types = types_on(kernel.types(direction), request.arch or described.arch)
         prepared = prepare_problem(
             ProblemTensors.of(direction, self.problem, layout, types),
             self.options,
@@ -236,7 +236,7 @@ class _Call:
         if outcome.measurement is not None:
             measured = outcome.measurement
             time_ms = measured.median_ms if self.request.median else measured.mean_ms
-            rates = rates_of(self.problem, kernel.dtype, time_ms)
+            rates = rates_of(self.problem, kernel.types(self.direction), time_ms)
             verdict |= {"time_ms": time_ms, "tflops": rates.tflops, "gb_per_s": rates.gbytes}
         if outcome.verification is not None:
             seen = outcome.verification

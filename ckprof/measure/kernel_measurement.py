@@ -259,8 +259,8 @@ class KernelMeasurement:
         def read(_: str, start: int, size: int) -> NDArray[np.uint8]:
             return self._library.copy_kept(number, start, size, limit_s)
 
-        dtype, tolerance = self._prepared.types.result, self._tolerance()
-        return compare(self._result(read), reference, dtype, tolerance, rounding)
+        types, tolerance = self._prepared.types, self._tolerance()
+        return compare(self._result(read), reference, types.result, tolerance, rounding, ocp=types.ocp)
 
     def _verify(self) -> Measured:
         """Look for writes outside, and compare the result with the reference, unless it was right before.
@@ -278,9 +278,11 @@ class KernelMeasurement:
         right = self._right_results()
         if right and (verification := right.get(self._read_digest())) is not None:
             return Measured(status=Status.OK, verification=verification)
-        reference, dtype, tolerance = prepared.reference, prepared.types.result, self._tolerance()
+        reference, types, tolerance = prepared.reference, prepared.types, self._tolerance()
         return self._judge(
-            lambda rounding: compare(self._result(self._read), reference, dtype, tolerance, rounding)
+            lambda rounding: compare(
+                self._result(self._read), reference, types.result, tolerance, rounding, ocp=types.ocp
+            )
         )
 
     def _right_results(self) -> dict[bytes, Verification]:
@@ -349,6 +351,7 @@ class KernelMeasurement:
             magnitude=prepared.magnitude,
             deviation=prepared.deviation,
             roundings=self._roundings,
+            is_changed=prepared.is_changed,
         )
         if prepared.exact:
             return exact_tolerance(prepared.types, sums)

@@ -86,6 +86,8 @@ class PreparedProblem:
     deviation: float
     #: how often a value is rounded to the type of the result until it is an element of it
     roundings: int
+    #: whether something is made of the sums before they are rounded
+    is_changed: bool
     #: what the operation says of it; ``None``: it follows from types, sums and splits
     tolerance: Tolerance | None
     #: whether every sum of products is exact, however it is computed
@@ -179,6 +181,7 @@ def prepare_problem(
     )
     contraction = _on_device(work, options, can_check=can_check)
     length = operation.reduction_length(problem)
+    roundings = operation.roundings(problem) if isinstance(operation, FurtherOperands) else 1
     can_be_exact = not isinstance(operation, FurtherOperands) or operation.is_exact(problem)
     if exact is None:
         wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
@@ -199,7 +202,8 @@ def prepare_problem(
         reduction_length=length,
         magnitude=reference.magnitude,
         deviation=reference.deviation,
-        roundings=operation.roundings(problem) if isinstance(operation, FurtherOperands) else 1,
+        roundings=1 if tensors.types.changes_sums else roundings,
+        is_changed=tensors.types.changes_sums and roundings > 1,
         tolerance=(
             operation.tolerance(problem, tensors.types, reference.magnitude)
             if isinstance(operation, TolerantOperation)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ckprof.model.types import DataType
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.layout import Layout
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.tensor import TensorSpec
-    from ckprof.model.types import DataType
+    from ckprof.model.types import TypeSet
 
 #: CK Tile's ``index_t`` is a 32-bit integer: no length may exceed it.
 MAX_LENGTH = 2**31 - 1
@@ -137,3 +139,25 @@ class LayerProblem(Protocol):
 def brief(problem: Problem) -> str:
     """Return the shortest text that tells problems apart."""
     return problem.brief() if isinstance(problem, BriefProblem) else problem.describe()
+
+
+@runtime_checkable
+class TypedProblem(Protocol):
+    """A problem whose tensors may have several types, by the kernel."""
+
+    def typed_bytes(self, types: TypeSet) -> int:
+        """Return the bytes that rates count, as :meth:`Problem.traffic_bytes`."""
+
+
+def traffic_of(problem: Problem, types: TypeSet | DataType) -> int:
+    """Return the bytes that rates count: each tensor once.
+
+    :param types: of the kernel's tensors, or of the operands alone.
+    """
+    if isinstance(types, DataType):
+        return problem.traffic_bytes(types)
+    return (
+        problem.typed_bytes(types)
+        if isinstance(problem, TypedProblem)
+        else problem.traffic_bytes(types.operands[0])
+    )

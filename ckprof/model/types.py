@@ -42,6 +42,16 @@ class DataType(Enum):
         """What ``properties`` was called before; for plugins that are older than the name."""
         return self.properties
 
+    @property
+    def spelled(self) -> str:
+        """How instance strings spell it."""
+        return self.properties.spelled or str(self.value)
+
+    @classmethod
+    def of_string(cls, spelled: str) -> DataType | None:
+        """Return the type that instance strings spell like that; ``None`` if it is none of these."""
+        return next((dtype for dtype in cls if dtype.spelled == spelled), None)
+
     @classmethod
     def parse(cls, text: str) -> DataType:
         """Return the type spelled ``text``.
@@ -68,6 +78,8 @@ class DataTypeProperties:
     numpy_storage: str
     #: whether values are integers, which are added and multiplied without rounding
     is_integer: bool = False
+    #: how instance strings spell it; empty: as catalogs do
+    spelled: str = ""
 
 
 _FACTS = {
@@ -83,10 +95,20 @@ _FACTS = {
     DataType.FP8: DataTypeProperties(cpp_type="fp8_t", size_bytes=1, mantissa_bits=3, numpy_storage="uint8"),
     DataType.BF8: DataTypeProperties(cpp_type="bf8_t", size_bytes=1, mantissa_bits=2, numpy_storage="uint8"),
     DataType.INT8: DataTypeProperties(
-        cpp_type="int8_t", size_bytes=1, mantissa_bits=0, numpy_storage="int8", is_integer=True
+        cpp_type="int8_t",
+        size_bytes=1,
+        mantissa_bits=0,
+        numpy_storage="int8",
+        is_integer=True,
+        spelled="s8",
     ),
     DataType.INT32: DataTypeProperties(
-        cpp_type="int32_t", size_bytes=4, mantissa_bits=0, numpy_storage="int32", is_integer=True
+        cpp_type="int32_t",
+        size_bytes=4,
+        mantissa_bits=0,
+        numpy_storage="int32",
+        is_integer=True,
+        spelled="s32",
     ),
 }
 
@@ -114,11 +136,24 @@ class TypeSet:
     ocp: bool = True
     #: what operands are rounded to before they are multiplied; ``None`` for nothing
     compute_type: ComputeType | None = None
+    #: of the operands that a problem has beside those, in order; of the type of the result beyond these
+    further: tuple[DataType, ...] = ()
 
     @classmethod
     def shared(cls, dtype: DataType) -> TypeSet:
         """Return the types of a kernel of two operands whose tensors all have one type, with sums in fp32."""
         return cls(operands=(dtype, dtype), acc=DataType.FP32, result=dtype)
+
+    @classmethod
+    def parse(cls, text: str) -> TypeSet:
+        """Return the types of a kernel of two operands from :attr:`text`."""
+        first, second, *further, result = map(DataType, text.split(","))
+        return cls(
+            operands=(first, second),
+            acc=accumulator_of(first, second),
+            result=result,
+            further=tuple(further),
+        )
 
     @property
     def of_tensors(self) -> tuple[DataType, ...]:
@@ -130,7 +165,9 @@ class TypeSet:
 
         :param tensors: how many a problem has.
         """
-        return (*self.operands, *(self.result,) * (tensors - len(self.operands)))
+        others = tensors - len(self.operands) - 1
+        further = (*self.further[:others], *(self.result,) * (others - len(self.further)))
+        return (*self.operands, *further, self.result)
 
     @property
     def compute(self) -> DataType | ComputeType:
@@ -146,6 +183,19 @@ class TypeSet:
     def is_exact(self) -> bool:
         """Whether nothing is rounded anywhere: all types are integers."""
         return all(dtype.properties.is_integer for dtype in (*self.of_tensors, self.acc))
+
+    @property
+    def changes_sums(self) -> bool:
+        """Whether what a problem does with sums is done before they are rounded to the type of the result.
+
+        8 bits hold too little of them for anything to be done with what is left.
+        """
+        return self.result.properties.size_bytes == 1
+
+    @property
+    def text(self) -> str:
+        """The types of the tensors: operands, further ones, result; e.g. ``fp8,bf8,fp8``."""
+        return ",".join(dtype.value for dtype in (*self.operands, *self.further, self.result))
 
 
 class ComputeType(Enum):
@@ -182,6 +232,11 @@ _TYPES = {
         cpp_type="tf32_t", mantissa_bits=10, operands=DataType.FP32, no_faster_than=DataType.FP16
     ),
 }
+
+
+def accumulator_of(*operands: DataType) -> DataType:
+    """Return the type in which products of operands of these types are added up."""
+    return DataType.INT32 if all(one.properties.is_integer for one in operands) else DataType.FP32
 
 
 _FNUZ: Final = "fnuz_float8"

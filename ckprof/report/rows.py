@@ -188,7 +188,7 @@ def rates(problem: Problem, instance: SelectedKernel, outcome: Outcome) -> Rates
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None
-    return rates_of(problem, instance.dtype, outcome.measurement.median_ms)
+    return rates_of(problem, instance.types, outcome.measurement.median_ms)
 
 
 def reason_of(outcome: Outcome, *, why: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
+from ckprof.model.problem import traffic_of
 from ckprof.model.roof import Roof
 from ckprof.report.rows import rows_of_problem, rows_with_baselines
 from ckprof.report.store.bar_chart import Bar, bar_chart
@@ -82,7 +83,7 @@ class RunCharts:
             best = next((row for row in rows_of_problem(self._results, index) if row.rank == 1), None)
             if best is None or best.rates is None:
                 continue
-            moved = problem.traffic_bytes(best.instance.dtype)
+            moved = traffic_of(problem, best.instance.types)
             points.append(
                 RooflinePoint(
                     name=f"P{index}: {best.instance.name}",

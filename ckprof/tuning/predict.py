@@ -9,6 +9,7 @@ from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.library import build_library
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.prediction import PredictionRequest, TimeQuestion
+from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
@@ -199,7 +200,7 @@ def _question(
     """Return the question about a kernel with what only the operation knows of the problem."""
     problem, instance = case.problem, kernel.instance
     names = tensors_of(operation, problem)
-    types = types_on(operation.types(instance.dtype), arch)
+    types = types_on(instance.types, arch)
     sized = zip(names, types.of_so_many(len(names)), strict=True)
     specs = [(problem.tensor(name, instance.layout), dtype) for name, dtype in sized]
     specs.sort(key=lambda entry: entry[0].position)
@@ -209,6 +210,6 @@ def _question(
         split_k=split_k,
         tensor_bytes=tuple(spec.stored_elements * dtype.properties.size_bytes for spec, dtype in specs),
         flop=problem.flop,
-        traffic_bytes=problem.traffic_bytes(instance.dtype),
+        traffic_bytes=traffic_of(problem, types),
         dtype=instance.dtype.value,
     )

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.parity import Loss
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.types import SHARED_TYPES
+from ckprof.model.types import DataType
 from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.losses import fields_apart, lost_fields
 from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.element_types import d_tensor_types
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
 
@@ -113,9 +114,15 @@ def epilogue_of(fields: Mapping[str, str | None], stored: str, *, direction: str
         rule, message = DropRule.ELEMENTWISE.value, f"no kernel of {direction} has {said}"
     elif not is_plain and not _takes(said, 0 if types == ["EmptyTuple"] else len(types)):
         rule, message = DropRule.ELEMENTWISE.value, f"{said} takes another number of D tensors"
-    elif not is_plain and types != ["EmptyTuple"] and set(types) != {result}:
+    elif not is_plain and types != ["EmptyTuple"] and not set(types) <= _d_types(result):
         rule, message = DropRule.D_TENSOR_TYPE.value, f"D tensors of {', '.join(types)}, results of {result}"
     return Epilogue(values=values, skipped=UnmetRequirement(rule=rule, message=message) if rule else None)
+
+
+def _d_types(result: str) -> set[str]:
+    """Return the spellings of the types that D tensors can have, by that of the result."""
+    dtype = DataType.of_string(result)
+    return {result} if dtype is None else {one.spelled for one in d_tensor_types(dtype)}
 
 
 def _takes(operation: str, tensors: int) -> bool:
@@ -130,7 +137,7 @@ def without_lost(kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_s
     :param dtype: spelling of the operands' type.
     :param two_stage: the generated kernel has a second stage.
     """
-    operands = next((one for one in SHARED_TYPES if one.value == dtype), None)
+    operands = DataType.of_string(dtype)
     lost = lost_fields(fields_apart(fields), fields, operands, two_stage=two_stage)
     kept = {item.field: item.kept for item in lost}
     changes = {name: value for name, value in kept.items() if name in kernel.values}

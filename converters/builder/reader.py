@@ -24,6 +24,7 @@ from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.layout import ConvLayout, layout_of_tensors
+from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,7 +136,7 @@ class _Reading:
                 continue
             if family.layout_fields and family.dtype_fields:
                 orders = [fields[name] for name in family.layout_fields]
-                dtypes = {dtype.value: dtype for dtype in SHARED_TYPES}
+                dtypes = {dtype.spelled: dtype for dtype in family.dtypes}
                 self._layout = self._layout or layout_of_tensors(orders[0], orders[1], orders[2])
                 self._dtype = self._dtype or dtypes.get(fields[family.dtype_fields[0]])
                 return
@@ -145,6 +146,10 @@ class _Reading:
             yield self._native(kernel)
             return
         family, fields = self._lines.read(kernel.text)
+        if kernel.stated is not None:
+            fields = {
+                name: kernel.stated if text in COMBINED_OPERATIONS else text for name, text in fields.items()
+            }
         self._check_direction(family.title, family.direction)
         if family.rejection:
             rejected = UnmetRequirement(

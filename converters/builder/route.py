@@ -124,7 +124,7 @@ def gemm_kernel(
         "num_groups_to_merge": fields.get("num_groups_to_merge", "1"),
         "split_image": "Large" in name or _true(fields, "split_image"),
         "explicit_gemm": explicit,
-        "warp_tile_k": _mma_k(block, name, single, mma_k_table),
+        "warp_tile_k": _mma_k(block, name, single, mma_k_table, is_byte=dtype in _BYTES),
         "pipeline_name": _PRINTED[version],
         "scheduler": scheduler,
         "double_smem_buffer": double,
@@ -146,6 +146,9 @@ def gemm_kernel(
     )
     return without_lost(kernel, fields, dtype, two_stage=two_stage)
 
+
+#: spellings of types of 8 bits, whose MMA tiles are those of one instruction
+_BYTES: Final = frozenset({"s8", "fp8", "bf8"})
 
 #: direction -> a type of the string and the line's field with it
 _TYPES: Final = {
@@ -199,9 +202,11 @@ def _block(direction: str, fields: Mapping[str, str], *, is_made: bool, fused: b
     )
 
 
-def _mma_k(block: _Block, name: str, single: bool, table: tuple[int, int]) -> int:
+def _mma_k(block: _Block, name: str, single: bool, table: tuple[int, int], *, is_byte: bool) -> int:
     """Return K of the MMA tile: that of the line, at least one instruction's, at most the tile's."""
     wide = block.mma_m == 32
+    if is_byte:
+        return min(16 if wide else 32, block.k)
     if block.k1:
         least = (2, 4) if single else table
         return min(max(block.k1, least[0] if wide else least[1]), block.k)

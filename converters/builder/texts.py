@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof_converters.annotations import stated_operation
 from ckprof_converters.lines import instance_text, iterate_lines, without_comment
 from ckprof_converters.log import end_of_fields, looks_like_log, without_escapes
 
@@ -40,6 +41,8 @@ class KernelText:
     #: one-based place
     line: int
     column: int
+    #: the element-wise operation that an annotation says
+    stated: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,8 @@ def _list_lines(request: ConversionRequest) -> Iterator[KernelText]:
         plain = without_escapes(line)
         text = instance_text(plain, upstream_comments=request.upstream_comments)
         if text:
-            yield KernelText(text=text, line=number, column=len(plain) - len(plain.lstrip()) + 1)
+            column = len(plain) - len(plain.lstrip()) + 1
+            yield KernelText(text=text, line=number, column=column, stated=stated_operation(line))
 
 
 def _mentions(

@@ -154,10 +154,11 @@ def extract(library: Library, keys: Sequence[ListKey], options: ExtractOptions) 
     for key in keys:
         try:
             calls = library.calls(key, options.engine)
-            if calls:
-                lists.append(_extract_list(library, key, calls, options, writer))
-            else:
+            found = _extract_list(library, key, calls, options, writer) if calls else None
+            if found is None:
                 absent.append(key)
+            else:
+                lists.append(found)
         except InputError as exc:
             failures[key] = exc
     return Extraction(lists=tuple(lists), absent=tuple(absent), failures=failures)
@@ -165,7 +166,8 @@ def extract(library: Library, keys: Sequence[ListKey], options: ExtractOptions) 
 
 def _extract_list(
     library: Library, key: ListKey, calls: Sequence[str], options: ExtractOptions, writer: LineWriter
-) -> ExtractedList:
+) -> ExtractedList | None:
+    """Return a list; ``None`` if none of its functions is compiled."""
     functions = []
     for name in calls:
         if options.selection is Selection.SHIPPED and is_left_out(name):
@@ -178,6 +180,8 @@ def _extract_list(
         functions.append(result)
     ordered = _in_order(functions, options, library)
     lines = tuple(writer.line(name, item) for name, use in ordered for item in use.instances)
+    if all(item.status is Status.NOT_COMPILED for item in functions):
+        return None
     if not lines:
         reasons = Counter(item.reason for item in functions)
         raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
@@ -191,9 +195,7 @@ def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
             return _function_of_source(library, name, key)
         uses = uses_by_recipe(name, key, tuples)
         if uses is None:
-            raise InputError(
-                f"{name}: no recipe says which tuples it uses; with the archive of the library it can be told"
-            )
+            return _function_of_source(library, name, key)
         return FunctionResult(name=name, status=Status.RECIPE, uses=uses)
     if library.compiled.member_of(name, key.shape.dimensions) is None:
         if re.search(known_lists().optional, name):
@@ -214,12 +216,12 @@ def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
 
 
 def _function_of_source(library: Library, name: str, key: ListKey) -> FunctionResult:
-    """Return what the source file of a function adds; no recipes are known for those of fused lists."""
+    """Return what the source file of a function adds; no recipes are known for most of them."""
     uses = library.sources.uses(name, library.tuples(key.direction), library.macros)
     if uses is None:
         raise InputError(
-            f"{name}: neither an archive nor a source file says which tuples it uses; use a source tree, or "
-            "the archive of the library"
+            f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
+            "archive of the library"
         )
     refused = {library.classes.get(item.device).record.refusal for use in uses for item in use.instances}
     if any(refused):

@@ -91,7 +91,7 @@ class LibraryExtractor:
         lists = []
         for item in result.lists:
             try:
-                lists.append(_list(item, request.sets or item.key.home.sets, int(values["every"])))
+                lists.append(_list(item, request.sets or item.key.sets, int(values["every"])))
             except InputError as exc:
                 failures[str(item.key)] = exc
         opened.keep()

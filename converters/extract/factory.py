@@ -24,7 +24,8 @@ _TYPE: Final = re.compile(r"(?:In|Wei|Out)DataType|[AB]?ComputeType[AB]?|[AB]?Co
 #: parameter that stands for the layouts of D tensors, and how it is asked for their number
 _D_LAYOUTS: Final = "DLayouts"
 _SIZE: Final = ("::", "Size", "(", ")")
-_OPERAND: Final = re.compile(r"(?:In|Wei)DataType")
+_OPERAND: Final = re.compile(r"(In|Wei)DataType")
+_OPERANDS: Final = {"In": 0, "Wei": 1}
 #: no layout
 _NONE: Final = "no such tensor"
 
@@ -204,8 +205,12 @@ class _Condition:
         """Return the value of a parameter of the factory; ``None`` for any other word."""
         if parameter in _LAYOUTS:
             return str(getattr(self._key.shape, _LAYOUTS[parameter]))
-        if _OPERAND.fullmatch(parameter):
-            return self._key.operand_type
-        if _TYPE.fullmatch(parameter):
-            return self._key.dtype
-        return None
+        operand = _OPERAND.fullmatch(parameter)
+        if operand:
+            return self._key.operand_type(_OPERANDS[operand[1]])
+        if not _TYPE.fullmatch(parameter):
+            return None
+        input_, weight, output = self._key.types
+        if parameter == "OutDataType":
+            return output
+        return weight if "B" in (parameter[0], parameter[-1]) else input_

@@ -41,6 +41,8 @@ class FusedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     d_layouts: tuple[str, ...] = ()
     #: how many tensors each operand is made from
     operand_tensors: int = 1
+    #: names of further types
+    dtypes: tuple[str, ...] = ()
 
 
 class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,6 +59,8 @@ class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sets: tuple[str, ...]
     #: parameter of its tuples -> the tensor whose layout it is, ``none``, or a value
     bindings: dict[str, str]
+    #: names of further types of those that do nothing besides
+    dtypes: tuple[str, ...] = ()
     #: what instances do besides, as the library calls it -> where they are
     fused: dict[str, FusedRecord] = {}
 
@@ -65,6 +69,9 @@ class ListsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is known of the lists."""
 
     layouts: dict[str, LayoutRecord]
+    #: name -> types of input, weight and output, as instance strings spell them
+    types: dict[str, tuple[str, str, str]]
+    #: names of the types that all directions have
     dtypes: tuple[str, ...]
     #: file names of archives, the more specific ones first
     archives: tuple[str, ...]
@@ -112,10 +119,20 @@ class ListKey:
         return tuple(str(getattr(self.shape, name, name)) for name in names)
 
     @property
-    def operand_type(self) -> str:
-        """Type of an operand, as instance strings print it."""
+    def types(self) -> tuple[str, str, str]:
+        """Types of input, weight and output, as instance strings print them."""
+        return known_lists().types[self.dtype]
+
+    def operand_type(self, number: int) -> str:
+        """Return the type of an operand, as instance strings print it."""
         count = self.home.fused[self.fused].operand_tensors if self.fused else 1
-        return self.dtype if count == 1 else f"Tuple({','.join((self.dtype,) * count)})"
+        return self.types[number] if count == 1 else f"Tuple({','.join((self.types[number],) * count)})"
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets that are written unless told otherwise: those that say all of its instances."""
+        says_all = not self.fused and self.dtype in known_lists().dtypes
+        return tuple(name for name in self.home.sets if says_all or name != "typestring")
 
     @property
     def folder(self) -> str:
@@ -137,5 +154,6 @@ def all_lists() -> Iterator[ListKey]:
     for direction, home in lists.directions.items():
         for fused in ("", *home.fused):
             for layout in lists.layouts:
-                for dtype in lists.dtypes:
+                further = home.fused[fused].dtypes if fused else home.dtypes
+                for dtype in (*lists.dtypes, *further):
                     yield ListKey(direction, layout, dtype, fused)

@@ -146,7 +146,7 @@ def _values(pattern: Pattern, key: ListKey, enumerations: Mapping[str, str]) -> 
 def _meaning(meaning: str, key: ListKey) -> str:
     if meaning in ("input", "weight", "output"):
         return str(getattr(key.shape, meaning))
-    return {"none": "EmptyTuple", "dtype": key.dtype}.get(meaning, meaning)
+    return {"none": "EmptyTuple", "dtype": key.types[0]}.get(meaning, meaning)
 
 
 def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple[Use, ...] | None:

@@ -51,7 +51,7 @@ def wanted(request: ExtractRequest, fused: str = FUSED.choices[0]) -> list[ListK
     lists = known_lists()
     directions = _checked("direction", request.directions, tuple(lists.directions))
     layouts = _checked("layout", request.layouts, tuple(lists.layouts))
-    dtypes = _checked("data type", request.dtypes, lists.dtypes)
+    dtypes = _checked("data type", request.dtypes, tuple(lists.types))
     _checked("set", request.sets, SETS)
     return [
         key

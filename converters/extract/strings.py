@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof_converters.annotations import annotation_of
 from ckprof_converters.extract.classes import StringWriter
+from ckprof_converters.extract.vocabulary import combined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 #: what the lists that upstream ships print for every pipeline; readers ignore it
 FIXED_STAGES: Final = "2"
 _STAGES: Final[Mapping[str, str]] = {"v1": "1", "v3": "2", "v4": "3", "v5": "3"}
-_SIZES: Final[Mapping[str, int]] = {"fp16": 2, "bf16": 2, "fp32": 4}
+_SIZES: Final[Mapping[str, int]] = {"fp16": 2, "bf16": 2, "fp32": 4, "s8": 1, "fp8": 1, "bf8": 1}
 _WAVE_SIZE: Final = 64
 #: bytes that the memory pipeline wants in flight for each compute unit
 _BYTES_IN_FLIGHT: Final = 32768
@@ -86,12 +88,15 @@ class LineWriter:
         extra = {}
         if "{stages}" in device.record.text:
             extra["stages"] = prefetch_stages(values) if self._computed else FIXED_STAGES
-        text = writer.instance_string(instance.arguments, extra)
+        opaque = [combined()[text] for text in instance.arguments if text in combined()]
+        said = [combined()[text].printed if text in combined() else text for text in instance.arguments]
+        remark = annotation_of({"elementwise_op": opaque[-1].operation}) if opaque else ""
+        text = writer.instance_string(said, extra) + remark
         return Line(
             function=function,
             device=instance.device,
             text=text,
-            type_text=writer.type_string(instance.arguments, extra),
+            type_text=writer.type_string(said, extra),
             fields={**values, **extra},
             field_names=writer.field_names,
         )

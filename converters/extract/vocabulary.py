@@ -31,8 +31,19 @@ class EnumerationRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     names: tuple[str, ...]
 
 
+class CombinedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An operation whose name in instance strings does not say what it is."""
+
+    #: how instance strings print it
+    printed: str
+    #: the operation that it is the same as
+    operation: str
+
+
 class _NamesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     types: dict[str, tuple[str, ...]]
+    #: arguments that strings print a name alone of
+    combined: dict[str, CombinedRecord]
     values: dict[str, tuple[str, ...]]
     enumerations: dict[str, EnumerationRecord]
 
@@ -52,6 +63,11 @@ def words() -> Mapping[str, str]:
         for printed, spellings in table.items()
         for word in spellings
     }
+
+
+def combined() -> Mapping[str, CombinedRecord]:
+    """Return the operations whose names in instance strings do not say what they are, by their arguments."""
+    return _names_file().combined
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,10 @@ from ckprof.model.strings.fields import (
 )
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import MEANINGS, DropRule
+from ckprof_converters.element_types import element_types
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
+from ckprof_plugins.directions._convolution.element_types import CONVOLUTION_TYPES
 from ckprof_plugins.elementwise.words import operations
 
 #: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments
@@ -75,8 +77,13 @@ _COMMON: Final[dict[str, Any]] = {
     "record_type": GemmRecord,
     "ndim_field": "ndim",
     "layout_fields": ("layout_input", "layout_weight", "layout_output"),
-    "dtype_fields": ("type_a", "type_b", "type_output"),
-    "steps": ("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type", _ELEMENTWISE),
+    "dtype_fields": ("type_a",),
+    "dtypes": CONVOLUTION_TYPES,
+    "steps": (
+        element_types("type_output", agree=("type_b", "type_output")),
+        *("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
+        _ELEMENTWISE,
+    ),
 }
 
 #: two tensors for each operand, which it adds up first

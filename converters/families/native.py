@@ -7,9 +7,11 @@ from typing import Any, Final
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field, number
 from ckprof_converters.conf_family import ConfFamily
+from ckprof_converters.element_types import element_types
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
+from ckprof_plugins.directions._convolution.element_types import CONVOLUTION_TYPES
 from ckprof_plugins.directions._convolution.layout import TENSORS
 
 _COMMON: Final[dict[str, Any]] = {
@@ -20,8 +22,11 @@ _COMMON: Final[dict[str, Any]] = {
     "fixed": GEMM_DEFAULTS,
 }
 
-#: results of a first stage have a type of their own, D tensors that of the operands
-_OPERATIONS: Final = {result: elementwise("operation_result", "type_b", result=result) for result in TENSORS}
+#: results of a first stage of gradients have a type of their own, D tensors that of the operands
+_OPERATIONS: Final = {
+    result: elementwise("operation_result", "type_result" if result == "output" else "type_b", result=result)
+    for result in TENSORS
+}
 
 FAMILIES: Final = (
     ConfFamily(
@@ -32,8 +37,13 @@ FAMILIES: Final = (
         names=(string_kinds.FORWARD.name,),
         fields=string_kinds.FORWARD.fields,
         string_kind=string_kinds.FORWARD.id,
-        steps=("whole-tiles", "native-pipeline", _OPERATIONS["output"]),
-        **_COMMON,
+        steps=(
+            element_types("type_result", agree=("type_b",)),
+            "whole-tiles",
+            "native-pipeline",
+            _OPERATIONS["output"],
+        ),
+        **(_COMMON | {"dtype_fields": ("type_a",), "dtypes": CONVOLUTION_TYPES}),
     ),
     ConfFamily(
         id="native_backward_data",

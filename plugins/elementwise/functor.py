@@ -28,10 +28,15 @@ class Functor:
     variadic: bool
     #: ``constexpr`` with a blank behind it where nothing but arithmetic is done
     constant: str
+    #: results are integers
+    to_integers: bool = False
 
     @classmethod
-    def of(cls, operation: ElementwiseOp) -> Functor:
-        """Return the C++ of an operation."""
+    def of(cls, operation: ElementwiseOp, *, to_integers: bool = False) -> Functor:
+        """Return the C++ of an operation.
+
+        :param to_integers: results are integers: cut towards zero, and of too large ones the low bits.
+        """
         properties = operation.properties
         names = [f"d{number}" for number in range(len(properties.d_tensors))]
         arguments = (
@@ -45,6 +50,7 @@ class Functor:
             statements=properties.cpp,
             variadic=properties.variadic,
             constant="constexpr " if properties.exact else "",
+            to_integers=to_integers,
         )
 
 

@@ -12,12 +12,16 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 #: those that leave values as they are, but for their type
 PLAIN_OPERATIONS: Final = frozenset({"PassThrough", "UnaryConvert"})
 
+#: those that are named alike whatever they are made from
+COMBINED_OPERATIONS: Final = frozenset(
+    {"BinaryWithUnaryCombinedOp", "TrinaryWithUnaryCombinedOp", "UnaryCombinedOp"}
+)
+
 #: those of the old library that no kernel of CK Tile has for its results
 _OTHERS: Final = (
-    *("AddHardswish", "AddHardswishAdd", "AddRelu", "AddReluAdd", "AddSigmoid", "BinaryWithUnaryCombinedOp"),
+    *("AddHardswish", "AddHardswishAdd", "AddRelu", "AddReluAdd", "AddSigmoid", *sorted(COMBINED_OPERATIONS)),
     *("ConvertBF16RTN", "ConvertF8RNE", "ConvertF8SR", "Elu", "LeakyRelu", "Logistic", "PassThroughPack2"),
-    *("Power", "Relu", "ScaleAdd", "Sigmoid", "SoftRelu", "Swish", "TanH", "TrinaryWithUnaryCombinedOp"),
-    *("UnaryAbs", "UnaryCombinedOp"),
+    *("Power", "Relu", "ScaleAdd", "Sigmoid", "SoftRelu", "Swish", "TanH", "UnaryAbs"),
 )
 
 #: name of an element-wise operation

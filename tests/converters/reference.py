@@ -11,6 +11,8 @@ import re
 
 WAVE = 64
 KM = {"fp32": (2, 4), "fp16": (16, 32), "bf16": (16, 32)}
+#: types of 8 bits as strings have them -> as catalogs have them
+BYTES = {"s8": "int8", "fp8": "fp8", "bf8": "bf8"}
 
 #: key order of a catalog file
 KEYS = (
@@ -111,10 +113,30 @@ def elementwise(line):
         name, extra = (11, 4) if "MultipleD" in line else (9, None)
     else:
         name, extra = (12, 3) if "BwdData" in line else (13, 3)
-    if a[0] not in "123" or (name := a[name]) == "PassThrough":
+    if a[0] not in "123":
         return {}
+    of_types = types(a) if "Fwd" in line else {}
+    if (name := a[name]) == "PassThrough":
+        return of_types
+    if name == "UnaryCombinedOp":
+        name = line.partition('elementwise_op="')[2].partition('"')[0]
     tensors = a[extra].partition("(")[2].rstrip(")")
-    return {"elementwise_op": name} | ({"d_layouts": tensors} if tensors else {})
+    return {"elementwise_op": name} | ({"d_layouts": tensors} if tensors else {}) | of_types
+
+
+def types(a):
+    """Return the types that are not the usual ones beside that of the first operand."""
+    if a[5] not in BYTES:
+        return {}
+    said, usual = {}, {"s8": "s8"}.get(a[5], "fp8")
+    if a[6] != a[5]:
+        said["dtype_b"] = a[6]
+    if a[10] != usual:
+        said["dtype_result"] = a[10]
+    tensors = a[9].partition("(")[2].rstrip(")")
+    if tensors and set(tensors.split(",")) != {a[10]}:
+        said["d_dtypes"] = ",".join(BYTES.get(one, one) for one in tensors.split(","))
+    return said
 
 
 def flag(text):
@@ -151,7 +173,8 @@ def native(name, a):
 
 def forward(name, a):
     tensors = a[9].removeprefix("Tuple(").removesuffix(")")
-    if tensors != "EmptyTuple" and set(tensors.split(",")) != {a[10]}:
+    allowed = {a[10], "fp32"} if a[10] in BYTES else {a[10]}
+    if tensors != "EmptyTuple" and not set(tensors.split(",")) <= allowed:
         return None
     v3, large = "V3" in name, "Large_Tensor" in name
     at = -1 if v3 else 0
@@ -252,7 +275,10 @@ def derive(
     explicit_gemm=False, split_image=False,
 ):  # fmt: skip
     warp_m, warp_n = tile[0] // (mma[0] * repeat[0]), tile[1] // (mma[1] * repeat[1])
-    least = KM[dtype][mma[0] != 32]
+    if dtype in BYTES:
+        least, k1 = (16, 32)[mma[0] != 32], 0
+    else:
+        least = KM[dtype][mma[0] != 32]
     return {
         **dict(zip(("tile_m", "tile_n", "tile_k"), tile, strict=True)),
         **{"warp_m": warp_m, "warp_n": warp_n, "warp_k": block // (WAVE * warp_m * warp_n)},

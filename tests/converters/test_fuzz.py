@@ -49,7 +49,7 @@ def shipped_lines():
     """Return all distinct lines that ship with ckprof, with the data type of their list."""
     found = {}
     for path in (conf_root() / name for name in CONVOLUTION_LISTS):
-        dtype = re.search("fp32|fp16|bf16", path.name)
+        dtype = re.search("int8|bf8|fp8|fp32|fp16|bf16", path.name)
         for text in path.read_text().splitlines():
             if text and not text.startswith("#"):
                 found.setdefault(text, dtype[0] if dtype else "fp16")
@@ -162,6 +162,7 @@ def test_undamaged_lines_agree_with_the_independent_reading():
     kinds = {attempt(text, dtype).partition(" ")[0] for text, dtype in shipped_lines()}
     assert kinds == {
         "record",
+        "annotation",
         "irregular-vector",
         "one-wave-coverage",
         "missing-information",

@@ -192,9 +192,9 @@ OTHERS = [
         "stream-K is enabled: expected a reduction strategy and a persistence flag (34 arguments)",
     ),
     (
-        line("forward", "s8"),
+        line("forward", "fp64"),
         column(FORWARD, 6),
-        "data type s8 is not supported: expected one of fp32, fp16, bf16",
+        "data type fp64 is not supported: expected one of fp32, fp16, bf16, fp8, bf8, int8",
     ),
 ]
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckprof.measure.verify.comparison import compare
+from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.verify.storage import decode, encode
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance
+from ckprof.model.tolerance import Tolerance
 from ckprof.model.types import DataType, TypeSet, types_on
 
 VARIANTS = [(dtype, ocp) for dtype in (DataType.FP8, DataType.BF8) for ocp in (True, False)]
@@ -82,3 +87,55 @@ def test_architectures_differ() -> None:
     types = TypeSet.shared(DataType.FP8)
     assert not types_on(types, "gfx942").ocp
     assert types_on(types, "gfx950").ocp and types_on(types, "sm_90").ocp
+
+
+@pytest.mark.parametrize("ocp", [False, True])
+@pytest.mark.parametrize("dtype", [DataType.FP8, DataType.BF8])
+def test_results_are_compared_with_the_nearest_number_or_the_largest(dtype, ocp):
+    codes = np.arange(256, dtype=np.uint8)
+    values = decode(codes, dtype, ocp=ocp)
+    finite = np.isfinite(values)
+    codes, values = codes[finite], values[finite]
+    exact = Tolerance(rtol=0.0, atol=0.0)
+    largest = values.max()
+    # too large sums saturate; next to a number, sums are rounded to it
+    beside = np.where(np.abs(values) == largest, values * 100, values * (1 + 2.0**-7))
+    unchanged = (values == 0) | (np.abs(values) == largest)
+    for rounding, wrong in ((Rounding.NEAREST, 0), (Rounding.NONE, values.size - unchanged.sum())):
+        seen = compare([codes], beside, dtype, exact, rounding, ocp=ocp).verification
+        assert seen.wrong_elements == wrong
+    other = compare([codes], values, dtype, exact, ocp=not ocp).verification
+    assert other.wrong_elements > 200
+
+
+def test_integers_of_8_bits_are_compared_by_their_low_bits():
+    sums = np.array([0.0, 127, 128, -129, 300, -300, 2.0**31 - 1, 1e5])
+    stored = encode(sums, DataType.INT8)
+    assert stored.tolist() == [0, 127, -128, 127, 44, -44, -1, -96]
+    exact = Tolerance(rtol=0.0, atol=0.0)
+    assert compare([stored], sums, DataType.INT8, exact).verification.passed
+    for step in (1, -1, 100):
+        shifted = compare([(stored.astype(int) + step).astype(np.int8)], sums, DataType.INT8, exact)
+        assert shifted.verification.wrong_elements == sums.size
+    # cut towards zero on either side of where they wrap
+    fractions = np.array([127.999, 128.001, -128.001])
+    cut = Tolerance(rtol=0.0, atol=1.0)
+    assert compare([encode(fractions, DataType.INT8)], fractions, DataType.INT8, cut).verification.passed
+
+
+def test_tolerance_of_integers_that_something_is_made_of():
+    types = TypeSet.parse("int8,int8,int8")
+    sums = Sums(reduction_length=100, magnitude=1e3, deviation=200.0)
+    assert derive_tolerance(types, sums) == Tolerance(rtol=0.0, atol=0.0)
+    changed = derive_tolerance(types, replace(sums, is_changed=True))
+    assert 1 < changed.atol < 1.01
+    assert 0 < changed.rtol < 1e-5
+
+
+@pytest.mark.parametrize(("text", "smallest"), [("fp8,fp8,fp8", 2.0**-9), ("bf8,bf8,bf8", 2.0**-16)])
+def test_tolerance_next_to_zero(text, smallest):
+    """Half of the smallest number of the type, of the OCP variant and of the other one."""
+    sums = Sums(reduction_length=1, magnitude=1e-9, deviation=1e-9)
+    for ocp, least in ((True, smallest), (False, smallest / 2)):
+        found = derive_tolerance(replace(TypeSet.parse(text), ocp=ocp), sums)
+        assert found.atol == pytest.approx(least / 2, rel=1e-6)

@@ -44,7 +44,7 @@ def table_source(
     interface = operation.interface
     values: dict[str, Any] = {
         "info_header": _text(_LIBRARY_INFO_HEADER),
-        "kernels": [_row(kernel, (fields or {}).get(kernel.symbol)) for kernel in kernels],
+        "kernels": [_row(kernel, operation, (fields or {}).get(kernel.symbol)) for kernel in kernels],
         "operation": string_literal(operation.id),
         "arch": string_literal(arch),
         "interface_version": string_literal(interface.version),
@@ -62,13 +62,15 @@ def table_source(
     return "".join(parts)
 
 
-def _row(kernel: KernelFiles, fields: Mapping[str, Any] | None) -> dict[str, Any]:
+def _row(kernel: KernelFiles, operation: Operation, fields: Mapping[str, Any] | None) -> dict[str, Any]:
     instance = kernel.instance
+    types = instance.types.text
     values = {
         "name": kernel.name,
         **(fields or instance.fields()),
         **instance.derived_fields(),
         **_sizes(kernel),
+        **({"types": types} if types != operation.types(instance.dtype).text else {}),
         "split_sum": instance.split_sum.value,
     }
     return {"ndim": instance.ndim, "fields": string_literal(msgspec.json.encode(values).decode())}

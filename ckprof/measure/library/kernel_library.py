@@ -21,7 +21,7 @@ from ckprof.errors import InputError, ToolchainError, UsageError
 from ckprof.files import scratch_folder
 from ckprof.measure.library.library_kernel import LibraryKernel, find_kernel, library_kernels
 from ckprof.measure.sampling import KernelFailure, Launches, take_samples
-from ckprof.measure.verify.storage import decode, encode, storage_type
+from ckprof.measure.verify.storage import FLOAT8_TYPES, decode, encode, storage_type
 from ckprof.measure.worker.abi import CProblem, Library, LibraryError
 from ckprof.measure.worker.gaps import with_gaps, without_gaps
 from ckprof.measure.worker.guards import CheckedTensor, out_of_bounds_writes, read_tensor
@@ -156,7 +156,7 @@ class KernelLibrary:
 
     def _types(self, kernel: LibraryKernel) -> TypeSet:
         """Return the types of a kernel's tensors."""
-        return types_on(self._operation().types(kernel.dtype), self._arch or self.arch)
+        return types_on(kernel.types(self._operation()), self._arch or self.arch)
 
     @property
     def kernels(self) -> tuple[LibraryKernel, ...]:
@@ -230,12 +230,12 @@ class KernelLibrary:
             time_ms, output = self._compute(problem, stored, chosen, split_k, timing or Timing())
         types, spec = self._types(chosen), problem.tensor(self.tensors[-1], chosen.layout)
         output = without_gaps(output, 0, spec)
-        if types.result is DataType.BF16:
-            output = decode(output, types.result).astype(np.float32)
+        if types.result is DataType.BF16 or types.result in FLOAT8_TYPES:
+            output = decode(output, types.result, ocp=types.ocp).astype(np.float32)
         return LibraryResult(
             kernel=chosen,
             time_ms=time_ms,
-            tflops=rates_of(problem, chosen.dtype, time_ms).tflops,
+            tflops=rates_of(problem, types, time_ms).tflops,
             output=output.reshape(spec.shape),
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.types import DataType, SplitSum
+from ckprof.model.types import DataType, SplitSum, TypeSet
 from ckprof.plain_text import unknown_name
 from ckprof.plugin.operations import layout_named
 
@@ -39,6 +39,11 @@ class LibraryKernel:
     def dtype(self) -> DataType:
         """Type of the operands."""
         return DataType(self.fields["dtype"])
+
+    def types(self, operation: Operation) -> TypeSet:
+        """Return the types of the tensors: what the library says, else the usual ones of the operation."""
+        said = self.fields.get("types")
+        return TypeSet.parse(str(said)) if said else operation.types(self.dtype)
 
     @property
     def split_sum(self) -> SplitSum:

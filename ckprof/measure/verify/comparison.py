@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckprof.measure.verify.rounding import Rounding
-from ckprof.measure.verify.storage import decode, overflow_of, rounded
+from ckprof.measure.verify.storage import decode, distances, overflow_of, rounded
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
 
@@ -83,6 +83,8 @@ def compare(
     dtype: DataType,
     tolerance: Tolerance,
     rounding: Rounding = Rounding.NONE,
+    *,
+    ocp: bool = True,
 ) -> Comparison:
     """Compare a result with the reference.
 
@@ -92,15 +94,16 @@ def compare(
     :param chunks: stored values of the result in memory order, in pieces of any length.
     :param reference: all elements in the same order, any shape, or the file that holds them; NaN in gaps.
     :param rounding: how the reference is rounded to the type before.
+    :param ocp: which variant of the 8-bit floating-point types is meant.
     :raises ValueError: the lengths differ.
     """
     expected_all = reference.reshape(-1)
-    tally = _Tally(dtype, tolerance)
+    tally = _Tally(dtype, tolerance, ocp=ocp)
     for raw in chunks:
         expected = np.asarray(expected_all[tally.position : tally.position + raw.size])
         if expected.size != raw.size:
             raise ValueError(f"the result has more elements than the reference, which has {reference.size}")
-        tally.add(raw, rounded(expected, dtype, rounding))
+        tally.add(raw, rounded(expected, dtype, rounding, ocp=ocp))
     if tally.position != reference.size:
         raise ValueError(f"the result has {tally.position} elements, the reference {reference.size}")
     return tally.comparison()
@@ -109,8 +112,9 @@ def compare(
 class _Tally:
     """What is wrong with a result, piece by piece."""
 
-    def __init__(self, dtype: DataType, tolerance: Tolerance) -> None:
+    def __init__(self, dtype: DataType, tolerance: Tolerance, *, ocp: bool) -> None:
         self._dtype = dtype
+        self._ocp = ocp
         self._tolerance = tolerance
         #: elements so far
         self.position = 0
@@ -120,10 +124,10 @@ class _Tally:
 
     def add(self, raw: NDArray[Any], expected: NDArray[np.float64]) -> None:
         """Compare the next elements with what they should be."""
-        values = decode(raw, self._dtype)
+        values = decode(raw, self._dtype, ocp=self._ocp)
         # Infinity minus infinity is NaN and compares false; what is finite is not close to infinity.
         with np.errstate(invalid="ignore"):
-            errors = np.abs(values - expected)
+            errors = distances(values, expected, self._dtype)
             bounds = self._tolerance.atol + self._tolerance.rtol * np.abs(expected)
             bad = ~(errors <= bounds)
         largest = float(errors.max(initial=0.0))

@@ -123,13 +123,14 @@ class ExpectedBytes:
         """Of all bytes of the result, one for each way to round; none where more than one result is right."""
         if self._types.compute_type is not None:
             return frozenset()
-        dtype = self._types.result
+        dtype, ocp = self._types.result, self._types.ocp
         digests = {rounding: blake2b() for rounding in roundings_of(dtype)}
         for start in range(0, self._reference.size, _CHUNK):
             values = np.asarray(self._reference[start : start + _CHUNK])
             gaps = np.isnan(values)
             for rounding, digest in digests.items():
-                stored = encode(np.where(gaps, 0.0, rounded(values, dtype, rounding)), dtype)
+                whole = np.where(gaps, 0.0, rounded(values, dtype, rounding, ocp=ocp))
+                stored = encode(whole, dtype, ocp=ocp)
                 stored.view(np.uint8).reshape(values.size, -1)[gaps] = POISON_BYTE
                 digest.update(stored.data)
         return frozenset(digest.digest() for digest in digests.values())
@@ -165,13 +166,17 @@ def _integers(dtype: DataType, types: TypeSet, largest: int, length: int, axis: 
 
 def _short_floats(dtype: DataType, types: TypeSet, length: int, axis: str, number: int) -> Integers:
     """Return integers that are all codes of an 8-bit floating-point type, exponent by exponent."""
-    codes = float8_values(dtype, ocp=types.ocp)
-    positive = [float(code) for code in codes if 0 < code < math.inf]
-    most = 2 ** (dtype.properties.mantissa_bits + 1) - 1
-    first = round(math.log2(min(positive)))
-    last = math.ceil(math.log2(max(positive) / most))
+    codes = {one: float8_values(one, ocp=types.ocp) for one in types.operands}
+    positive = {one: [float(code) for code in codes[one] if 0 < code < math.inf] for one in codes}
+    largest = {one: 2 ** (one.properties.mantissa_bits + 1) - 1 for one in codes}
+    firsts = {one: round(math.log2(min(positive[one]))) for one in codes}
+    lasts = {one: math.ceil(math.log2(max(positive[one]) / largest[one])) for one in codes}
+    most, first, last = largest[dtype], firsts[dtype], lasts[dtype]
+    # of two types, as many exponents as both have: what one gains, the other one must lose
+    period = min(lasts[one] - firsts[one] + 1 for one in codes)
     # the variance of products of integers, then how many of them fit
-    terms = (_SHORT_ROOM / (_SHORT_DEVIATIONS * most * (most + 1) / 3)) ** 2
+    deviation = math.sqrt(math.prod(largest[one] * (largest[one] + 1) / 3 for one in types.operands))
+    terms = (_SHORT_ROOM / (_SHORT_DEVIATIONS * deviation)) ** 2
     share = math.sqrt(min(1.0, terms / length))
     return Integers(
         lowest=-most,
@@ -180,6 +185,6 @@ def _short_floats(dtype: DataType, types: TypeSet, length: int, axis: str, numbe
         exponent=(last if number else first) if axis else 0,
         axis=axis,
         direction=-1 if number else 1,
-        period=last - first + 1 if axis else 1,
-        largest=max(positive),
+        period=period if axis else 1,
+        largest=max(positive[dtype]),
     )

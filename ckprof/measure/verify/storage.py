@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+#: doubles of no larger magnitude are in the range of 64-bit integers
+_LARGEST_WHOLE: Final = 2.0**62
 #: elements converted at a time, so that temporaries stay small beside the tensor
 _CHUNK = 1 << 20
 
@@ -34,13 +36,19 @@ def encode(values: NDArray[np.floating[Any]], dtype: DataType, *, ocp: bool = Tr
 
     Values that are too large become infinite, or the largest ones of a type of 8 bits; a NaN stays one. The
     rounding is correct for double-precision values as well: they are not rounded twice on the way to bf16.
-    Integers take whatever is left of the decimal point.
+    Integers take what is left of the decimal point, and of what is too large the low bits.
 
     :param ocp: which variant of the 8-bit types is meant.
     :returns: a new array of :func:`storage_type` with the shape of ``values``.
     """
     if dtype in FLOAT8_TYPES:
         return encode_float8(values, dtype, ocp=ocp)
+    if dtype.properties.is_integer:
+        whole: NDArray[np.int64] = np.clip(np.nan_to_num(values), -_LARGEST_WHOLE, _LARGEST_WHOLE).astype(
+            np.int64
+        )
+        stored: NDArray[Any] = whole.astype(storage_type(dtype))
+        return stored
     if dtype is not DataType.BF16:
         with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(storage_type(dtype))
@@ -100,12 +108,23 @@ def _single_precision_bits(values: NDArray[np.floating[Any]]) -> NDArray[np.uint
     return bits
 
 
-def rounded(values: NDArray[np.float64], dtype: DataType, rounding: Rounding) -> NDArray[np.float64]:
+def rounded(
+    values: NDArray[np.float64], dtype: DataType, rounding: Rounding, *, ocp: bool = True
+) -> NDArray[np.float64]:
     """Return what numbers become in a type; NaNs stay.
 
-    Types of 8 bits and integers are not rounded to: no result that sums are rounded to has them.
+    What is too large for a floating-point type of 8 bits is the largest number of it in any case. Integers
+    are not rounded to: see :func:`distances`.
+
+    :param ocp: which variant of the 8-bit types is meant.
     """
-    if rounding is Rounding.NONE or dtype.properties.size_bytes == 1 or dtype.properties.is_integer:
+    if dtype in FLOAT8_TYPES:
+        if rounding is not Rounding.NONE:
+            return decode(encode(values, dtype, ocp=ocp), dtype, ocp=ocp)
+        codes = float8_values(dtype, ocp=ocp)
+        largest = codes[np.isfinite(codes)].max()
+        return np.clip(values, -largest, largest)
+    if rounding is Rounding.NONE or dtype.properties.is_integer:
         return values
     if rounding is Rounding.NEAREST:
         return decode(encode(values, dtype), dtype)
@@ -113,6 +132,22 @@ def rounded(values: NDArray[np.float64], dtype: DataType, rounding: Rounding) ->
         singles: NDArray[np.float32] = values.astype(np.float32)
     words: NDArray[np.uint32] = singles.view(np.uint32) & np.uint32(0xFFFF0000)
     return words.view(np.float32).astype(np.float64)
+
+
+def distances(
+    values: NDArray[np.float64], expected: NDArray[np.float64], dtype: DataType
+) -> NDArray[np.float64]:
+    """Return how far stored values are from what was expected.
+
+    Integers of 8 bits have the low bits of what they do not hold: they are as far apart as the nearest
+    numbers with the same low bits.
+    """
+    errors: NDArray[np.float64] = np.abs(values - expected)
+    if dtype is DataType.INT8:
+        period = 2.0 ** (8 * dtype.properties.size_bytes)
+        errors = np.remainder(errors, period)
+        errors = np.minimum(errors, period - errors)
+    return errors
 
 
 def overflow_of(dtype: DataType) -> float:

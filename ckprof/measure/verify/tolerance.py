@@ -46,6 +46,11 @@ subnormal and less than 2^-14; so is what a product with it is off by.
 nearest and so in no direction: with a variance of at most ``u^2 / 3``. Over ``n`` products that adds up to
 a deviation of ``u * d * sqrt(2 / 3)``; of a single one it is ``2 * u * |ref|``.
 
+**Results of 8 bits** keep too little of sums for anything to be done with what is left: what is combined
+with further operands is the sums, and ``roundings`` is 1 (:attr:`ckprof.model.types.TypeSet.changes_sums`).
+Integers are made from what fp32 has by cutting the fraction off, which errs by less than 1, and rounding to
+fp32 by its unit of ``ref`` and of the deviation.
+
 **Splits that meet in the accumulator's type.** Whatever their number, an element is still the sum of ``n``
 products in fp32 that is rounded once: the formulas above hold, without any slack for splits.
 
@@ -88,6 +93,8 @@ _DEVIATIONS: Final = 6.0
 #: the same where the deviation is itself random, the root of the area under the square of a bridge
 _BRIDGE_DEVIATIONS: Final = 5.95
 _MOST_SPLITS: Final = 1024
+#: that an operation on sums consists of, at most
+_FP32_OPERATIONS: Final = 16
 #: what sums of products of 8 bits err by at each step
 _SHORT_UNIT: Final = 2.0**-14
 #: products that a step of a matrix unit adds at least, by bits of the operands; of TF32
@@ -119,6 +126,8 @@ class Sums:
     deviation: float
     #: how often a value is rounded to the type of the result until it is an element of it
     roundings: int = 1
+    #: something is made of the sums in fp32, whose errors integers have
+    is_changed: bool = False
 
 
 def derive_tolerance(
@@ -131,8 +140,8 @@ def derive_tolerance(
     :param split_sum: how they are added up.
     """
     all_types = types if isinstance(types, TypeSet) else TypeSet.shared(types)
-    if all_types.is_exact:
-        return Tolerance(rtol=0.0, atol=0.0)
+    if all_types.result.properties.is_integer:
+        return _cut_off(sums) if sums.is_changed else Tolerance(rtol=0.0, atol=0.0)
     truncated = all_types.result in TRUNCATED
     unit = unit_roundoff(all_types.result)
     rounding = 2 * unit if truncated else unit
@@ -148,6 +157,12 @@ def derive_tolerance(
         rtol=sum(part.rtol for part in parts),
         atol=sum(part.atol for part in parts) * sums.deviation + early + _subnormal(all_types, sums),
     )
+
+
+def _cut_off(sums: Sums) -> Tolerance:
+    """Return the tolerance for integers that are cut from numbers in fp32, after a few roundings there."""
+    unit = _FP32_OPERATIONS * unit_roundoff(DataType.FP32)
+    return Tolerance(rtol=unit, atol=1.0 + unit * _DEVIATIONS * sums.deviation)
 
 
 def exact_tolerance(types: TypeSet, sums: Sums) -> Tolerance:
@@ -185,11 +200,21 @@ def _subnormal(types: TypeSet, sums: Sums) -> float:
     """Return what subnormal numbers may cost; nothing where all is 0."""
     if sums.deviation == 0 and sums.magnitude == 0:
         return 0.0
-    lost = _SMALLEST_NORMAL.get(types.result, _FP32_SMALLEST_NORMAL)
+    if types.result.properties.size_bytes == 1:
+        lost = _half_step(types)
+    else:
+        lost = _SMALLEST_NORMAL.get(types.result, _FP32_SMALLEST_NORMAL)
     if DataType.FP16 in types.operands:
         many = sums.reduction_length * _SUBNORMAL_SHARE
         lost += _SMALLEST_NORMAL[DataType.FP16] * (3 + _DEVIATIONS * math.sqrt(many))
     return lost
+
+
+def _half_step(types: TypeSet) -> float:
+    """Return half of the smallest number of a floating-point type of 8 bits, which is next to 0."""
+    mantissa_bits = types.result.properties.mantissa_bits
+    bias = 2 ** (6 - mantissa_bits) - (1 if types.ocp else 0)
+    return float(2.0 ** -(bias + mantissa_bits))
 
 
 def _second_stage(unit: float, splits: int, *, truncated: bool) -> Tolerance:

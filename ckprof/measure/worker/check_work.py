@@ -210,6 +210,8 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
     :raises NotExpressibleError: it has too many loops, or indices that are too large.
     """
     *operands, result = specs
+    if types.result.properties.size_bytes == 1:
+        raise NotExpressibleError(f"results of {types.result.value} are compared on the host")
     lengths = _axis_lengths(contraction, operands, result)
     # what has one element needs no loop
     looped = {letter: length for letter, length in lengths.items() if length > 1}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ckprof.model.layout import Layout
-    from ckprof.model.types import DataType
+    from ckprof.model.types import DataType, TypeSet
 
 #: Names of the spatial axes, outermost first, of a 3D problem; a 2D one has the last two, a 1D one the last.
 SPATIAL_AXES = ("D", "H", "W")
@@ -148,6 +148,12 @@ class Convolution:
     def traffic_bytes(self, dtype: DataType) -> int:
         """Return :meth:`moved_bytes` for tensors that all have this type."""
         return self.moved_bytes(dtype.properties.size_bytes)
+
+    def typed_bytes(self, types: TypeSet) -> int:
+        """Return :meth:`moved_bytes` for tensors of several types, which only those of forward have."""
+        input_, weight = (dtype.properties.size_bytes for dtype in types.operands)
+        output = types.result.properties.size_bytes
+        return input_ * self.input_elements + weight * self.weight_elements + output * self.output_elements
 
     def features(self) -> tuple[float, ...]:
         """Return what makes kernels fast or slow beside the sizes: taps, padding, alignment, strides."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.errors import InputError
-from ckprof.model.types import TypeSet
 from ckprof_plugins.directions._convolution.c_interface import conv_interface
 from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
 from ckprof_plugins.directions._convolution.convolution import Convolution
 from ckprof_plugins.directions._convolution.default_problems import default_problems
+from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.elementwise_option import (
     option_of,
     split_option,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.problem_line import ProblemLine
-    from ckprof.model.types import DataType
+    from ckprof.model.types import DataType, TypeSet
     from ckprof.plugin.protocols import LibraryInterface, Operation
     from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
@@ -111,8 +111,11 @@ class Direction(ABC):
         return (self.positional_form, *FUSED.get(self.id, ()))
 
     def types(self, dtype: DataType) -> TypeSet:
-        """Return one type for all tensors, with sums in fp32."""
-        return TypeSet.shared(dtype)
+        """Return the usual types of tensors and sums where the input has this type.
+
+        :raises InputError: there are no such convolutions.
+        """
+        return types_of(dtype)
 
     def tensors_of(self, problem: Convolution) -> tuple[str, ...]:
         """Return the names of a problem's tensors: operands, D tensors, result."""

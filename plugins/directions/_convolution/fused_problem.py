@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.layout import Layout
-    from ckprof.model.types import DataType
+    from ckprof.model.types import DataType, TypeSet
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 #: the result of a convolution that computes no gradient
@@ -95,10 +95,22 @@ class FusedConvProblem(Convolution):
     @property
     def d_elements(self) -> int:
         """Elements of all D tensors."""
-        return sum(
+        return sum(self._d_sizes)
+
+    @property
+    def _d_sizes(self) -> tuple[int, ...]:
+        """Elements of each D tensor."""
+        return tuple(
             self.result_elements if extent is DExtent.FULL else self.result_channels
             for extent in self.elementwise.extents
         )
+
+    def typed_bytes(self, types: TypeSet) -> int:
+        """Each tensor once, D tensors among them."""
+        sizes = self._d_sizes
+        own = types.of_so_many(len(types.operands) + len(sizes) + 1)[len(types.operands) : -1]
+        further = sum(size * dtype.properties.size_bytes for size, dtype in zip(sizes, own, strict=True))
+        return self.convolution.typed_bytes(types) + further
 
     def moved_bytes(self, element_bytes: int) -> int:
         """Each tensor once, D tensors among them."""

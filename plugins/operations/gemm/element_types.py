@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ckprof.errors import InputError
-from ckprof.model.types import DataType, TypeSet, spellings
+from ckprof.model.types import DataType, TypeSet, accumulator_of, spellings
 
 #: operand type -> type of the result
 _RESULTS: Final = {
@@ -31,5 +31,4 @@ def types_of(dtype: DataType) -> TypeSet:
     """
     if dtype not in _RESULTS:
         raise InputError(f"matrices of {dtype.value}: expected one of {spellings(GEMM_TYPES)}")
-    sums = DataType.INT32 if dtype.properties.is_integer else DataType.FP32
-    return TypeSet(operands=(dtype, dtype), acc=sums, result=_RESULTS[dtype])
+    return TypeSet(operands=(dtype, dtype), acc=accumulator_of(dtype), result=_RESULTS[dtype])

@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.types import ComputeType
+from ckprof.model.types import ComputeType, DataType
 from ckprof.plain_text import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from enum import Enum
 
     from ckprof.model.instance import Instance
-    from ckprof.model.types import DataType
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 _LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
@@ -40,7 +39,7 @@ _REQUIRED: Final = ("tile", "waves", "mma", "gemm_pipeline")
 _OPTIONAL: Final = (
     *("vectors", "scheduler", "epilogue", "specialization", "double_smem_buffer", "merge_groups"),
     *("wave_groups", "explicit_gemm", "split_image", "two_stage", "stream_k", "persistent", "compute_type"),
-    *("elementwise_op", "d_layouts"),
+    *("elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),
     *("pad_m", "pad_n", "pad_k"),
 )
 
@@ -86,6 +85,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         f"{' or '.join(sorted(CHANNEL_LAYOUTS.values()))} for an element per channel of it (default: as CK's "
         "factories have them)",
     )
+    for option, text in (
+        ("--dtype-b", "element type of the second operand"),
+        ("--dtype-result", "element type of the result"),
+        ("--d-dtypes", "element types of the D tensors, separated by commas"),
+    ):
+        group.add_argument(option, metavar="TYPE", help=f"{text} (default: the usual one of --dtype)")
     group.add_argument("--merge-groups", type=int, metavar="N", help="groups merged into one (default: 1)")
     group.add_argument("--wave-groups", type=int, metavar="N", help="groups of waves (default: 1)")
     group.add_argument("--stream-k", metavar="NAME", help=f"stream-K: {' or '.join(_STRATEGIES)}")
@@ -147,8 +152,9 @@ def instances_from_cli(
 def _check_contradictions(given: Mapping[str, Any]) -> None:
     if given.get("persistent") and "stream_k" not in given:
         raise UsageError("--persistent goes with --stream-k only")
-    if "d_layouts" in given and "elementwise_op" not in given:
-        raise UsageError("--d-layouts goes with --elementwise-op only")
+    for name in ("d_layouts", "d_dtypes"):
+        if name in given and "elementwise_op" not in given:
+            raise UsageError(f"{_option(name)} goes with --elementwise-op only")
     if given.get("two_stage") and "stream_k" in given:
         raise UsageError(
             "--stream-k and --two-stage contradict each other: a stream-K kernel adds up its tiles itself"
@@ -182,6 +188,11 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "compute_type" in given:
         fields["compute_type"] = _choice("compute type", ComputeType, given["compute_type"])
+    for name in ("dtype_b", "dtype_result"):
+        if name in given:
+            fields[name] = DataType.parse(given[name])
+    if "d_dtypes" in given:
+        fields["d_dtypes"] = given["d_dtypes"]
     if "elementwise_op" in given:
         try:
             fields["elementwise_op"] = ElementwiseOp.parse(given["elementwise_op"])

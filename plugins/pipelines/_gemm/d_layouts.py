@@ -13,6 +13,7 @@ from ckprof_plugins.elementwise.operation import DExtent
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from ckprof.model.types import DataType
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.elementwise.operations import ElementwiseOp
 
@@ -57,6 +58,15 @@ def check_d_layouts(operation: ElementwiseOp | None, layouts: Sequence[str], kno
     for name in layouts:
         if name not in known:
             raise InputError(f"d_layouts has {name}, expected {' or '.join(known)}")
+
+
+def check_d_types(types: Sequence[DataType], layouts: Sequence[str]) -> None:
+    """Check that D tensors have as many types as layouts, if they have any of their own.
+
+    :raises InputError: they have not.
+    """
+    if types and len(types) != len(layouts):
+        raise InputError(f"d_dtypes has {len(types)} types, the kernel has {len(layouts)} D tensors")
 
 
 def usual_d_layouts(operation: ElementwiseOp, layout: ConvLayout, result: str) -> str | None:

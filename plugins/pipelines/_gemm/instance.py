@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
-from ckprof.model.types import TypeSet
+from ckprof.model.types import DataType, TypeSet
+from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.layout import TENSORS
-from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts, d_layouts_of
+from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts, check_d_types, d_layouts_of
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     Epilogue,
     GemmPipeline,
@@ -65,7 +66,9 @@ class GemmInstance(Instance):
         **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
     }
 
-    optional_fields: ClassVar[frozenset[str]] = frozenset({"compute_type", "elementwise_op", "d_layouts"})
+    optional_fields: ClassVar[frozenset[str]] = frozenset(
+        {"compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"}
+    )
 
     layout: ConvLayout
 
@@ -98,6 +101,11 @@ class GemmInstance(Instance):
     #: layouts of the D tensors that it takes, as strings spell them, separated by commas; ``None``: it takes
     #: none
     d_layouts: str | None = None
+    #: types of the second operand and of the result; ``None``: the usual ones of :attr:`dtype`
+    dtype_b: DataType | None = None
+    dtype_result: DataType | None = None
+    #: types of the D tensors, separated by commas; ``None``: that of the result
+    d_dtypes: str | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -111,6 +119,8 @@ class GemmInstance(Instance):
         # which of them the direction has is a rule
         known = dict.fromkeys(name for result in TENSORS for name in d_layouts_of(result, self.layout))
         check_d_layouts(self.elementwise_op, self.d_tensors, tuple(known))
+        check_d_types(self.d_types, self.d_tensors)
+        _ = self.types
 
     @property
     def d_tensors(self) -> tuple[str, ...]:
@@ -118,10 +128,15 @@ class GemmInstance(Instance):
         return tuple(self.d_layouts.split(",")) if self.d_layouts else ()
 
     @property
+    def d_types(self) -> tuple[DataType, ...]:
+        """Type of each D tensor; empty if all have that of the result."""
+        return tuple(map(DataType.parse, self.d_dtypes.split(","))) if self.d_dtypes else ()
+
+    @property
     def types(self) -> TypeSet:
         """Types of all tensors and of the sums, and of the products."""
-        shared = TypeSet.shared(self.dtype)
-        return shared if self.compute_type is None else replace(shared, compute_type=self.compute_type)
+        types = types_of(self.dtype, self.dtype_b, self.dtype_result, self.d_types)
+        return types if self.compute_type is None else replace(types, compute_type=self.compute_type)
 
     @property
     def vector_sizes(self) -> tuple[int, int, int]:

@@ -22,7 +22,8 @@ def _elementwise(instance: GemmInstance) -> Mapping[str, str]:
         return {}
     values = {"operation_result": instance.elementwise_op.value}
     if instance.d_tensors:
-        types = ",".join((instance.types.result.value,) * len(instance.d_tensors))
+        all_types = instance.types.of_so_many(len(instance.d_tensors) + 3)
+        types = ",".join(dtype.spelled for dtype in all_types[2:-1])
         values |= {"layout_extra": f"tuple({instance.d_layouts})", "type_extra": f"tuple({types})"}
     return values
 
@@ -40,7 +41,7 @@ def gemm_instance_string(
     :param result_type: what the kernel itself stores; ``None`` for the type of the tensors.
     :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
     """
-    dtype = instance.dtype.value
+    types = instance.types
     tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
     return render(
         kind,
@@ -66,13 +67,14 @@ def gemm_instance_string(
             "warp_tile_m": mma.m,
             "warp_tile_n": mma.n,
             "warp_tile_k": mma.k,
-            "type_a": dtype,
-            "type_b": dtype,
+            "type_a": types.operands[0].spelled,
+            "type_b": types.operands[1].spelled,
             "pipeline_name": instance.gemm_pipeline.properties.enumerator,
             "scheduler": instance.scheduler.enumerator,
             "double_smem_buffer": instance.double_smem_buffer,
             "num_wave_groups": instance.num_wave_groups,
-            "type_result": result_type or dtype,
+            "type_accumulator": types.acc.spelled,
+            "type_result": result_type or types.result.spelled,
             "streamk_enabled": stream_k is not None,
             **(stream_k or {}),
         },

@@ -44,6 +44,9 @@ def gemm_kernel_name(instance: GemmInstance, *, two_stage: bool = False, stream_
         f"_{i.compute_type.value}" if i.compute_type else "",
         f"_{i.elementwise_op.value}" if i.elementwise_op else "",
         f"_d{i.d_layouts.replace(',', '_')}" if i.d_layouts else "",
+        f"_b{i.dtype_b.value}" if i.dtype_b else "",
+        f"_c{i.dtype_result.value}" if i.dtype_result else "",
+        f"_d{i.d_dtypes.replace(',', '_')}" if i.d_dtypes else "",
         "" if all(i.pads) else "_pad" + "".join(str(int(pad)) for pad in i.pads),
     )
     return "".join(parts)

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
-from ckprof.model.types import ComputeType, DataType
+from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
 from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
-from ckprof_plugins.pipelines._gemm.tile_rules import listed, unfit_for_shuffle
+from ckprof_plugins.pipelines._gemm.tile_rules import (
+    FLOAT8_TILES,
+    INT8_TILES,
+    listed,
+    unfit_for_shuffle,
+)
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -68,6 +73,8 @@ class LevelSurface:
     explicit_gemm: bool
     #: whether the host arguments of forward kernels have an element-wise operation
     elementwise: bool
+    #: whether operands of two types are right: if not, both are multiplied as the first one's
+    mixes_operands: bool = False
 
 
 _FORWARD_2025_07: Final = frozenset(
@@ -117,8 +124,13 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         },
         interwave=frozenset({GemmPipeline.MEM}),
         single_buffered=frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3}),
-        dtypes=frozenset({DataType.FP16, DataType.BF16, DataType.FP32}),
-        mma_tiles={DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)})},
+        dtypes=frozenset({*SHARED_TYPES, DataType.FP8, DataType.BF8, DataType.INT8}),
+        mma_tiles={
+            DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)}),
+            DataType.FP8: FLOAT8_TILES,
+            DataType.BF8: FLOAT8_TILES,
+            DataType.INT8: INT8_TILES,
+        },
         compute_types=frozenset(),
         wave_layouts={},
         # one block has an end of its own since, three still run five
@@ -173,6 +185,9 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if instance.dtype not in surface.dtypes:
         names = ", ".join(sorted(dtype.value for dtype in surface.dtypes))
         return f"{instance.dtype.value} MMA tiles", names
+    first, second = instance.types.operands
+    if first is not second and not surface.mixes_operands:
+        return f"right products of {first.value} and {second.value}", "those of one type"
     tiles = surface.mma_tiles.get(instance.dtype)
     if tiles is not None and instance.mma_tile.sizes not in tiles:
         return f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))

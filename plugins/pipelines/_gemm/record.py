@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
-from ckprof.model.types import ComputeType
+from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import (
@@ -22,7 +22,6 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
-    from ckprof.model.types import DataType
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
@@ -50,6 +49,9 @@ def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[st
         "compute_type": _compute_type(record.compute_type, catalog.dtype),
         "elementwise_op": ElementwiseOp.parse(record.elementwise_op) if record.elementwise_op else None,
         "d_layouts": record.d_layouts,
+        "dtype_b": _type("dtype_b", record.dtype_b),
+        "dtype_result": _type("dtype_result", record.dtype_result),
+        "d_dtypes": record.d_dtypes,
     }
 
 
@@ -86,6 +88,10 @@ def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
     if text in (None, dtype.value):
         return None
     return parse(ComputeType, "compute_type", text)
+
+
+def _type(field: str, text: str | None) -> DataType | None:
+    return None if text is None else parse(DataType, field, text)
 
 
 def _extent(record: GemmRecord | UniversalGemmRecord, prefix: str) -> Extent:

@@ -18,6 +18,7 @@ from ckprof_plugins.pipelines._gemm.d_layouts import CHANNEL_LAYOUTS, per_channe
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
 if TYPE_CHECKING:
+    from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
@@ -56,6 +57,8 @@ class GemmHeader(KernelHeader):
     #: C++ type of it, of the D tensors' elements and of their layouts
     combination: str = "element_wise::PassThrough"
     d_types: str = "tuple<>"
+    #: it is done with the sums themselves, not with what is left of them in the type of the result
+    changes_sums: bool = False
     d_layouts: str = "tuple<>"
     #: the same as rows of a GEMM, where they are not told by the traits
     gemm_d_layouts: str = ""
@@ -140,7 +143,7 @@ def gemm_values(
         ),
         "unmet_requirements": split_k_requirements(operation),
         "deduces_split_k": operation.deduces_split_k,
-        "types": _types(instance.dtype.properties.cpp_type, rounded_to, instance.layout),
+        "types": _types(_cpp_types(instance.types), rounded_to, instance.layout),
         "a_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.a_type,
         "b_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.b_type,
         "constants": _constants(instance, request.arch),
@@ -163,10 +166,13 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
         return {}
     result_layout = f"Config::{operation.result_layout}"
     layouts = [PER_CHANNEL_TYPE if per_channel(name) else result_layout for name in instance.d_tensors]
-    d_types = f"tuple<{', '.join((operation.c_type,) * len(layouts))}>"
+    d_types = f"tuple<{', '.join(_d_types(instance, operation.c_type))}>"
     d_layouts = f"tuple<{', '.join(layouts)}>"
     values = {
-        "functor": Functor.of(instance.elementwise_op),
+        "functor": Functor.of(
+            instance.elementwise_op, to_integers=instance.types.result.properties.is_integer
+        ),
+        "changes_sums": instance.types.changes_sums,
         "d_count": len(layouts),
         "per_channel": CHANNEL_LAYOUTS.get(operation.result, ""),
         "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if per_channel(name)),
@@ -191,15 +197,35 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
     }
 
 
+def _cpp_types(types: TypeSet) -> tuple[str, str, str, str]:
+    """Return the types of input, weight, sums and output, where operands differ only in forward."""
+    first, second = types.operands
+    return tuple(dtype.properties.cpp_type for dtype in (first, second, types.acc, types.result))  # type: ignore[return-value]
+
+
+def _d_types(instance: GemmInstance, result: str) -> list[str]:
+    """Return the C++ types of the D tensors.
+
+    :param result: name of the result's.
+    """
+    count = len(instance.d_tensors)
+    types = instance.types
+    own = types.of_so_many(len(types.operands) + count + 1)[len(types.operands) : -1]
+    return [result if dtype is types.result else dtype.properties.cpp_type for dtype in own]
+
+
 @lru_cache(maxsize=64)
-def _types(element: str, rounded_to: str, layout: ConvLayout) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _types(
+    elements: tuple[str, str, str, str], rounded_to: str, layout: ConvLayout
+) -> tuple[tuple[tuple[str, str], ...], ...]:
     layouts = "tensor_layout::convolution"
+    input_, weight, sums, output = elements
     return (
         (
-            ("InDataType", element),
-            ("WeiDataType", element),
-            ("AccDataType", "float"),
-            ("OutDataType", element),
+            ("InDataType", input_),
+            ("WeiDataType", weight),
+            ("AccDataType", sums),
+            ("OutDataType", output),
             *(((_COMPUTE_TYPE, rounded_to),) if rounded_to else ()),
         ),
         (

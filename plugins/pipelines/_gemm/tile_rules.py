@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.pipelines._base.rules import Candidate, Violation
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, Scheduler
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
     TiledCandidate = Candidate[GemmInstance] | Candidate[UniversalGemmInstance]
+
+
+#: MMA tiles that headers older than the latest have for operands of 8 bits
+FLOAT8_TILES: Final = frozenset({(32, 32, 16), (32, 32, 32), (16, 16, 32), (16, 16, 64)})
+INT8_TILES: Final = frozenset({(32, 32, 16), (16, 16, 32)})
 
 
 def wave_divides_tile(candidate: TiledCandidate) -> Violation | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ckprof.model.types import DataType
+from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
@@ -55,8 +55,9 @@ def _layout(candidate: Candidate[GemmInstance]) -> Violation | None:
 
 
 def _vector_size(candidate: Candidate[GemmInstance]) -> Violation | None:
-    size_bytes = candidate.instance.dtype.properties.size_bytes
-    for name, size in zip("abc", candidate.instance.vector_sizes, strict=True):
+    instance = candidate.instance
+    for name, size, dtype in zip("abc", instance.vector_sizes, instance.types.of_tensors, strict=True):
+        size_bytes = dtype.properties.size_bytes
         if size & (size - 1):
             return Violation(
                 f"vector sizes must be powers of two (vector_size_{name} is {size})", size, "a power of two"
@@ -189,6 +190,25 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
+_FORWARD: Final = f"{ConvKernel.FORWARD.value} of implicit_gemm"
+
+
+def _is_forward(candidate: Candidate[GemmInstance]) -> bool:
+    return candidate.kernel is ConvKernel.FORWARD and candidate.instance.pipeline == "implicit_gemm"
+
+
+def _types(candidate: Candidate[GemmInstance]) -> Violation | None:
+    """Only kernels of forward have operands of 8 bits, and tensors of several types."""
+    instance = candidate.instance
+    if instance.types.text == TypeSet.shared(instance.dtype).text and instance.dtype in SHARED_TYPES:
+        return None
+    if _is_forward(candidate):
+        return None
+    found = f"{instance.direction} of {instance.pipeline}"
+    types = instance.types.text
+    return Violation(f"types {types}: {found} has none of these, {_FORWARD} has", found, _FORWARD)
+
+
 def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.elementwise_op is None or candidate.operation is None:
@@ -220,6 +240,7 @@ GEMM_RULES: Final = (
     Rule(id="wave-divides-tile", check=wave_divides_tile),
     Rule(id="vector-size", check=_vector_size),
     Rule(id="compute-type", check=_compute_type),
+    Rule(id="types", check=_types),
     Rule(id="elementwise", check=_elementwise),
     Rule(id="gemm-pipeline", check=_gemm_pipeline),
     Rule(id="smem-buffering", check=_smem_buffering),

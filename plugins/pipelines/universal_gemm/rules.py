@@ -15,6 +15,8 @@ from ckprof_plugins.pipelines._base.rules import (
     Violation,
 )
 from ckprof_plugins.pipelines._gemm.tile_rules import (
+    FLOAT8_TILES,
+    INT8_TILES,
     known_mma_tile,
     known_scheduler,
     known_wave_grid,
@@ -50,8 +52,6 @@ class GemmSurface:
 
 
 _HALF: Final = frozenset({(32, 32, 8), (32, 32, 16), (16, 16, 16), (16, 16, 32), (4, 64, 16), (64, 4, 16)})
-_FLOAT8: Final = frozenset({(32, 32, 16), (32, 32, 32), (16, 16, 32), (16, 16, 64)})
-_INT8: Final = frozenset({(32, 32, 16), (16, 16, 32)})
 
 _PIPELINES: Final = frozenset(
     {GemmPipeline.COMPV1, GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4}
@@ -66,9 +66,9 @@ SURFACES: Final[Mapping[str, GemmSurface]] = {
         mma_tiles={
             DataType.FP16: _HALF,
             DataType.BF16: _HALF,
-            DataType.FP8: _FLOAT8,
-            DataType.BF8: _FLOAT8,
-            DataType.INT8: _INT8,
+            DataType.FP8: FLOAT8_TILES,
+            DataType.BF8: FLOAT8_TILES,
+            DataType.INT8: INT8_TILES,
         },
     ),
     API_LEVEL_2025_11: GemmSurface(
@@ -80,9 +80,9 @@ SURFACES: Final[Mapping[str, GemmSurface]] = {
             DataType.FP16: _HALF,
             DataType.BF16: _HALF,
             DataType.FP32: frozenset({(16, 16, 4), (16, 16, 16)}),
-            DataType.FP8: _FLOAT8 | {(16, 16, 128), (32, 32, 64)},
-            DataType.BF8: _FLOAT8 | {(16, 16, 128), (32, 32, 64)},
-            DataType.INT8: _INT8,
+            DataType.FP8: FLOAT8_TILES | {(16, 16, 128), (32, 32, 64)},
+            DataType.BF8: FLOAT8_TILES | {(16, 16, 128), (32, 32, 64)},
+            DataType.INT8: INT8_TILES,
         },
     ),
 }

@@ -87,7 +87,7 @@ def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (None, "neither an archive nor a source file says which tuples it uses"),
+        (None, "no recipe says which tuples it uses, and no source file"),
         (f"void {FUNCTION}() {{}}", "its source adds no tuple that the headers declare"),
         (f"void {FUNCTION}() {{ {MAIN_ALIAS}<{', '.join('1' * 20)}>{{}}; }}", "takes fewer parameters"),
     ],

@@ -178,20 +178,27 @@ ELEMENTWISE = (
     {"elementwise_op": ElementwiseOp.parse("AddClamp"), "d_layouts": "NHWGK"},
     {"elementwise_op": ElementwiseOp.parse("AddClamp"), "d_layouts": "G_K"},
 )
-OPTIONAL = {"compute_type", "elementwise_op", "d_layouts"}
+#: types beside that of the first operand, which the usual ones are not
+TYPES = (
+    {"dtype": DataType.FP8},
+    {"dtype": DataType.FP8, "dtype_b": DataType.BF8},
+    {"dtype": DataType.FP8, "dtype_result": DataType.FP32},
+    {"dtype": DataType.FP8, "d_dtypes": "fp32", **ELEMENTWISE[1]},
+)
+OPTIONAL = {"compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"}
 
 
 def test_every_field_changes_key_and_name(make_instance):
     instance = make_instance()
     fields = {field.name for field in dataclasses.fields(instance)} - {"id"}
-    assert fields == {*MUTATIONS, *ELEMENTWISE[1]}
-    changes = [*({name: value} for name, value in MUTATIONS.items()), *ELEMENTWISE]
+    assert fields == {*MUTATIONS, *OPTIONAL}
+    changes = [*({name: value} for name, value in MUTATIONS.items()), *ELEMENTWISE, *TYPES]
     mutants = [dataclasses.replace(instance, **change) for change in changes]
     assert len({mutant.key for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert len({gemm_kernel_name(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert set(instance.identity()) == (fields | {"pipeline"}) - OPTIONAL
     rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32, **ELEMENTWISE[1])
-    assert set(rounded.identity()) == fields | {"pipeline"}
+    assert set(rounded.identity()) == (fields | {"pipeline"}) - {"dtype_b", "dtype_result", "d_dtypes"}
     assert rounded.fields()["compute_type"] == "tf32"
 
 

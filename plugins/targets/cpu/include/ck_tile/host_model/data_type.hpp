@@ -57,6 +57,17 @@ constexpr const char* name_of(data_type type)
     return "unknown";
 }
 
+// As instance strings have it.
+constexpr const char* spelling_of(data_type type)
+{
+    switch(type)
+    {
+    case data_type::int8: return "s8";
+    case data_type::int32: return "s32";
+    default: return name_of(type);
+    }
+}
+
 constexpr bool is_integer(data_type type)
 { return type == data_type::int8 || type == data_type::int32; }
 

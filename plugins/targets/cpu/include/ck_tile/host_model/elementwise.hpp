@@ -14,11 +14,18 @@ namespace ck_tile::host_model {
 
 inline constexpr int most_combined_tensors = 5;
 
-// Combines count neighbouring elements of e, the rounded sums, with those of the D tensors.
+// Makes count neighbouring elements of e from those of the sums and of the D tensors. Sums are e
+// itself where they were rounded to its type before; see sum_of.
 using combine_run = void (*)(const void* functor,
                              void* e,
+                             const void* sums,
                              const void* const* d,
                              std::int64_t count);
+
+// What is combined: sums in the type of the result, unless it has 8 bits, which hold too little of
+// them.
+template <typename E, typename Acc>
+using sum_of = std::conditional_t<sizeof(E) == 1, Acc, E>;
 
 // What the epilogue of a kernel type is, as plain data.
 struct elementwise_facts
@@ -48,25 +55,31 @@ struct elementwise_call
     }
 };
 
-template <typename Functor, typename E, typename Ds, std::size_t... I>
-void combine_elements(const void* functor, void* e, const void* const* d, std::int64_t count)
+template <typename Functor, typename E, typename Sum, typename Ds, std::size_t... I>
+void combine_elements(
+    const void* functor, void* e, const void* sums, const void* const* d, std::int64_t count)
 {
     const Functor& combine = *static_cast<const Functor*>(functor);
     E* const results       = static_cast<E*>(e);
     for(std::int64_t i = 0; i < count; ++i)
     {
-        const E sum = results[i];
+        const Sum sum = static_cast<const Sum*>(sums)[i];
         combine(results[i], sum, static_cast<const std::tuple_element_t<I, Ds>*>(d[I])[i]...);
     }
 }
 
 // Layouts are those of convolutions, or of one element per channel.
-template <typename Functor, typename E, typename Ds, typename Layouts, std::size_t... I>
+template <typename Functor,
+          typename E,
+          typename Sum,
+          typename Ds,
+          typename Layouts,
+          std::size_t... I>
 constexpr elementwise_facts make_elementwise_facts(std::index_sequence<I...>)
 {
     static_assert(sizeof...(I) <= most_combined_tensors, "too many D tensors");
     elementwise_facts facts{};
-    facts.combine = &combine_elements<Functor, E, Ds, I...>;
+    facts.combine = &combine_elements<Functor, E, Sum, Ds, I...>;
     facts.d_count = static_cast<int>(sizeof...(I));
     ((facts.d_layouts[I] = std::tuple_element_t<I, Layouts>::name,
       facts.d_types[I]   = data_type_of<std::tuple_element_t<I, Ds>>::value),

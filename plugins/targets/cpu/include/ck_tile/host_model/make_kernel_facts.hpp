@@ -40,7 +40,18 @@ constexpr kernel_facts make_kernel_facts()
     constexpr auto d_count  = Epilogue::DsDataType::size();
     static_assert(d_count == ConvTraits::DsLayout::size(), "D tensors differ from their layouts");
     static_assert(d_count == 0 || !as_it_is, "nothing is done with the D tensors");
-    static_assert(std::is_same_v<typename Epilogue::AccDataType, float>, "accumulators are float");
+    using accumulator           = typename Epilogue::AccDataType;
+    using result                = typename Epilogue::ODataType;
+    constexpr bool integer_sums = std::is_same_v<accumulator, int32_t>;
+    static_assert(std::is_same_v<accumulator, float> || integer_sums,
+                  "accumulators are float or int32_t");
+    static_assert(integer_sums == (std::is_same_v<typename Pipeline::ADataType, int8_t> &&
+                                   std::is_same_v<typename Pipeline::BDataType, int8_t> &&
+                                   std::is_same_v<result, int8_t>),
+                  "int8_t is added up in int32_t, and the result is int8_t, or nothing of that");
+    static_assert(Direction == direction::forward ||
+                      (sizeof(typename Pipeline::ADataType) > 1 && sizeof(result) > 1),
+                  "only forward is modelled with tensors of 8 bits");
 
     constexpr int dimensions = ConvTraits::NDimSpatial;
 
@@ -89,7 +100,8 @@ constexpr kernel_facts make_kernel_facts()
 
     facts.a_type   = data_type_of<typename Pipeline::ADataType>::value;
     facts.b_type   = data_type_of<typename Pipeline::BDataType>::value;
-    facts.e_type   = data_type_of<typename Epilogue::ODataType>::value;
+    facts.e_type   = data_type_of<result>::value;
+    facts.integer_sums = integer_sums;
     facts.tf32     = tf32;
     facts.rounding = default_bf16_rounding_mode;
 
@@ -110,7 +122,8 @@ constexpr kernel_facts make_kernel_facts()
     if constexpr(!as_it_is)
     {
         facts.elementwise = make_elementwise_facts<elementwise,
-                                                   typename Epilogue::ODataType,
+                                                   result,
+                                                   sum_of<result, accumulator>,
                                                    typename Epilogue::DsDataType::base,
                                                    typename ConvTraits::DsLayout::base>(
             std::make_index_sequence<std::size_t{d_count}>{});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -108,8 +109,16 @@ void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
 template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
 void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
 {
-    launch_sums<Kernel, BlocksPerUnit>(stream, kargs);
-    if constexpr(Kernel::facts.elementwise.combine != nullptr)
+    if constexpr(host_model::size_of(Kernel::facts.a_type) == 1)
+    {
+        throw std::logic_error("no kernel of this device has such elements; the support test says so");
+    }
+    else
+    {
+        launch_sums<Kernel, BlocksPerUnit>(stream, kargs);
+    }
+    if constexpr(host_model::size_of(Kernel::facts.a_type) > 1 &&
+                 Kernel::facts.elementwise.combine != nullptr)
     {
         launch_combination<Kernel>(stream, call_of<Kernel>(kargs));
     }

@@ -40,6 +40,9 @@ public:
     std::int32_t at(std::int64_t row, std::int64_t column) const
     { return static_cast<std::int32_t>(sums_[static_cast<std::size_t>(row * columns_ + column)]); }
 
+    const std::int32_t* row(std::int64_t row) const
+    { return reinterpret_cast<const std::int32_t*>(sums_.data() + row * columns_); }
+
 private:
     std::int64_t rows_ = 0, columns_ = 0;
     std::vector<std::uint32_t> sums_;

@@ -71,16 +71,17 @@ CK_TILE_HOST_MODEL_API std::string instance_string(const kernel_facts& facts)
     const std::string d_layouts =
         impl::tuple_text(elementwise.d_count, [&](int i) { return elementwise.d_layouts[i]; });
     const std::string d_types = impl::tuple_text(
-        elementwise.d_count, [&](int i) { return name_of(elementwise.d_types[i]); });
+        elementwise.d_count, [&](int i) { return spelling_of(elementwise.d_types[i]); });
     impl::field_list fields(',');
     fields << facts.num_dim_spatial << getConvSpecializationString(facts.specialization)
            << facts.in_layout << facts.wei_layout << d_layouts << facts.out_layout
            << facts.vector_size_a << facts.vector_size_b << facts.vector_size_c
            << facts.groups_to_merge << facts.split_image << facts.explicit_gemm << facts.m_per_block
            << facts.n_per_block << facts.k_per_block << facts.m_waves << facts.n_waves
-           << facts.k_waves << facts.m_mma << facts.n_mma << facts.k_mma << name_of(facts.a_type)
-           << name_of(facts.b_type) << facts.pipeline_name << facts.scheduler
-           << facts.double_smem_buffer << facts.num_wave_groups << "fp32" << name_of(facts.e_type)
+           << facts.k_waves << facts.m_mma << facts.n_mma << facts.k_mma << spelling_of(facts.a_type)
+           << spelling_of(facts.b_type) << facts.pipeline_name << facts.scheduler
+           << facts.double_smem_buffer << facts.num_wave_groups << (facts.integer_sums ? "s32" : "fp32")
+           << spelling_of(facts.e_type)
            << d_types << facts.cde_operation;
     if(facts.direction == direction::backward_weight)
     {

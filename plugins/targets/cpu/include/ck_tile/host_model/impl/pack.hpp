@@ -134,6 +134,15 @@ inline void with_operand_type(data_type type, const tile_gemm& gemm, const Funct
     });
 }
 
+// The same with the 8-bit types, which forward has.
+template <typename Function>
+inline void with_any_operand_type(data_type type, const tile_gemm& gemm, const Function& function)
+{
+    with_operand_type(type, [&]<typename T>(T* element) {
+        with_packed_type<T>(gemm, [&](auto* packed) { function(element, packed); });
+    });
+}
+
 // Lines that lie that far ahead are asked for: they come from where the system finds them, in an
 // order that the machine may not guess.
 inline constexpr int prefetched_lines = 8;

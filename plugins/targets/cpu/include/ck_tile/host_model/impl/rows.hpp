@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "ck_tile/host_model/data_type.hpp"
+#include "ck_tile/host_model/impl/byte_codes.hpp"
 #include "ck_tile/host_model/impl/simd.hpp"
 
 namespace ck_tile::host_model::impl {
@@ -15,6 +16,24 @@ namespace ck_tile::host_model::impl {
 inline float element_as_float(const float* source) { return *source; }
 inline float element_as_float(const half_t* source) { return half_bits_to_float(source->bits); }
 inline float element_as_float(const bf16_t* source) { return bf16_bits_to_float(source->bits); }
+inline float element_as_float(const std::int8_t* source) { return static_cast<float>(*source); }
+template <typename Format>
+inline float element_as_float(const float8<Format>* source)
+{ return float8_values<Format>[source->bits]; }
+
+template <int N, typename Byte>
+inline simd<float, N> load_bytes_as_floats(const Byte* source)
+{
+    float values[N];
+    for(int i = 0; i < N; ++i) { values[i] = element_as_float(source + i); }
+    return load_bytes<simd<float, N>>(values);
+}
+template <int N>
+inline simd<float, N> load_floats(const std::int8_t* source)
+{ return load_bytes_as_floats<N>(source); }
+template <int N, typename Format>
+inline simd<float, N> load_floats(const float8<Format>* source)
+{ return load_bytes_as_floats<N>(source); }
 
 // Reads exactly `count` elements.
 template <typename T>
@@ -129,6 +148,24 @@ inline void narrow_run(const float* source,
     for(; i < count; ++i) { destination[i].bits = float_to_bf16_bits(source[i], rounding); }
 }
 
+template <typename Format>
+inline void narrow_run(const float* source,
+                       float8<Format>* destination,
+                       std::int64_t count,
+                       bf16_rounding_mode)
+{
+    for(std::int64_t i = 0; i < count; ++i) { destination[i] = float8<Format>(source[i]); }
+}
+
+// The low bits: as CK Tile's conversion of an integer does.
+inline void narrow_run(const std::int32_t* source,
+                       std::int8_t* destination,
+                       std::int64_t count,
+                       bf16_rounding_mode)
+{
+    for(std::int64_t i = 0; i < count; ++i) { destination[i] = static_cast<std::int8_t>(source[i]); }
+}
+
 // Writes past the caches where the machine can. Ordered before the next locked instruction of the
 // thread (x86 empties its write-combining buffers there), so before a grid's end.
 inline void stream_run(const float* source, float* destination, std::int64_t count)
@@ -161,6 +198,30 @@ inline void with_element_type(data_type type, const Function& function)
     case data_type::fp16: function(static_cast<half_t*>(nullptr)); break;
     case data_type::bf16: function(static_cast<bf16_t*>(nullptr)); break;
     default: throw std::logic_error("this kernel has no such element type");
+    }
+}
+
+// The same with the 8-bit types, which forward has.
+template <typename Function>
+inline void with_float_type(data_type type, const Function& function)
+{
+    switch(type)
+    {
+    case data_type::fp8_fnuz: function(static_cast<float8<e4m3_fnuz>*>(nullptr)); break;
+    case data_type::bf8_fnuz: function(static_cast<float8<e5m2_fnuz>*>(nullptr)); break;
+    case data_type::fp8_ocp: function(static_cast<float8<e4m3_ocp>*>(nullptr)); break;
+    case data_type::bf8_ocp: function(static_cast<float8<e5m2_ocp>*>(nullptr)); break;
+    default: with_element_type(type, function);
+    }
+}
+
+template <typename Function>
+inline void with_operand_type(data_type type, const Function& function)
+{
+    if(type == data_type::int8) { function(static_cast<std::int8_t*>(nullptr)); }
+    else
+    {
+        with_float_type(type, function);
     }
 }
 

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Which element types of convolutions are computed here.
+#pragma once
+
+namespace ck_tile::host_model::impl {
+
+// Tensors of 8 bits.
+inline constexpr bool computes_bytes = true;
+
+} // namespace ck_tile::host_model::impl

@@ -1,0 +1,115 @@
+"""Whole commands: forward convolutions with tensors of 8 bits, against the reference in numpy."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.directions._convolution.line_writing import to_positional
+from ckprof_plugins.directions.fwd import Forward
+
+pytestmark = [pytest.mark.compiler, pytest.mark.timeout(1800)]
+
+TILE = ("--tile", "16x32x32", "--waves", "1x1x1", "--mma", "16x16x32", "--vectors", "1,1,1")
+#: several groups, images and tiles; strides, dilations and pads
+SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
+
+#: types, operation of the kernel, values of its parameters; as factories have them, and the other types
+KERNELS = {
+    "fp8": (("--dtype", "fp8"), "", ("",)),
+    "int8": (("--dtype", "int8"), "", ("",)),
+    "bf8-fp8": (("--dtype", "bf8", "--dtype-b", "fp8"), "", ("",)),
+    "scaled": (
+        ("--dtype", "fp8", "--dtype-b", "bf8"),
+        "ConvScale",
+        ("", "scale_in=0.5,scale_wei=-2,scale_out=3"),
+    ),
+    "scaled-relu": (("--dtype", "fp8", "--dtype-result", "fp32"), "ConvScaleRelu", ("", "scale_out=-0.3")),
+    "scaled-add": (
+        ("--dtype", "fp8", "--d-dtypes", "fp32"),
+        "ConvScaleAdd",
+        ("scale_in=7,d0=channel", "scale_out=0.1"),
+    ),
+    "inverse": (("--dtype", "bf8"), "ConvInvscale", ("scale_in=0.5,scale_wei=-2,scale_out=3",)),
+    "bytes-scaled": (("--dtype", "int8"), "Scale", ("scale=0.37", "scale=-2.5", "scale=100")),
+    "bytes-bilinear": (("--dtype", "int8"), "Bilinear", ("alpha=0.7,beta=-1.5", "d0=channel")),
+    "bytes-relu": (
+        ("--dtype", "int8", "--d-dtypes", "fp32,fp32"),
+        "ScaleAddScaleAddRelu",
+        ("alpha1=0.7,alpha2=1.5", "alpha1=-0.01,d0=channel,bias=full"),
+    ),
+    "bytes-unary": (
+        ("--dtype", "int8"),
+        "DynamicUnaryOp",
+        ("function=TanH", "function=LeakyRelu,alpha=-0.3", "function=Elu,alpha=40"),
+    ),
+    "bytes-clamp": (("--dtype", "int8"), "AddClamp", ("", "floor=-100,ceiling=99,bias=channel")),
+}
+
+
+def line_of(sizes: str, operation: str, settings: str) -> str:
+    return f"{sizes} --elementwise-op {','.join(filter(None, (operation, settings)))}" if operation else sizes
+
+
+def random_sizes(seed: int, count: int, ndim: int) -> list[str]:
+    dice, forward, lines = random.Random(seed), Forward(), []
+    while len(lines) < count:
+        try:
+            problem = forward.random_problem(dice, ndim)
+        except InputError:
+            continue  # sizes without an output
+        lines.append(to_positional(ProblemCase(problem=problem), problem, None))
+    return lines
+
+
+def run(ckprof, name, lines, *more):
+    types, operation, _ = KERNELS[name]
+    op = ("--elementwise-op", operation) if operation else ()
+    asked = [word for line in lines for word in ("--problem", line)]
+    called = ckprof(
+        *("run", "fwd", *TILE, "--gemm-pipeline", "compv3", *types, *op, *more, *asked),
+        *("--max-time", "0", "--format", "json"),
+        timeout=1700,
+    )
+    assert called.code == 0, called.err
+    problems = json.loads(called.out)["problems"]
+    assert len(problems) == len(lines)
+    wrong = [one for problem in problems for one in problem["outcomes"] if one["status"] != "ok"]
+    assert not wrong, wrong[0]
+    return len(problems)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kind_of_kernel(ckprof, name):
+    _, operation, settings = KERNELS[name]
+    run(ckprof, name, [line_of(SIZES, operation, one) for one in settings])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERNELS)
+def test_random_problems(ckprof, name):
+    """Forty of each kind, in two dimensions."""
+    _, operation, settings = KERNELS[name]
+    sizes = random_sizes(20261126, 40, 2)
+    run(ckprof, name, [line_of(one, operation, settings[i % len(settings)]) for i, one in enumerate(sizes)])
+
+
+@pytest.mark.amd
+@pytest.mark.slow
+@pytest.mark.usefixtures("amd_toolchain")
+@pytest.mark.parametrize("name", ["fp8", "int8", "scaled-add", "bytes-scaled"])
+def test_headers_of_november_on_the_emulated_device(ckprof, name):
+    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
+    root = os.environ.get("CK_BUILDER_ROOT")
+    if not root:
+        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
+    _, operation, settings = KERNELS[name]
+    device = ("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root)
+    sizes = ("--vectors", "8,8,8", "--tile", "64x64x32", "--mma", "32x32x16")
+    run(ckprof, name, [line_of(SIZES, operation, settings[0])], *sizes, *device)
