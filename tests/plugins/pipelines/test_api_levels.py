@@ -135,7 +135,8 @@ def test_what_november_2025_has_is_not_rejected(changes, direction, make_instanc
 
 
 def test_widths_of_operands_that_are_read_transposed_are_free(make_instance):
-    other = {"pipeline": "mem", "direction": "bwd_weight", "vector_size_a": 4, "vector_size_b": 4}
+    other = {"pipeline": "mem", "direction": "bwd_weight", "dtype": "fp16", "vector_size_a": 4}
+    other |= {"vector_size_b": 4}
     instance = make_instance(**other)
     assert rejected(instance, API_LEVEL_2025_11)
     assert not rejected(instance, API_LEVEL_2025_11, "gfx950")
@@ -155,6 +156,32 @@ def test_tiles_that_are_stored_for_transposed_reads_and_read_as_usual_must_be_sq
     assert not rejected(square, API_LEVEL_2025_11, "gfx950")
     # nothing is turned in forward kernels
     assert not rejected(make_instance(pipeline="compv1", **NATIVE), API_LEVEL_2025_11, "gfx950")
+
+
+def test_fp32_is_not_read_transposed(make_instance):
+    """The dispatcher of MMA tiles has no fp32 form for as many elements as such a read returns."""
+    fp32 = {"dtype": "fp32", "vector_size_a": 4, "vector_size_b": 4, "mma_tile_m": 16, "mma_tile_n": 16}
+    fp32 |= {"mma_tile_k": 4}
+    assert not rejected(make_instance(direction="bwd_data", **fp32), API_LEVEL_2025_11)
+    (message,) = rejected(make_instance(direction="bwd_data", **fp32), API_LEVEL_2025_11, "gfx950")
+    assert message == (
+        "API level 2025-11 has no fp32 for bwd_data on gfx950: it reads operands transposed from LDS (it has "
+        "types of 16 bits)"
+    )
+    assert not rejected(make_instance(**fp32), API_LEVEL_2025_11, "gfx950")
+
+
+def test_bf16_weights_are_not_added_atomically_where_an_instruction_could(make_instance):
+    """The headers declare it for pairs of integers: clang 22 ends with "Cannot select"."""
+    bf16 = {"direction": "bwd_weight", "dtype": "bf16", "pipeline": "mem", **NATIVE}
+    (message,) = rejected(make_instance(**bf16), API_LEVEL_2025_11, "gfx950")
+    assert message == (
+        "API level 2025-11 has no bf16 sums on gfx950 that a compiler has an instruction for: they are "
+        "declared as pairs of integers (it has two-stage kernels)"
+    )
+    assert not rejected(make_instance(**bf16), API_LEVEL_2025_11)
+    assert not rejected(make_instance(**bf16 | {"dtype": "fp16"}), API_LEVEL_2025_11, "gfx950")
+    assert not rejected(make_instance(**bf16 | {"direction": "fwd"}), API_LEVEL_2025_11, "gfx950")
 
 
 def test_november_2025_merges_groups_of_weights_and_splits_images(make_instance):

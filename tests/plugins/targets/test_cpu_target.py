@@ -48,7 +48,14 @@ def test_models_every_architecture_with_the_numbers_of_its_record():
         r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), "([a-z0-9_ ]*)"\}', device_table_source().read_text()
     )
     assert [row[0] for row in rows] == list(architectures())
-    assert ("gfx950", "256", "64", "163840", "32", "direct_lds stream_k transposed_lds_reads ") in rows
+    assert (
+        "gfx950",
+        "256",
+        "64",
+        "163840",
+        "32",
+        "bf16_buffer_atomics direct_lds stream_k transposed_lds_reads ",
+    ) in rows
     assert ("gfx1201", "64", "32", "65536", "32", "") in rows
 
 
