@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ckprof.model.types import DataType
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.layout import Layout
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.tensor import TensorSpec
-    from ckprof.model.types import TypeSet
+    from ckprof.model.types import DataType, TypeSet
 
 #: CK Tile's ``index_t`` is a 32-bit integer: no length may exceed it.
 MAX_LENGTH = 2**31 - 1
@@ -154,6 +152,8 @@ def traffic_of(problem: Problem, types: TypeSet | DataType) -> int:
 
     :param types: of the kernel's tensors, or of the operands alone.
     """
+    from ckprof.model.types import DataType  # commands that compute nothing load no types
+
     if isinstance(types, DataType):
         return problem.traffic_bytes(types)
     return (

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.model.architecture import architectures
 from ckprof.plain_text import unknown_name
 
 if TYPE_CHECKING:
@@ -249,6 +248,9 @@ def has_ocp_float8(arch: Architecture) -> bool:
 
 def types_on(types: TypeSet, arch: str) -> TypeSet:
     """Return types with the variants of an architecture; those of the OCP standard where it is unknown."""
+    # most commands know no architectures
+    from ckprof.model.architecture import architectures
+
     architecture = architectures().get(arch)
     return replace(types, ocp=architecture is None or has_ocp_float8(architecture))
 

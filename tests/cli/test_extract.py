@@ -167,7 +167,7 @@ def test_a_factory_that_is_missing_concerns_its_direction_alone(ckprof, prefix):
     [
         (("--direction", "sideways"), "sideways"),
         (("--layout", "nchw"), "unknown layout 'nchw'"),
-        (("--dtype", "fp8"), "unknown data type 'fp8'"),
+        (("--dtype", "fp7"), "unknown data type 'fp7'"),
         (("--set", "all"), "unknown set 'all'"),
         (("--every", "0"), "every: expected a number of at least 1"),
         (("--instructions", "mfma"), "unknown value 'mfma'"),

@@ -75,10 +75,12 @@ SEEN_AS = {
     "two_stage": "type_result",
     "filt": "filt_h",
     "elementwise_op": "operation_result",
+    "dtype_b": "type_b",
+    "dtype_result": "type_result",
 }
 #: what strings do not say: the number, how results leave the registers, what operands are rounded to, and how
 #: a depthwise image is padded. D tensors come with an operation alone, see :mod:`.test_elementwise`
-UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "pad_h", "pad_w"}
+UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "d_dtypes", "pad_h", "pad_w"}
 CHANGES = {
     "pipeline": "compv6",
     "scheduler": "interwave",
@@ -88,6 +90,8 @@ CHANGES = {
     "epilogue": "default",
     "compute_type": "tf32",
     "elementwise_op": "Clamp",
+    "dtype_b": "bf8",
+    "dtype_result": "fp8",
 }
 
 LISTS = {
@@ -96,6 +100,7 @@ LISTS = {
     "implicit_gemm backward data": "backward_data/tests/nhwgc_bf16",
     "implicit_gemm and two_stage backward weight": "backward_weight/tests/nhwgc_fp16",
     "stream_k": "backward_weight/tests/nhwgc_bf16_streamk",
+    "8 bits": "forward/convscale/tests/ndhwgc_fp8_bf8",
 }
 
 
@@ -115,6 +120,8 @@ def changeable(catalog, record):
     for field in type(record).__struct_fields__:
         if field in UNSEEN or getattr(record, field) == CHANGES.get(field, ...):
             continue
+        if field in ("dtype_b", "dtype_result") and getattr(record, field) is None:
+            continue  # said of 8 bits alone
         stream_k = getattr(record, "streamk_enabled", False)
         if field.startswith("streamk") and (field == "streamk_enabled" or not stream_k):
             continue

@@ -19,7 +19,7 @@ from ckprof_converters.extract.vocabulary import Vocabulary
 from ckprof_plugins.consumers.inductor.device_classes import CLASSES, ENUMERATIONS, operation_of
 from ckprof_plugins.consumers.inductor.listed_convolutions import KIND, convolutions_of
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
-from ckprof_plugins.consumers.inductor.torch_types import TYPES
+from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN, TYPES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,9 +144,11 @@ def _judge_arguments(judging: _Audit, number: int, line: str, kind: str, written
         return
     strange = _undeclared(operation, line)
     types = [operation.a_element_dtype, operation.b_element_dtype]
-    other = next((one for one in types if one not in TYPES or TYPES[one] is DataType.INT8), "")
+    known = {one: TYPES.get(one) or DataType.of_string(one) for one in types}
+    other = next((one for one, dtype in known.items() if dtype is None or dtype in NEVER_CHOSEN), "")
     if other:
-        judging.find(Reason.NEVER_HIT, f"torch chooses no kernel for operands of {other}", number, line)
+        name = known[other].value if known[other] else other  # type: ignore[union-attr]
+        judging.find(Reason.NEVER_HIT, f"torch chooses no kernel for operands of {name}", number, line)
     elif strange:
         judging.find(Reason.MALFORMED_VALUE, f"{strange}, which torch's sources do not declare", number, line)
     elif kind != KIND:

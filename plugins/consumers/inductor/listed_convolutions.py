@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.consumers.kernel_lists import kernel_lists
 from ckprof.errors import InputError
+from ckprof.model.types import DataType
 from ckprof_converters.extract.classes import class_records
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers.inductor.device_classes import operation_of
+from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +69,8 @@ def convolutions_of(lists: tuple[KernelList, ...]) -> ListedConvolutions:
         for kernel in index.all_of((direction, ndim, dtype)):
             if kernel.kind != KIND:
                 left_out["kernels of another class than the one that torch's template compiles"] += 1
+            elif DataType.of_string(dtype) in NEVER_CHOSEN:
+                left_out[f"operands of {dtype}, which torch chooses no kernel for"] += 1
             elif not kernel.complete:
                 left_out["lines without all template arguments"] += 1
             else:

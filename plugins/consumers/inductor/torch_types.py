@@ -18,3 +18,5 @@ TYPES: Final[Mapping[str, DataType]] = {
     "BF8": DataType.BF8,
     "I8": DataType.INT8,
 }
+#: operands that it chooses no kernel for
+NEVER_CHOSEN: Final = frozenset({DataType.INT8})

@@ -63,6 +63,8 @@ class GemmHeader(KernelHeader):
     #: the same as rows of a GEMM, where they are not told by the traits
     gemm_d_layouts: str = ""
     d_count: int = 0
+    #: the elements of D tensors that a kernel of its own hands to the operation
+    combined_d: tuple[str, ...] = ()
     #: name of the layout of D tensors with an element per channel, empty if none may have it; a bit for each
     #: that always has it
     per_channel: str = ""
@@ -165,6 +167,7 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
     if instance.elementwise_op is None:
         return {}
     result_layout = f"Config::{operation.result_layout}"
+    channels = CHANNEL_LAYOUTS.get(operation.result, "")
     layouts = [PER_CHANNEL_TYPE if per_channel(name) else result_layout for name in instance.d_tensors]
     d_types = f"tuple<{', '.join(_d_types(instance, operation.c_type))}>"
     d_layouts = f"tuple<{', '.join(layouts)}>"
@@ -174,7 +177,11 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
         ),
         "changes_sums": instance.types.changes_sums,
         "d_count": len(layouts),
-        "per_channel": CHANNEL_LAYOUTS.get(operation.result, ""),
+        "combined_d": tuple(
+            f"d[{d}][{f'd_per_channel[{d}] ? channel : element' if channels else 'element'}]"
+            for d in range(len(layouts))
+        ),
+        "per_channel": channels,
         "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if per_channel(name)),
         "no_d_tensors": "std::vector<const void*>(DTensorCount)",
         "own_host_args": "HostArgs",

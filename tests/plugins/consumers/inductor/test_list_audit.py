@@ -23,7 +23,7 @@ FAULTS = [
     (PRODUCT[: len(PRODUCT) // 2], Reason.MALFORMED_ROW, "do not end"),
     (PRODUCT.replace(", 256,", ",", 1), Reason.MALFORMED_VALUE, "41 arguments"),
     (PRODUCT[:-1] + ", F16, F16, true>", Reason.MALFORMED_VALUE, "45 arguments"),
-    (PRODUCT.replace("F16, F16, F16,", "I8, I8, I8,", 1), Reason.NEVER_HIT, "operands of I8"),
+    (PRODUCT.replace("F16, F16, F16,", "I8, I8, I8,", 1), Reason.NEVER_HIT, "operands of int8"),
     (product((128, 128, 64), "v3", scheduler="Intrawave"), Reason.MALFORMED_VALUE, "scheduler is Intrawave"),
     (PRODUCT.replace("PassThrough", "Relu", 1), Reason.MALFORMED_VALUE, "a_elementwise_op is Relu"),
     (CONVOLUTION.replace(" 64,", " 48,", 1), Reason.UNKNOWN_KERNEL, "no list has"),
