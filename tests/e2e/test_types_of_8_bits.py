@@ -41,7 +41,7 @@ KERNELS = {
     "bytes-relu": (
         ("--dtype", "int8", "--d-dtypes", "fp32,fp32"),
         "ScaleAddScaleAddRelu",
-        ("alpha1=0.7,alpha2=1.5", "alpha1=-0.01,d0=channel,bias=full"),
+        ("alpha1=0.7,alpha2=1.5", "alpha1=-0.01,alpha2=-3"),
     ),
     "bytes-unary": (
         ("--dtype", "int8"),
