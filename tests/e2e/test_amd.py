@@ -260,6 +260,7 @@ def test_real_headers_and_their_model_agree(ckprof, tmp_path, direction, variant
     assert 0.02 < sum(random_answers) / len(random_answers) < 0.9
 
 
+@pytest.mark.slow
 def test_a_library_for_programs_is_linked_with_cmake(ckprof, tmp_path):
     if shutil.which("cmake") is None:
         pytest.skip("no cmake found")

@@ -93,6 +93,7 @@ def expected(operation, name: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_operations_are_the_kernels_of_their_lists(tmp_path):
     root = Path(os.environ.get("CK_BUILDER_ROOT") or "/nonexistent")
     compiler = os.environ.get("HIPCXX", "")

@@ -79,6 +79,7 @@ def test_what_is_not_supported_is_no_failure_unless_nothing_is(ckprof, catalog):
     assert all(kernel["reason"] for kernel in answer["problems"][1]["kernels"])
 
 
+@pytest.mark.slow
 def test_a_page_of_a_kernel(ckprof, catalog, tmp_path):
     page, values = tmp_path / "page.html", tmp_path / "page.json"
     asked = ("inspect", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM)

@@ -64,9 +64,10 @@ def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("direction", "variant"),
-    [pytest.param("fwd", "forward", marks=pytest.mark.slow), ("bwd_weight", "bwd_weight")],
+    [("fwd", "forward"), ("bwd_weight", "bwd_weight")],
 )
 def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_path, direction, variant):
     kernels = KERNELS[variant]

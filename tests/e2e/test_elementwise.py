@@ -119,6 +119,7 @@ def runs(ckprof, seed, questions, problems):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_a_few_random_runs(ckprof):
     assert runs(ckprof, seed=1, questions=4, problems=6)["ok"] >= 12

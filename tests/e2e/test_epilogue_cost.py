@@ -93,6 +93,7 @@ def test_kernels_that_convolve_alone_refuse_problems_that_ask_for_more(ckprof: C
     assert "convolution alone" in refused["reason"] and "Add" in refused["reason"]
 
 
+@pytest.mark.slow
 def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof: Ckprof, tmp_path: Path) -> None:
     search = (
         *("tune", "fwd", "--conf", FUSED, "--instance", "0,8,13", "--problem", ASKED, "--format", "json"),

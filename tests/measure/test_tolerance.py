@@ -262,6 +262,7 @@ def test_operands_of_fp32_are_held_to_more_unless_they_are_rounded():
     assert derive_tolerance(rounded, Sums(reduction_length=9, magnitude=0.0, deviation=0.0)).atol == 0
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize("length", [16, 72])
 def test_no_element_of_a_large_fp32_result_is_refused(length):
