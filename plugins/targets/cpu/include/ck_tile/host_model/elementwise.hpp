@@ -16,11 +16,8 @@ inline constexpr int most_combined_tensors = 5;
 
 // Makes count neighbouring elements of e from those of the sums and of the D tensors. Sums are e
 // itself where they were rounded to its type before; see sum_of.
-using combine_run = void (*)(const void* functor,
-                             void* e,
-                             const void* sums,
-                             const void* const* d,
-                             std::int64_t count);
+using combine_run = void (*)(
+    const void* functor, void* e, const void* sums, const void* const* d, std::int64_t count);
 
 // What is combined: sums in the type of the result, unless it has 8 bits, which hold too little of
 // them.

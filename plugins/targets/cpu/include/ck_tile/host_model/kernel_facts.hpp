@@ -51,7 +51,7 @@ struct kernel_facts
     // Element types of the GEMM operands A and B and of the result E.
     data_type a_type, b_type, e_type;
     bool integer_sums; // operands of int8, added up in int32
-    bool tf32; // operands, of fp32, are rounded to TF32 before they are multiplied
+    bool tf32;         // operands, of fp32, are rounded to TF32 before they are multiplied
     bf16_rounding_mode rounding;
 
     const char* pipeline_name;  // as in an instance string: COMPUTE_V3

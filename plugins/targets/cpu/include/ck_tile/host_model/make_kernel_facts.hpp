@@ -98,12 +98,12 @@ constexpr kernel_facts make_kernel_facts()
                           (tf32 ? data_type::fp32 : b_factor),
                   "the only compute type that is modelled is tf32_t for operands of float");
 
-    facts.a_type   = data_type_of<typename Pipeline::ADataType>::value;
-    facts.b_type   = data_type_of<typename Pipeline::BDataType>::value;
-    facts.e_type   = data_type_of<result>::value;
+    facts.a_type       = data_type_of<typename Pipeline::ADataType>::value;
+    facts.b_type       = data_type_of<typename Pipeline::BDataType>::value;
+    facts.e_type       = data_type_of<result>::value;
     facts.integer_sums = integer_sums;
-    facts.tf32     = tf32;
-    facts.rounding = default_bf16_rounding_mode;
+    facts.tf32         = tf32;
+    facts.rounding     = default_bf16_rounding_mode;
 
     facts.pipeline_name       = Pipeline::facts.name;
     facts.pipeline_class      = Pipeline::facts.class_name;

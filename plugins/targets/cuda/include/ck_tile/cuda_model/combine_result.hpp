@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// A kernel that combines elements of its own accord: Args has their number, and a function for each.
+// A kernel that combines elements of its own accord: Args has their number, and a function for
+// each.
 template <typename Args>
 __global__ void __launch_bounds__(256) combine_each(const __grid_constant__ Args p)
 {

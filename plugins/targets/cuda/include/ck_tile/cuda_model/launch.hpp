@@ -111,7 +111,8 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
 {
     if constexpr(host_model::size_of(Kernel::facts.a_type) == 1)
     {
-        throw std::logic_error("no kernel of this device has such elements; the support test says so");
+        throw std::logic_error(
+            "no kernel of this device has such elements; the support test says so");
     }
     else
     {

@@ -78,11 +78,11 @@ CK_TILE_HOST_MODEL_API std::string instance_string(const kernel_facts& facts)
            << facts.vector_size_a << facts.vector_size_b << facts.vector_size_c
            << facts.groups_to_merge << facts.split_image << facts.explicit_gemm << facts.m_per_block
            << facts.n_per_block << facts.k_per_block << facts.m_waves << facts.n_waves
-           << facts.k_waves << facts.m_mma << facts.n_mma << facts.k_mma << spelling_of(facts.a_type)
-           << spelling_of(facts.b_type) << facts.pipeline_name << facts.scheduler
-           << facts.double_smem_buffer << facts.num_wave_groups << (facts.integer_sums ? "s32" : "fp32")
-           << spelling_of(facts.e_type)
-           << d_types << facts.cde_operation;
+           << facts.k_waves << facts.m_mma << facts.n_mma << facts.k_mma
+           << spelling_of(facts.a_type) << spelling_of(facts.b_type) << facts.pipeline_name
+           << facts.scheduler << facts.double_smem_buffer << facts.num_wave_groups
+           << (facts.integer_sums ? "s32" : "fp32") << spelling_of(facts.e_type) << d_types
+           << facts.cde_operation;
     if(facts.direction == direction::backward_weight)
     {
         fields << facts.stream_k;

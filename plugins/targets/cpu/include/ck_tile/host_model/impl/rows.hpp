@@ -149,10 +149,8 @@ inline void narrow_run(const float* source,
 }
 
 template <typename Format>
-inline void narrow_run(const float* source,
-                       float8<Format>* destination,
-                       std::int64_t count,
-                       bf16_rounding_mode)
+inline void
+narrow_run(const float* source, float8<Format>* destination, std::int64_t count, bf16_rounding_mode)
 {
     for(std::int64_t i = 0; i < count; ++i) { destination[i] = float8<Format>(source[i]); }
 }
@@ -163,7 +161,10 @@ inline void narrow_run(const std::int32_t* source,
                        std::int64_t count,
                        bf16_rounding_mode)
 {
-    for(std::int64_t i = 0; i < count; ++i) { destination[i] = static_cast<std::int8_t>(source[i]); }
+    for(std::int64_t i = 0; i < count; ++i)
+    {
+        destination[i] = static_cast<std::int8_t>(source[i]);
+    }
 }
 
 // Writes past the caches where the machine can. Ordered before the next locked instruction of the
