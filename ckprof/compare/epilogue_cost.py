@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import AUTO
 from ckprof.model.ranking import time_of
 
@@ -47,12 +48,12 @@ def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost
     from ckprof.compare.change import estimate_changes
     from ckprof.compare.compare import DEFAULT_POLICY
 
-    dtypes = {instance.key: instance.dtype for instance in results.instances}
+    types = {instance.key: instance.types for instance in results.instances}
     changes = estimate_changes([_times(*pair) for pair in pairs], DEFAULT_POLICY).rows
     costs = []
     for (fused, unfused), change in zip(pairs, changes, strict=True):
         with_it, without = (
-            results.problems[outcome.problem_index].traffic_bytes(dtypes[outcome.key])
+            traffic_of(results.problems[outcome.problem_index], types[outcome.key])
             for outcome in (fused, unfused)
         )
         times = [time.time_ms for time in map(time_of, (fused, unfused)) if time is not None]

@@ -159,14 +159,16 @@ class TypeSet:
         """Types of the operands and of the result."""
         return (*self.operands, self.result)
 
+    def further_of(self, count: int) -> tuple[DataType, ...]:
+        """Return the types of so many operands that a problem has beside those of its products."""
+        return (*self.further[:count], *(self.result,) * (count - len(self.further)))
+
     def of_so_many(self, tensors: int) -> tuple[DataType, ...]:
         """Return the types of the operands, of further ones, and of the result.
 
         :param tensors: how many a problem has.
         """
-        others = tensors - len(self.operands) - 1
-        further = (*self.further[:others], *(self.result,) * (others - len(self.further)))
-        return (*self.operands, *further, self.result)
+        return (*self.operands, *self.further_of(tensors - len(self.operands) - 1), self.result)
 
     @property
     def compute(self) -> DataType | ComputeType:

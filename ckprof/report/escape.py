@@ -39,7 +39,7 @@ def markdown_text(text: str) -> str:
 
 def markdown_cell(text: str) -> str:
     """Return a text for a cell of a table, or a heading, in Markdown: in one line."""
-    return markdown_text(" ".join(text.split("\n")))
+    return markdown_text(" ".join(text.replace("\r\n", "\n").split("\n")))
 
 
 def markdown_block(lines: list[str] | tuple[str, ...]) -> str:

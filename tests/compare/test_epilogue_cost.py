@@ -12,6 +12,7 @@ from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType, TypeSet
+from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
@@ -26,6 +27,7 @@ PLAIN = ConvProblem(
     **dict.fromkeys(("strides", "dilations"), (1, 1)),
     **dict.fromkeys(("left_pads", "right_pads"), (0, 0)),
 )
+SHARED = TypeSet.shared(DataType.FP16)
 FUSED = FusedConvProblem.of(PLAIN, Combination.parse("Bilinear"))
 PASSED = Verification(max_error=0.0, wrong_elements=0, elements=10, rtol=0.0, atol=0.0)
 
@@ -55,7 +57,7 @@ def outcome(key, times, problem, *, side="", split=1, deduced=False, status=Stat
     )
 
 
-def results(*outcomes, pairs):
+def results(*outcomes, pairs, types=SHARED):
     instances = tuple(
         SelectedKernel(
             key=key,
@@ -65,7 +67,7 @@ def results(*outcomes, pairs):
             instance_string=key,
             pipeline="tiles",
             dtype=DataType.FP16,
-            types=TypeSet.shared(DataType.FP16),
+            types=types,
             ndim=2,
             source="list",
         )
@@ -98,6 +100,16 @@ def test_what_disturbs_a_round_moves_both_and_not_their_ratio():
     assert cost.time_ms / cost.unfused_ms == pytest.approx(1.05)
     tensors = 2 * 3 * 5 * 5 * 4 + 2 * 8 * 4 + 2 * 3 * 5 * 5 * 8
     assert cost.bytes_share == pytest.approx(1 - tensors / (tensors + 2 * 3 * 5 * 5 * 8))
+
+
+def test_bytes_are_those_of_each_tensors_type():
+    """A result of 8 bits, combined with fp32."""
+    types = types_of(DataType.FP8, d_tensors=(DataType.FP32,))
+    times = dict.fromkeys(range(1, 7), 2.0)
+    both = outcome("f", times, 0), outcome("p", times, 1, side="x")
+    (cost,) = epilogue_costs(results(*both, pairs={"f": "p"}, types=types), 0)
+    tensors = 2 * 3 * 5 * 5 * 4 + 2 * 8 * 4 + 2 * 3 * 5 * 5 * 8
+    assert cost.bytes_share == pytest.approx(1 - tensors / (tensors + 4 * 2 * 3 * 5 * 5 * 8))
 
 
 @pytest.mark.parametrize(("processes", "noise", "widest"), [(3, 0.01, 0.06), (1, 0.01, 0.06), (1, 0.15, 0.6)])

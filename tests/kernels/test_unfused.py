@@ -36,6 +36,15 @@ def test_an_instance_differs_from_the_one_without_in_what_is_fused_alone():
     assert len({one.index for one in after.candidates}) == len(after.candidates)
 
 
+def test_types_of_d_tensors_go_with_them():
+    list_name = "forward/convscale_add/tests/ndhwgc_fp8"
+    after, pairs = with_unfused(chosen(list_name, indices=(0,)))
+    (fused, plain) = (one.instance for one in after.candidates)
+    assert pairs == {fused.key: plain.key}
+    assert fused.d_dtypes == "fp32" and plain.d_dtypes is None
+    assert plain.types.text == "fp8,fp8,fp8"
+
+
 def test_numbers_are_behind_those_of_the_whole_list():
     after, _ = with_unfused(chosen(FUSED, indices=(3,)))
     assert [one.index for one in after.candidates] == [3, len(chosen(FUSED).candidates)]

@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -47,6 +47,7 @@ SPECIAL = st.text("ab1 \n\t\\`*_{}[]()<>#+-=.!|~&;:/@$\"'\r\x00\x1b\x9b\u202e\u2
 
 
 @given(text=SPECIAL)
+@example(text="a\r\nb")
 def test_text_in_markdown_is_the_text(text: str) -> None:
     shown = markdown_cell(text)
     tokens = MarkdownIt("gfm-like", {"html": True}).parse(shown)

@@ -136,6 +136,14 @@ def _judge(judging: _Audit, number: int, line: str, found: re.Match[str]) -> Non
     _judge_arguments(judging, number, line, kind, written)
 
 
+def _never_chosen(word: str) -> str:
+    """Return the name of a type of operands that torch chooses no kernel for; empty for one that it does."""
+    dtype = TYPES.get(word) or DataType.of_string(word)
+    if dtype is None:
+        return word
+    return str(dtype.value) if dtype in NEVER_CHOSEN else ""
+
+
 def _judge_arguments(judging: _Audit, number: int, line: str, kind: str, written: tuple[Expr, ...]) -> None:
     try:
         operation = operation_of(kind, [_WORDS.print_argument(_plain(item)) for item in written])
@@ -143,12 +151,9 @@ def _judge_arguments(judging: _Audit, number: int, line: str, kind: str, written
         judging.find(Reason.MALFORMED_VALUE, exc.message, number, line)
         return
     strange = _undeclared(operation, line)
-    types = [operation.a_element_dtype, operation.b_element_dtype]
-    known = {one: TYPES.get(one) or DataType.of_string(one) for one in types}
-    other = next((one for one, dtype in known.items() if dtype is None or dtype in NEVER_CHOSEN), "")
+    other = _never_chosen(operation.a_element_dtype) or _never_chosen(operation.b_element_dtype)
     if other:
-        name = known[other].value if known[other] else other  # type: ignore[union-attr]
-        judging.find(Reason.NEVER_HIT, f"torch chooses no kernel for operands of {name}", number, line)
+        judging.find(Reason.NEVER_HIT, f"torch chooses no kernel for operands of {other}", number, line)
     elif strange:
         judging.find(Reason.MALFORMED_VALUE, f"{strange}, which torch's sources do not declare", number, line)
     elif kind != KIND:

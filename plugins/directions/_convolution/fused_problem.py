@@ -108,8 +108,8 @@ class FusedConvProblem(Convolution):
     def typed_bytes(self, types: TypeSet) -> int:
         """Each tensor once, D tensors among them."""
         sizes = self._d_sizes
-        own = types.of_so_many(len(types.operands) + len(sizes) + 1)[len(types.operands) : -1]
-        further = sum(size * dtype.properties.size_bytes for size, dtype in zip(sizes, own, strict=True))
+        sized = zip(sizes, types.further_of(len(sizes)), strict=True)
+        further = sum(size * dtype.properties.size_bytes for size, dtype in sized)
         return self.convolution.typed_bytes(types) + further
 
     def moved_bytes(self, element_bytes: int) -> int:

@@ -70,9 +70,9 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
     def unfused(self, instance: Instance) -> Instance | None:
         """Return the same instance without what is fused to its sums; ``None`` if nothing is."""
         checked = self.checked(instance)
-        return (
-            None if checked.elementwise_op is None else replace(checked, elementwise_op=None, d_layouts=None)
-        )
+        if checked.elementwise_op is None:
+            return None
+        return replace(checked, elementwise_op=None, d_layouts=None, d_dtypes=None)
 
     def string_of(self, instance: GemmInstanceT) -> str:
         """Return CK Builder's text for the instance."""

@@ -22,8 +22,8 @@ def _elementwise(instance: GemmInstance) -> Mapping[str, str]:
         return {}
     values = {"operation_result": instance.elementwise_op.value}
     if instance.d_tensors:
-        all_types = instance.types.of_so_many(len(instance.d_tensors) + 3)
-        types = ",".join(dtype.spelled for dtype in all_types[2:-1])
+        further = instance.types.further_of(len(instance.d_tensors))
+        types = ",".join(dtype.spelled for dtype in further)
         values |= {"layout_extra": f"tuple({instance.d_layouts})", "type_extra": f"tuple({types})"}
     return values
 

@@ -62,8 +62,6 @@ class LevelSurface:
     #: GEMM pipelines that do not turn them where local memory can be read transposed. The others turn them
     #: there as well, but into memory that is laid out for such reads
     reads_transposed: frozenset[GemmPipeline]
-    #: bytes of the largest elements that can be read transposed from local memory
-    transposed_bytes: int
     #: types of results that cannot be added by pairs where the architecture has an instruction for that: the
     #: headers declare it for integers, which no compiler selects it for
     unselected_pairs: frozenset[DataType]
@@ -109,7 +107,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wrong_dimensions={},
         turned_operands={},
         reads_transposed=frozenset(),
-        transposed_bytes=2,
         unselected_pairs=frozenset(),
         imposes_widths=False,
         shuffles_any_number=False,
@@ -147,8 +144,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
         reads_transposed=_PIPELINES_2025_11 - {GemmPipeline.COMPV1},
-        # wider ones ask for a form of the MMA tile that the dispatcher does not have
-        transposed_bytes=2,
         unselected_pairs=frozenset({DataType.BF16}),
         imposes_widths=True,
         # executed instruction by instruction, kernels with 3 and 7 of them store wrong rows; 3 along N do not
@@ -163,6 +158,9 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
 
 
 _TRANSPOSED_READS: Final = "transposed_lds_reads"
+#: bytes of the largest elements that such reads are for; with wider ones, the headers ask for a form of the
+#: MMA tile that their dispatcher does not have
+_TRANSPOSED_BYTES: Final = 2
 _BF16_PAIRS: Final = "bf16_buffer_atomics"
 
 
@@ -253,7 +251,7 @@ def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tu
     has_transposed_reads = _TRANSPOSED_READS in candidate.arch.capabilities
     turned = "" if has_transposed_reads and instance.gemm_pipeline in surface.reads_transposed else columns
     size_bytes = instance.dtype.properties.size_bytes
-    if has_transposed_reads and columns and size_bytes > surface.transposed_bytes:
+    if has_transposed_reads and columns and size_bytes > _TRANSPOSED_BYTES:
         what = f"{instance.dtype.value} for {instance.direction} on {candidate.arch.name}"
         return f"{what}: it reads operands transposed from LDS", "types of 16 bits"
     lanes = candidate.arch.lanes_per_wave

@@ -215,9 +215,8 @@ def _d_types(instance: GemmInstance, result: str) -> list[str]:
 
     :param result: name of the result's.
     """
-    count = len(instance.d_tensors)
     types = instance.types
-    own = types.of_so_many(len(types.operands) + count + 1)[len(types.operands) : -1]
+    own = types.further_of(len(instance.d_tensors))
     return [result if dtype is types.result else dtype.properties.cpp_type for dtype in own]
 
 
