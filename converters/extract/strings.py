@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.model.types import DataType
 from ckprof_converters.annotations import annotation_of
 from ckprof_converters.extract.classes import StringWriter
 from ckprof_converters.extract.vocabulary import combined
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 #: what the lists that upstream ships print for every pipeline; readers ignore it
 FIXED_STAGES: Final = "2"
 _STAGES: Final[Mapping[str, str]] = {"v1": "1", "v3": "2", "v4": "3", "v5": "3"}
-_SIZES: Final[Mapping[str, int]] = {"fp16": 2, "bf16": 2, "fp32": 4, "s8": 1, "fp8": 1, "bf8": 1}
 _WAVE_SIZE: Final = 64
 #: bytes that the memory pipeline wants in flight for each compute unit
 _BYTES_IN_FLIGHT: Final = 32768
@@ -56,12 +56,16 @@ def prefetch_stages(values: Mapping[str, str]) -> str:
     if pipeline != "v2":
         raise InputError(f"the prefetch stages of pipeline {pipeline} are not known; use --stages fixed")
     m, n, k, block = (int(values[name]) for name in ("MPerBlock", "NPerBlock", "KPerBlock", "BlockSize"))
-    try:
-        size = m * _SIZES[values["ADataType"]] + n * _SIZES[values["BDataType"]]
-    except KeyError as exc:
-        raise InputError(f"the size of type {exc.args[0]} is not known; use --stages fixed") from exc
+    size = m * _size_of(values["ADataType"]) + n * _size_of(values["BDataType"])
     share = _BYTES_IN_FLIGHT // max(1, 4 * _WAVE_SIZE // block)
     return str(min(max(-(-share // (size * k)), 2), 8))
+
+
+def _size_of(spelled: str) -> int:
+    dtype = DataType.of_string(spelled)
+    if dtype is None:
+        raise InputError(f"the size of type {spelled} is not known; use --stages fixed")
+    return dtype.properties.size_bytes
 
 
 class LineWriter:
