@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import CkprofError, ToolchainError
+from ckprof.errors import CkprofError, ToolchainError, UsageError
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build.ninja_file import ninja_command
 from ckprof.kernels.build.probe import ziglang_executable
@@ -14,7 +14,7 @@ from ckprof.measure.host import host_properties
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
-from ckprof_plugins.targets.cpu.machine import bf16_unit, vector_set
+from ckprof_plugins.targets.cpu.machine import BF16_UNIT_VARIABLE, bf16_unit, vector_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ def _machine() -> list[Finding]:
     return [
         Finding("CPU", State.OK, f"{properties['processor']}, {properties['cores']} usable cores"),
         Finding("vector instructions", State.OK if vectors else State.OPTIONAL, vectors or "unknown"),
-        Finding("products of bf16", State.OK, bf16_unit()),
+        _bf16_products(),
         Finding(
             "memory",
             State.OK if memory >= _LITTLE_MEMORY else State.BROKEN,
@@ -109,6 +109,14 @@ def _machine() -> list[Finding]:
             "" if memory >= _LITTLE_MEMORY else "build on a machine with 1 GiB or more",
         ),
     ]
+
+
+def _bf16_products() -> Finding:
+    topic = "products of bf16"
+    try:
+        return Finding(topic, State.OK, bf16_unit())
+    except UsageError as exc:
+        return Finding(topic, State.BROKEN, exc.message, f"unset {BF16_UNIT_VARIABLE}")
 
 
 def _cache() -> list[Finding]:

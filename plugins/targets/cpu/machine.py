@@ -10,6 +10,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import UsageError
 from ckprof.kernels.build.tool_output import ask
 from ckprof.measure.host import cpuinfo_field
 from ckprof.model.recipe import CompilerFamily
@@ -90,15 +91,26 @@ def bf16_unit(flags: frozenset[str] | None = None, most: str | None = None) -> s
 
     :param flags: features of the CPU, by default those of this one.
     :param most: name of the best unit that may be used, by default what the environment says.
+    :raises UsageError: there is no such unit.
     """
     flags = cpu_flags() if flags is None else flags
-    most = os.environ.get(BF16_UNIT_VARIABLE, "") if most is None else most
     for name, needed, instructions in _BF16_UNITS[_first_allowed(most) :]:
         if needed <= flags:
             return f"in {name} ({instructions}) where no operand or sum can be subnormal, else as fp32"
     return "as fp32"
 
 
-def _first_allowed(most: str) -> int:
+def check_bf16_unit() -> None:
+    """Check that the environment names a unit, if it does: kernels would take any other word for no wish.
+
+    :raises UsageError: there is no such unit.
+    """
+    _first_allowed(None)
+
+
+def _first_allowed(most: str | None) -> int:
+    most = os.environ.get(BF16_UNIT_VARIABLE, "") if most is None else most
     names = [*(name for name, _, _ in _BF16_UNITS), "fp32"]
-    return names.index(most) if most in names else 0
+    if most and most not in names:
+        raise UsageError(f"{BF16_UNIT_VARIABLE} is {most!r}, expected one of {', '.join(names)}")
+    return names.index(most) if most else 0

@@ -14,7 +14,7 @@ from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof.model.types import DataType, has_ocp_float8
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cpu.machine import machine_identity
+from ckprof_plugins.targets.cpu.machine import check_bf16_unit, machine_identity
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
 
 if TYPE_CHECKING:
@@ -115,8 +115,10 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     """Return how to compile and link for the CPU.
 
     :raises ToolchainError: no usable compiler, or the host model is not installed.
-    :raises UsageError: there is no such architecture or API level.
+    :raises UsageError: there is no such architecture or API level, or the environment asks for what the model
+        does not have.
     """
+    check_bf16_unit()
     arch = find_architecture(request.arch)
     if not (INCLUDE_DIR / "ck_tile" / "core.hpp").is_file():
         raise ToolchainError(f"{INCLUDE_DIR}: the host model's headers are missing; reinstall ckprof")

@@ -145,6 +145,15 @@ def test_what_multiplies_bf16(flags, most, expected):
     assert machine.bf16_unit(frozenset(flags), most).startswith(expected)
 
 
+def test_a_unit_that_there_is_not_is_refused(monkeypatch):
+    monkeypatch.setenv("CKPROF_CPU_BF16", "pears")
+    told = "CKPROF_CPU_BF16 is 'pears', expected one of tiles, pairs, fp32"
+    with pytest.raises(UsageError, match=told):
+        CpuTarget().recipe(BuildRequest(arch="gfx942"))
+    found = {finding.topic: finding for finding in CpuTarget().findings()}["products of bf16"]
+    assert (found.state, found.detail, found.advice) == (FindingState.BROKEN, told, "unset CKPROF_CPU_BF16")
+
+
 @pytest.mark.compiler
 def test_findings_of_a_machine_that_has_everything(compiler):
     found = {finding.topic: finding for finding in CpuTarget().findings()}
