@@ -116,7 +116,7 @@ def _bf16_products() -> Finding:
     try:
         return Finding(topic, State.OK, bf16_unit())
     except UsageError as exc:
-        return Finding(topic, State.BROKEN, exc.message, f"unset {BF16_UNIT_VARIABLE}")
+        return Finding(topic, State.BROKEN, str(exc), f"unset {BF16_UNIT_VARIABLE}")
 
 
 def _cache() -> list[Finding]:
