@@ -80,8 +80,8 @@ def test_a_worker_of_the_local_engine_imports_nothing_from_its_folder(trap):
         session.close(now=True)
 
 
+@pytest.mark.slow
 @pytest.mark.compiler
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the command itself is started with -P")
 def test_whole_commands_import_nothing_from_the_current_folder(trap, tmp_path, short_list):  # noqa: F811
     """Runs, sweeps, builds and questions to compilers start their children in the user's folder."""

@@ -74,7 +74,7 @@ def test_the_action_converts_and_installs(runner: Runner, repository: Path) -> N
     assert "ckprof==0.1.0" in next(step.log for step in runner.steps.values() if "install" in step.name)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.compiler
 @pytest.mark.usefixtures("hasty_compiler")
 def test_the_workflow_from_one_push_to_a_pull_request(

@@ -52,6 +52,7 @@ def fine(called: Called) -> Called:
     return called
 
 
+@pytest.mark.slow
 def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     """Workers sweep, a model is trained, kernels are selected and tuned, stores are reported and compared."""
     problems = [part for size in SIZES for part in ("--problem", size)]

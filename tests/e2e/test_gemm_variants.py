@@ -144,6 +144,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_batch_of_one_is_one_product(built: Path) -> None:
     library = ckprof.KernelLibrary(built)
     draw = np.random.default_rng(1)

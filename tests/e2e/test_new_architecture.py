@@ -55,7 +55,7 @@ def test_instances_are_validated_against_it(call):
     assert code == 0 and "the budget is 16384" in out
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.compiler
 def test_a_kernel_is_built_and_run_for_it(call, tmp_path):
     problem = "conv -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1"

@@ -115,6 +115,7 @@ def check(kernels: Built, ndim: int, data: st.DataObject) -> None:
         assert supported  # the plain instances support everything
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

@@ -144,6 +144,7 @@ def kill_sweeps(folder: Path, conf: Path, *, kills: int, problems: int) -> None:
     print(f"{done} kills in sweeps of {whole_s:.1f} s, {finished + 1} sweeps finished, {outcomes} outcomes")
 
 
+@pytest.mark.slow
 def test_killed_sweeps_lose_nothing(tmp_path: Path, short_list: Path) -> None:
     kill_sweeps(tmp_path, short_list, kills=2, problems=2)
 

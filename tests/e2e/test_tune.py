@@ -81,6 +81,7 @@ def stored(path: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "ckprof", *arguments, *UNHURRIED],

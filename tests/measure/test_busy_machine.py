@@ -34,6 +34,7 @@ def pairs(request):
     return found
 
 
+@pytest.mark.thorough
 def test_two_runs_agree_in_their_top_five(pairs):
     shares = [agreement(*rounds) for _, rounds, _ in pairs]
     assert fmean(shares) > 0.85

@@ -56,6 +56,7 @@ def test_only_the_library(ckprof, truthful):
     assert "in 1 comparison" in done.out
 
 
+@pytest.mark.thorough
 def test_a_library_is_compared_with_a_catalog_and_a_list(ckprof, truthful, tmp_path):
     ckprof("convert", LIST, "-o", "catalog.json")
     assert ckprof("diff", "catalog.json", truthful).code == ExitCode.OK
@@ -202,6 +203,7 @@ MUTATED = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "field", [MUTATED[0], *(pytest.param(field, marks=pytest.mark.slow) for field in MUTATED[1:])]
 )

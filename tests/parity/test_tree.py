@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ckprof.errors import ExitCode
 from ckprof.paths import conf_root
 
 
+@pytest.mark.thorough
 def test_every_shipped_list_matches(ckprof):
     done = ckprof("parity", "--all", "--format", "json")
     assert done.code == ExitCode.OK

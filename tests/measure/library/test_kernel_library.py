@@ -68,6 +68,7 @@ def fp32_2d(library):
     return kernel
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(C_COMPILER is None, reason="no C compiler found")
 def test_a_c_program(fwd_library, fp32_2d, library, tmp_path):
     program = tmp_path / "user"

@@ -186,6 +186,7 @@ def test_a_signal_to_the_group_reaches_the_coordinator_alone(sweep, number):
     sweep.wait_until_all_are_gone()
 
 
+@pytest.mark.slow
 def test_it_closes_without_its_interchange(sweep):
     assert sweep.ask("abc") == "cba"
     [interchange] = [one for one in sweep.others if one.cmdline()[:1] == ["parsl: HTEX interchange"]]

@@ -86,7 +86,7 @@ def test_an_empty_store_is_an_image_without_charts() -> None:
     assert "Roofline" not in drawing
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_image(content: ReportContent) -> None:
     pytest.importorskip("resvg_py")
     if not image._has_font():

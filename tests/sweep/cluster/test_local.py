@@ -281,6 +281,7 @@ def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
     check_kills(tmp_path, 1, 12)
 
 
+@pytest.mark.thorough
 def test_kills_while_cards_share_a_problem_lose_and_double_nothing(tmp_path):
     check_kills(tmp_path, 2, 1, kernels=200)
     with Store(tmp_path / "r.db") as reader:

@@ -239,7 +239,7 @@ with MergePool(folder / "merging", 2, least_bytes=1, partial_bytes=20_000) as po
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_merges_lose_and_double_nothing(tmp_path):
     chance = random.Random(7)

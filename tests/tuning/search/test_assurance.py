@@ -92,7 +92,7 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, ch
     assert of_all < (0.5 if change is None else 1.0)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen) -> None:
     """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
     model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))

@@ -100,6 +100,7 @@ def candidates(model: TimeModel) -> list[Candidate]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_ten_thousand_random_problems(tmp_path: Path, model_both: TimeModel) -> None:
     compiler = shutil.which("g++") or shutil.which("clang++")

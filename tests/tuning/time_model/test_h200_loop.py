@@ -39,6 +39,7 @@ def numbers(line: str) -> list[float]:
     return [float(one) for one in NUMBER.findall(line)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("expected", CASES, ids=lambda one: one.direction)
 def test_choices_for_unseen_problems(expected: Expected) -> None:
     training, unseen = (h200_table(expected.direction, half) for half in ("train", "unseen"))

@@ -75,6 +75,7 @@ def asked(problem, direction="bwd_weight", dtype="fp16"):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_a_program_finds_the_fastest_kernel_that_it_embeds(tmp_path):
     compiler = shutil.which("g++") or shutil.which("clang++")

@@ -51,6 +51,7 @@ def build(host_model_objects: list[Path], tmp_path: Path) -> Callable[[str, list
     return build_program
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", LEVELS)
 def test_support(level: str, build: Callable[[str, list[str]], Path]) -> None:
     """Vector widths, the support test against the table of layouts, the parts of split-K, 8-bit types."""

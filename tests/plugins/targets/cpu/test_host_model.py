@@ -53,6 +53,7 @@ def build(host_model_folder: Path, tmp_path: Path) -> Callable[..., Path]:
     return build_program
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
 def test_surface(compiler: str, build: Callable[..., Path]) -> None:
     """Everything but the arithmetic; by default without half conversion instructions."""
