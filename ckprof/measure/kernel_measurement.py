@@ -173,6 +173,7 @@ class KernelMeasurement:
             measurement=replace(
                 summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=keep),
                 launches=sampling.launches,
+                units=sampled.units,
             ),
             timing_s=min(sampling.wall_s, elapsed_s),
             flush_s=sampling.flush_s,

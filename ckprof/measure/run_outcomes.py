@@ -258,6 +258,7 @@ class GroupPool:
                 median_ms=time.time_ms,
                 spread_ms=time.spread_ms,
                 launches=max(measurement.launches for measurement in counted),
+                units=tuple(dict.fromkeys(unit for measurement in counted for unit in measurement.units)),
             ),
             verification=_worst(sample.outcome.verification for sample in self._seen[cell]),
             rounds=rounds,

@@ -82,6 +82,8 @@ class Measurement:
     samples_ms: tuple[float, ...] = ()
     #: launches in a row that each sample is the mean of: more than one for short kernels on warm caches
     launches: int = 1
+    #: units of the device that computed them, where the target chooses one for each launch
+    units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

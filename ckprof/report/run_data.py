@@ -186,6 +186,7 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
         Column("min_ms", lambda row: row.measurement and row.measurement.min_ms),
         Column("samples", lambda row: row.measurement and row.measurement.samples),
         Column("stopped_by", lambda row: row.measurement and row.measurement.stopped_by),
+        Column("units", lambda row: " ".join(row.measurement.units) if row.measurement else None),
         Column("tied_with_best", lambda row: row.tied if row.measurement else None),
         Column("noisy", lambda row: row.noisy),
         Column("gflops", lambda row: row.gflops),

@@ -190,6 +190,10 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     cut = sum(measurement.stopped_by in CUT_OFF for measurement in timed)
     noisy = sum(map(is_noisy, timed))
     lines = _order_lines(results.standing(problem_index), len(timed)) if timed else []
+    units = Counter(unit for measurement in timed for unit in measurement.units)
+    if units:
+        used = (f"{unit} ({counted(kernels, 'kernel')})" for unit, kernels in units.most_common())
+        lines.append(f"units of the device in timed launches: {', '.join(used)}")
     if left:
         lines.append(
             f"{left} of {counted(len(timed), 'kernel')} left the rounds early because they are "

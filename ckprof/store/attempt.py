@@ -37,6 +37,8 @@ DEVICE_LOST: Final = "device_lost"
 #: name, in the cell of a row that holds the evidence, of how many of the kernel's launches were checked, and
 #: how many there were; it is no evidence of an :class:`Attempt`, whose verification has both
 CHECKED: Final = "checked"
+#: name, in the same cell, of the units that computed the timed launches: the measurement has them
+UNITS: Final = "units"
 #: times that a device may be lost beside a kernel on a problem before sweeps leave the kernel out
 MOST_DEVICES_LOST: Final = 2
 

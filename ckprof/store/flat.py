@@ -25,7 +25,7 @@ _LAST: Final[dict[str, ColumnType]] = {
     **{"cache": str, "clock": str},
     **{"status": str, "reason": str, "requirements": str, "split_chosen": int, "ranked": bool},
     **{"median_ms": float, "spread_ms": float, "min_ms": float, "mean_ms": float, "samples": int},
-    **{"gflops": float, "stopped_by": str, "max_error": float, "wrong_elements": int},
+    **{"gflops": float, "stopped_by": str, "units": str, "max_error": float, "wrong_elements": int},
     **{"launches": int, "checked_launches": int},
     **{
         "workspace_bytes": int,
@@ -114,7 +114,7 @@ def _problem(problem: Problem) -> dict[str, object]:
 def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:
     if timing is None:
         names = ("median_ms", "spread_ms", "min_ms", "mean_ms", "samples", "gflops")
-        return {**dict.fromkeys(names), "stopped_by": ""}
+        return {**dict.fromkeys(names), "stopped_by": "", "units": ""}
     return {
         "median_ms": timing.median_ms,
         "spread_ms": timing.spread_ms,
@@ -123,6 +123,7 @@ def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:
         "samples": timing.samples,
         "gflops": flop / timing.median_ms / 1e6 if timing.median_ms > 0 else None,
         "stopped_by": timing.stopped_by,
+        "units": " ".join(timing.units),
     }
 
 

@@ -11,6 +11,7 @@ from ckprof.model.ranking import kernel_time
 from ckprof.store.attempt import (
     CHECKED,
     IN_ORDER,
+    UNITS,
     Attempt,
     Mark,
     decode_marks,
@@ -35,7 +36,9 @@ T = TypeVar("T")
 def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, ...]:
     """Return the cells of an attempt's row but for the numbers of itself, measurement and session."""
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
-    tolerance, extra = "", {name: value for name, value in seen.extra.items() if name != CHECKED}
+    tolerance, extra = "", {name: value for name, value in seen.extra.items() if name not in (CHECKED, UNITS)}
+    if timing is not None and timing.units:
+        extra[UNITS] = timing.units
     if check is not None:
         where = [check.reference] if check.reference else []
         tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, *where]).decode()
@@ -98,7 +101,8 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
     """
     key, kernel = parts.measurement(row.measurement_id)
     extra = _decoded_extra(row.id, row.extra, _EXTRA.decode) if row.extra else {}
-    extra.pop(CHECKED, None)
+    for name in (CHECKED, UNITS):
+        extra.pop(name, None)
     return Attempt(
         key=key,
         session=parts.session(row.session_id),
@@ -156,6 +160,7 @@ class Evidence(msgspec.Struct, frozen=True):
     scale: float | None = None
     device_lost: bool = False
     checked: Checked = Checked()
+    units: tuple[str, ...] = ()
 
 
 _EVIDENCE: Final = msgspec.json.Decoder(Evidence)
@@ -195,6 +200,7 @@ def _measurement(row: AttemptRow, samples: SamplesRow | None, parts: PartReader)
         samples=row.samples or 0,
         stopped_by=parts.text(row.stopped_by_id),
         samples_ms=taken,
+        units=evidence(row.id, row.extra).units,
     )
 
 

@@ -29,6 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 int run_count    = 0;
 int worker_count = -1;
+// launches in each of two units since that was asked last
+int wide_launches = 0, narrow_launches = 0;
 
 int64_t elements(const ckprof_problem& p)
 {
@@ -131,6 +133,11 @@ ckprof_status claim_splits(const ckprof_problem*, ckprof_plan* plan, ckprof_repo
     }
 
 RUN(ok, multiply(p, b, n))
+RUN(ok_in_units, {
+    ++(run_count % 2 == 0 ? wide_launches : narrow_launches);
+    multiply(p, b, n);
+})
+
 RUN(ok_10ms, {
     multiply(p, b, n);
     spin(10);
@@ -472,6 +479,7 @@ ckprof_status text_crashes(char*, size_t) { std::abort(); }
 
 const ckprof_kernel kernel_table[] = {
     KERNEL(ok),
+    KERNEL(ok_in_units),
     KERNEL(ok_10ms),
     KERNEL(slow),
     KERNEL(rejects_run),
@@ -621,4 +629,14 @@ extern "C" const ckprof_library* ckprof_get_library(void)
     for(size_t i = 0; i < kernel_count; ++i) pointers[i] = &kernel_table[i];
     static const ckprof_library library = {FAKE_ABI_VERSION, kernel_count, pointers, &target};
     return &library;
+}
+
+extern "C" void ckprof_units_used(char* names, size_t names_size)
+{
+    const std::string wide = wide_launches > 0 ? "wide" : "";
+    const std::string text = narrow_launches == 0 ? wide
+                             : wide.empty()       ? "narrow"
+                                                  : wide + ",narrow";
+    say(names, names_size, text.c_str());
+    wide_launches = narrow_launches = 0;
 }

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.compiler
 EXPECTED = {
     "ok": (Status.OK, ""),
     "ok_10ms": (Status.OK, ""),
+    "ok_in_units": (Status.OK, ""),
     "prints": (Status.OK, ""),
     "slow": (Status.OK, ""),
     "unsupported": (Status.UNSUPPORTED, "C is not a multiple of 8"),
@@ -71,6 +72,12 @@ def outcomes(library, tmp_path_factory):
 
 def test_every_kernel_has_one_outcome(outcomes):
     assert [outcome.key for outcome in outcomes] == KERNELS
+
+
+def test_units_of_timed_launches_are_said(outcomes):
+    units = {outcome.key: outcome.measurement.units for outcome in outcomes if outcome.measurement}
+    assert units.pop("ok_in_units") == ("wide", "narrow")
+    assert set(units.values()) == {()}
 
 
 @pytest.mark.parametrize("kernel", EXPECTED)

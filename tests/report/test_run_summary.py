@@ -160,7 +160,12 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
     changed = [
         dataclasses.replace(
             one,
-            measurement=dataclasses.replace(one.measurement, stopped_by=stopped_by, spread_ms=spread_ms),
+            measurement=dataclasses.replace(
+                one.measurement,
+                stopped_by=stopped_by,
+                spread_ms=spread_ms,
+                units=("tiles", "fp32")[: 2 if one.key == "k1" else 1],
+            ),
         )
         if one.measurement and one.key in ("k1", "k2")
         else one
@@ -170,6 +175,7 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
     for text in (render_table(run), render_for_terminal(run, WIDE)):
         assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
         assert "2 of 4 times are noisy: their spread is more than 5 % of the median" in text
+        assert "units of the device in timed launches: tiles (2 kernels), fp32 (1 kernel)" in text
     assert "noisy" not in render_table(results) and "cut off" not in render_table(results)
 
 

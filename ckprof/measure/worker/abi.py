@@ -374,6 +374,7 @@ class Library:
     :param table: what its entry returned.
     :param info: what it says about itself; ``None`` if it says nothing.
     :param roof: its ``ckprof_measure_roof``; ``None`` if its target has none.
+    :param units: its ``ckprof_units_used``; ``None`` if its target has none.
     :param checks: what verifies results on the device; ``None`` if its target has nothing for that.
     """
 
@@ -382,11 +383,13 @@ class Library:
         table: Any,
         info: LibraryInfo | None = None,
         roof: Any = None,
+        units: Any = None,
         checks: DeviceChecks | None = None,
     ) -> None:
         self.info = info
         self.checks = checks
         self._roof = roof
+        self._units = units
         self.target = Target(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
         for index in range(table.kernel_count):
@@ -421,7 +424,8 @@ class Library:
             )
         info = LibraryInfo.read(binary, table.contents.kernel_count)
         roof = getattr(binary, "ckprof_measure_roof", None)
-        return cls(table.contents, info, roof, DeviceChecks.of(binary))
+        units = getattr(binary, "ckprof_units_used", None)
+        return cls(table.contents, info, roof, units, DeviceChecks.of(binary))
 
     def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return bytes per second of a copy, or operations per second; 0 where that is not measured.
@@ -440,6 +444,19 @@ class Library:
         if status == AbiStatus.FAILED:
             raise DeviceError(f"target {self.target.id} failed to measure what the device reaches")
         return rate.value if status == AbiStatus.OK else 0.0
+
+    def units_used(self) -> tuple[str, ...]:
+        """Return which units of the device computed the launches since the last call.
+
+        Nothing where the target does not choose one for each launch.
+        """
+        if self._units is None:
+            return ()
+        self._units.restype = None
+        self._units.argtypes = [c_char_p, c_size_t]
+        names = ctypes.create_string_buffer(_TEXT_BYTES)
+        self._units(names, _TEXT_BYTES)
+        return tuple(filter(None, _text(names.value).split(",")))
 
 
 def _text(raw: bytes | None) -> str:

@@ -83,3 +83,11 @@ class RoofProvider(Protocol):
 
     def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return bytes per second of a copy, or operations per second; see :class:`.abi.Library`."""
+
+
+@runtime_checkable
+class UnitProvider(Protocol):
+    """A provider that may choose a unit of its device for each launch."""
+
+    def units_used(self) -> tuple[str, ...]:
+        """Return which ones computed the launches since the last call; see :class:`.abi.Library`."""

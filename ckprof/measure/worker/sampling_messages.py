@@ -120,4 +120,6 @@ class Sampled(Message, frozen=True, tag="sampled"):
     sampling: Sampling
     #: bytes touched before every sample: less than was asked for where memory is short
     flush_bytes: int = 0
+    #: units of the device that computed the launches, where the target chooses one for each of them
+    units: tuple[str, ...] = ()
     audit: Audit = Audit()

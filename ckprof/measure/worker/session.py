@@ -19,7 +19,7 @@ from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, lo
 from ckprof.measure.worker.device_audit import DeviceAudit, LaunchWork, SignBytes
 from ckprof.measure.worker.device_checks import CheckProvider, Limits
 from ckprof.measure.worker.device_reference import DeviceReferences, ProblemTooLargeError
-from ckprof.measure.worker.kernel_provider import RoofProvider
+from ckprof.measure.worker.kernel_provider import RoofProvider, UnitProvider
 from ckprof.measure.worker.memory import DeviceTensors, memory_rule
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.device import EVENT_CLOCK
@@ -258,6 +258,7 @@ class KernelSession:
         run = partial(timed_run, kernel, problem, buffers)
         times = LaunchTimes()
         audit = self._audit(request, times, run)
+        self._units_used()  # those of launches before
         try:
             sampling = take_samples(
                 Launches(
@@ -292,10 +293,15 @@ class KernelSession:
                 audit_s=audit_s,
             ),
             flush_bytes=flush_bytes,
+            units=self._units_used(),
             audit=msgspec.structs.replace(
                 seen, busy=busy, launch_ms=times.launch_ms, unreported_ms=times.unreported_ms
             ),
         )
+
+    def _units_used(self) -> tuple[str, ...]:
+        library = self._library
+        return library.units_used() if isinstance(library, UnitProvider) else ()
 
     def _audit(
         self, request: sampling_messages.Sample, times: LaunchTimes, run: Callable[..., float]

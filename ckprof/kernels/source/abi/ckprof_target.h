@@ -31,6 +31,11 @@ __attribute__((visibility("default"))) ckprof_status ckprof_measure_roof(ckprof_
                                                                          double seconds,
                                                                          double* rate);
 
+/* A target may leave this function out, too. Says which of the device's units computed the launches
+ * since the last call, where it chooses one for each launch by its operands: their names, separated
+ * by commas. */
+__attribute__((visibility("default"))) void ckprof_units_used(char* names, size_t names_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the CPU offers to the worker process: memory, caches, and the device that is modelled.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -59,6 +60,9 @@ select_device(const char* arch, int32_t index, char* reason, size_t reason_size)
 }
 
 void set_cpu_threads(int32_t workers) noexcept { ck_tile::host_model::set_worker_count(workers); }
+
+// Launches of bf16 kernels by unit, up to the last call of ckprof_units_used().
+std::array<std::uint64_t, ck_tile::host_model::all_product_units.size()> told_launches{};
 
 const char* vector_set() noexcept
 {
@@ -235,3 +239,17 @@ constexpr ckprof_target table = {
 } // namespace
 
 extern "C" const ckprof_target* ckprof_target_table(void) { return &table; }
+
+extern "C" void ckprof_units_used(char* names, size_t names_size)
+{
+    std::string used;
+    for(const auto unit : ck_tile::host_model::all_product_units)
+    {
+        std::uint64_t& told          = told_launches[static_cast<std::size_t>(unit)];
+        const std::uint64_t launches = ck_tile::host_model::launches_by(unit);
+        if(launches != told)
+            used += (used.empty() ? "" : ",") + std::string(ck_tile::host_model::name_of(unit));
+        told = launches;
+    }
+    copy_text(used.c_str(), names, names_size);
+}

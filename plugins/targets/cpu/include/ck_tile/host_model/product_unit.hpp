@@ -2,6 +2,7 @@
 // Which of the machine's units multiplies bf16, and when that computes what the model means.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "ck_tile/core/config.hpp"
@@ -22,6 +23,9 @@ enum class product_unit : std::uint8_t
     pairs,
     tiles
 };
+
+inline constexpr std::array all_product_units{
+    product_unit::fp32, product_unit::pairs, product_unit::tiles};
 
 constexpr const char* name_of(product_unit unit)
 {

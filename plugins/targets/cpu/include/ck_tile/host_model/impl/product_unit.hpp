@@ -33,9 +33,9 @@ inline std::atomic<product_unit>& current_product_unit()
     return unit;
 }
 
-inline std::array<std::atomic<std::uint64_t>, 3>& launch_counts()
+inline std::array<std::atomic<std::uint64_t>, all_product_units.size()>& launch_counts()
 {
-    static std::array<std::atomic<std::uint64_t>, 3> counts{};
+    static std::array<std::atomic<std::uint64_t>, all_product_units.size()> counts{};
     return counts;
 }
 
