@@ -89,8 +89,8 @@ class DTensor:
     role: str
     #: that it has in the factories
     extent: DExtent = DExtent.FULL
-    #: drawn without its sign
-    nonnegative: bool = False
+    #: lower end of the unit interval that decimals are drawn from; from 0 on, no number is negative
+    lowest_decimal: float = -0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

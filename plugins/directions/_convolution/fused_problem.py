@@ -16,7 +16,7 @@ from ckprof_plugins.directions._convolution.convolution import Convolution, size
 from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES, TENSORS
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
-from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.elementwise.operation import DExtent, DTensor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,13 +130,15 @@ class FusedConvProblem(Convolution):
         full = self.elementwise.extents[number] is DExtent.FULL
         axes = result.axes if full else CHANNEL_AXES[self.result]
         d_tensors = self.elementwise.operation.properties.d_tensors
+        lowest = (d_tensors[number] if d_tensors else DTensor(name)).lowest_decimal
         return TensorSpec(
             name=name,
             axes=axes,
             shape=tuple(lengths[axis] for axis in axes),
             drawing_order=result.drawing_order if full else axes,
             position=len(TENSORS) + number,
-            nonnegative=bool(d_tensors) and d_tensors[number].nonnegative,
+            lowest_decimal=lowest,
+            nonnegative=lowest >= 0,
         )
 
     def values(self) -> tuple[int, ...]:

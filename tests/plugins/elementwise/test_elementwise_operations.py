@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from ckprof.errors import InputError
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance
+from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import LARGEST, DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
@@ -164,3 +166,39 @@ def test_libraries_are_told_by_numbers():
     number, tensors, channels, *bits = Combination.parse("AddClamp,ceiling=6,bias=channel").numbers()
     assert (number, tensors, channels) == (list(ElementwiseOp).index(ElementwiseOp.ADD_CLAMP) + 1, 1, 1)
     assert [struct.unpack("d", struct.pack("q", one))[0] for one in bits] == [0.0, 6.0]
+
+
+LENGTH, ELEMENTS = 432, 60_000
+
+
+@pytest.fixture(scope="module")
+def sums():
+    """Sums of products in fp32, one after the other, the same in double precision, and their deviation."""
+    draw = np.random.default_rng(32)
+    single, double = np.zeros(ELEMENTS, np.float32), np.zeros(ELEMENTS)
+    squares = np.zeros(2)
+    for _ in range(LENGTH):
+        a, b = draw.random(ELEMENTS, np.float32), draw.random(ELEMENTS, np.float32) - np.float32(0.5)
+        single = single + a * b
+        double += a.astype(float) * b
+        squares += np.square(a, dtype=float).mean(), np.square(b, dtype=float).mean()
+    return single, double, math.sqrt(LENGTH * np.prod(squares / LENGTH))
+
+
+@pytest.mark.parametrize("operation", ElementwiseOp)
+def test_the_tolerance_is_for_what_operations_make_of_errors(sums, operation):
+    single, double, of_sum = sums
+    row = operation.properties
+    values = {parameter.name: parameter.default for parameter in row.parameters}
+    lowest = [one.lowest_decimal for one in row.d_tensors] or [-0.5] * (2 if row.variadic else 0)
+    draw = np.random.default_rng(23)
+    d_tensors = tuple(draw.random(ELEMENTS, np.float32) + np.float32(low) for low in lowest)
+    expected = row.formula(double, tuple(one.astype(float) for one in d_tensors), values)
+    deviation = row.deviation(of_sum, tuple(float(np.square(one).mean()) for one in d_tensors), values)
+    tolerance = derive_tolerance(
+        DataType.FP32,
+        Sums(reduction_length=LENGTH, magnitude=abs(expected).max(), deviation=deviation, roundings=2),
+    )
+    errors = abs(row.formula(single, d_tensors, values) - expected)
+    shares = errors / (tolerance.atol + tolerance.rtol * abs(expected))
+    assert 0.05 < shares.max() < 0.8, shares.max()
