@@ -83,6 +83,7 @@ def check(inspection, instances, arch):
             assert variant["workgroup_lanes"] == 64 * waves
 
 
+@pytest.mark.slow
 def test_one_kernel_of_each_gemm_pipeline_for_gfx942(ckprof, tmp_path):
     forward = write_catalog(tmp_path / "fwd.json", "forward", FORWARD)
     inspection = inspected(ckprof, "fwd", "--conf", forward, "--arch", "gfx942")

@@ -32,6 +32,7 @@ def _predicted(ckprof, catalog, *more, code=0):
     return json.loads(called.out)
 
 
+@pytest.mark.slow
 def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
     answer = _predicted(ckprof, catalog, "--problem", PROBLEM, "--problem", LARGER)
     assert (answer["schema"], answer["model"], answer["predicted"]) == ("ckprof-prediction", "MI300X", True)

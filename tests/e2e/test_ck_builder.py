@@ -70,6 +70,7 @@ def as_printed_in_november(line):
     return ",".join(changed) + ">"
 
 
+@pytest.mark.slow
 def test_both_ways_through_the_tree_agree(ckprof, tmp_path):
     """Headers read without a compiler, and the Builder compiled, have the same instances."""
     root = os.environ["CK_BUILDER_ROOT"]

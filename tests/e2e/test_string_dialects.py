@@ -116,6 +116,7 @@ def instance_fields(body: str) -> list[str]:
     return [parameter(found) for found in re.findall(r'<<"[<,]"<<([^;]*?);', ternary)]
 
 
+@pytest.mark.slow
 def test_both_strings_of_instances(tmp_path, golden):
     tree = find_tree(Path(ROOT))
     compilation = HostCompilation.of(
