@@ -107,6 +107,64 @@ auto call_of(const conv_shape& s, int parts)
 struct outcome
 { long long wrong = 0, conflicts = 0; };
 
+// An operation with numbers of its own and up to two D tensors.
+struct scaled_sum
+{
+    float alpha = 2, ceiling = 6;
+
+    template <typename E, typename C, typename... Ds>
+    void operator()(E& e, const C& c, const Ds&... ds) const
+    {
+        const float y = alpha * static_cast<float>(c) + (static_cast<float>(ds) + ... + 0.f);
+        e             = static_cast<E>(y < ceiling ? y : ceiling);
+    }
+};
+
+// D tensors with the result's elements, or one for each channel of all groups, of the result's
+// type; what the operation makes of the sums.
+template <typename Config>
+struct d_tensors
+{
+    using operation = typename Config::fused;
+    using element   = stored_t<Config::e_type>;
+
+    std::vector<tensor<element>> all;
+    operation fused{};
+
+    d_tensors(const conv_shape& s, std::size_t elements)
+    {
+        if constexpr(operation::exists)
+        {
+            for(std::size_t i = 0; i < operation::count; ++i)
+            {
+                fused.per_channel[i] = pick(0, 1) == 1;
+                all.emplace_back(fused.per_channel[i] ? static_cast<std::size_t>(s.G * s.K)
+                                                      : elements);
+                fused.d[i] = all[i].stored.data();
+            }
+        }
+    }
+
+    element result(double sum, std::size_t number, const conv_shape& s) const
+    {
+        constexpr auto rounding = bf16_rounding_mode::standard;
+        const element rounded   = narrow<Config::e_type, rounding>(static_cast<float>(sum));
+        if constexpr(operation::exists)
+        {
+            float y = fused.functor.alpha * widen<Config::e_type>(rounded);
+            for(std::size_t i = 0; i < operation::count; ++i)
+            {
+                const auto channels = static_cast<std::size_t>(s.G * s.K);
+                y += static_cast<float>(
+                    all[i].values[fused.per_channel[i] ? number % channels : number]);
+            }
+            const float ceiling = fused.functor.ceiling;
+            return narrow<Config::e_type, rounding>(y < ceiling ? y : ceiling);
+        }
+        return rounded;
+    }
+};
+
 // Runs all blocks of a kernel; `parts` of K.
 template <typename Config>
 outcome run(const conv_shape& s, int parts)
@@ -131,9 +189,11 @@ outcome run(const conv_shape& s, int parts)
     p.result   = result.data();
     p.tiles    = partitioner<Config>{p.m, p.n}.tiles();
     p.blocks_x = std::int64_t{p.tiles} * (data ? p.gemms : 1);
+    const d_tensors<Config> d(s, expected.size());
     emulated::block block;
     block.readable = {range(in), range(wei), range(out)};
-    block.kernel   = [&] { implicit_gemm<Config, partitioner<Config>, void>(p); };
+    for(const auto& one : d.all) { block.readable.push_back(range(one)); }
+    block.kernel = [&] { implicit_gemm<Config, partitioner<Config>, void>(p, d.fused); };
     for(unsigned b = 0; b < linear_blocks(p); ++b)
     {
         emulated::run_block(block, Config::threads, b);
@@ -141,9 +201,7 @@ outcome run(const conv_shape& s, int parts)
     outcome found{0, block.conflicts};
     for(std::size_t i = 0; i < expected.size(); ++i)
     {
-        const auto sum =
-            narrow<Config::e_type, bf16_rounding_mode::standard>(static_cast<float>(expected[i]));
-        found.wrong += result[i] != sum;
+        found.wrong += result[i] != d.result(expected[i], i, s);
     }
     return found;
 }
@@ -179,7 +237,9 @@ void check(const sizes& z, int parts = 1)
     conv_shape s;
     s.G = z.groups;
     s.N = pick(1, 2);
-    s.C = z.in_step * pick(1, 3);
+    // Merged groups of a forward kernel have one input channel each.
+    s.C =
+        Config::direction == direction::forward && Config::merged > 1 ? 1 : z.in_step * pick(1, 3);
     s.K = z.out_step * pick(1, 3);
     for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
     {
@@ -252,6 +312,25 @@ void forward()
                              3,
                              1>;
     check<deep>({4, 2, 3, 3});
+}
+
+template <typename Config, data_type... Ds>
+using fused = fusing<Config, fused_operation<scaled_sum, Ds...>>;
+
+// Where neighbouring elements are stored together, by themselves, and of merged groups.
+void operations()
+{
+    constexpr auto d = direction::forward;
+    using wide       = config<d, bf16, 64, 64, 64, 2, 1, 8, 8, 8, 1, 3, 2>;
+    check<fused<wide>>({8, 8});
+    check<fused<wide, bf16>>({8, 8, 3, 9, 3});
+    check<fused<wide, bf16, bf16>>({8, 8, 3, 9, 2});
+    check<fused<config<d, bf16, 32, 48, 16, 2, 1, 4, 2, 1, 1, 2, 1>, bf16>>({4, 1, 3, 9, 2});
+    check<fused<config<d, bf16, 16, 32, 48, 2, 1, 8, 8, 4, 1, 1, 1>, bf16, bf16>>({8, 4});
+    check<fused<config<d, bf16, 64, 16, 16, 2, 1, 1, 1, 1, 4, 2, 1>, bf16>>({1, 2, 3, 4, 8});
+    check<fused<config<d, tf32, 64, 32, 32, 2, 2, 4, 4, 4, 1, 3, 1>, fp32, fp32>>({4, 4});
+    check<fused<config<d, fp32, 32, 32, 16, 2, 1, 4, 2, 1, 1, 2, 1>, fp32>>({4, 1, 3, 9, 2});
+    check<fused<config<d, fp32, 32, 32, 16, 2, 1, 1, 1, 1, 2, 2, 1>, fp32, fp32>>({1, 1, 3, 9, 4});
 }
 
 void backward_data()
@@ -391,6 +470,7 @@ int main()
     for(int i = 0; i < 2; ++i)
     {
         forward();
+        operations();
         backward_data();
         backward_weight();
         matrices();

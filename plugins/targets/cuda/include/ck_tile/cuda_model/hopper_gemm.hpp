@@ -22,11 +22,12 @@ __device__ __forceinline__ bool uses_clusters(const hopper_params_of<Config>& p)
 
 template <typename Config>
 __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
+                                              const typename Config::fused& fused,
                                               const hopper_shared<Config>& shared,
                                               int warpgroup,
                                               const tile_walk& walk)
 {
-    hopper_consumer<Config> consumer{p, shared, warpgroup, {shared.order, warpgroup}};
+    hopper_consumer<Config> consumer{p, fused, shared, warpgroup, {shared.order, warpgroup}};
     int turn = 0;
     for(int tile = walk.first; tile < walk.end; tile += walk.stride)
     {
@@ -85,7 +86,8 @@ __device__ __forceinline__ void begin(const hopper_params_of<Config>& p)
 
 template <typename Config, typename Tag>
 __global__ void __launch_bounds__(Config::threads, Config::resident)
-    hopper_gemm(const __grid_constant__ hopper_params_of<Config> p)
+    hopper_gemm(const __grid_constant__ hopper_params_of<Config> p,
+                const __grid_constant__ typename Config::fused fused)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
     extern __shared__ __align__(128) char memory[];
@@ -122,7 +124,7 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     {
         if constexpr(consumer > start) { take_registers<consumer>(); }
         begin<Config, false>(p);
-        consume_tiles<Config>(p, shared, warp / 4, walk);
+        consume_tiles<Config>(p, fused, shared, warp / 4, walk);
     }
 #endif
 }

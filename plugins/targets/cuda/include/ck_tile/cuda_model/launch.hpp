@@ -20,6 +20,7 @@
 #include "ck_tile/cuda_model/hopper_launch.hpp"
 #include "ck_tile/cuda_model/implicit_gemm.hpp"
 #include "ck_tile/cuda_model/matrix_launch.hpp"
+#include "ck_tile/cuda_model/operation_of.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/stream_k.hpp"
 
@@ -54,12 +55,12 @@ auto call_of(const KernelArgs& kargs)
     return call;
 }
 
-// Stores the sums, without what a kernel does with them besides.
 template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
-void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
+void launch_convolution(cudaStream_t stream, const KernelArgs& kargs)
 {
     constexpr const host_model::kernel_facts& facts = Kernel::facts;
-    using config      = typename tile_config_of<Kernel, BlocksPerUnit>::type;
+    using config =
+        config_with_operation<Kernel, typename tile_config_of<Kernel, BlocksPerUnit>::type>;
     using partitioner = typename Kernel::TilePartitioner;
     using layout      = shared_layout<config>;
 
@@ -82,16 +83,22 @@ void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
     }
     else
     {
-        if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type)) { return; }
+        if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type))
+        {
+            // These are compiled once, for whatever is done with their sums.
+            if constexpr(has_operation<Kernel>) { launch_combination<Kernel>(stream, call); }
+            return;
+        }
         if constexpr(config::weight && is_group_weight_tile(config::m, config::n))
         {
             if(launch_group_weight(stream, call, config::ab_type, config::e_type)) { return; }
         }
-        using plan = tile_config_of<Kernel, BlocksPerUnit>;
+        const operation_of<Kernel> fused = make_operation<Kernel>(stream, call);
+        using plan                       = tile_config_of<Kernel, BlocksPerUnit>;
         if constexpr(takes_engine_w(plan::values) && CKPROF_CUDA_ENGINE_W)
         {
             using hopper = hopper_config<config, plan::values.hopper_stages, plan::values.turns>;
-            if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
+            if(launch_hopper<Kernel, hopper>(stream, call, fused)) { return; }
         }
         p.tiles = partitioner::GridSize(p.m, p.n);
         p.blocks_x =
@@ -102,7 +109,8 @@ void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
                       layout::bytes,
                       stream,
                       covers_result(p) ? p.result : nullptr,
-                      p);
+                      p,
+                      fused);
     }
 }
 
@@ -116,12 +124,7 @@ void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
     }
     else
     {
-        launch_sums<Kernel, BlocksPerUnit>(stream, kargs);
-    }
-    if constexpr(host_model::size_of(Kernel::facts.a_type) > 1 &&
-                 Kernel::facts.elementwise.combine != nullptr)
-    {
-        launch_combination<Kernel>(stream, call_of<Kernel>(kargs));
+        launch_convolution<Kernel, BlocksPerUnit>(stream, kargs);
     }
 }
 

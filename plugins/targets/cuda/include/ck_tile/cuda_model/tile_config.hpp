@@ -50,6 +50,10 @@ struct operand_layout
     }
 };
 
+// Sums are stored as they are; see fused_operation.hpp.
+struct no_operation
+{ static constexpr bool exists = false; };
+
 // What a tile is, whatever its rows and columns stand for. AKMajor, BKMajor: whether an operand's
 // contiguous dimension is K.
 template <data_type AB,
@@ -97,6 +101,9 @@ struct tile_shape
     static constexpr int registers =
         65536 / (threads * blocks) < 255 ? 65536 / (threads * blocks) : 255;
     static constexpr int free_registers = registers - divide_up(M * N, threads);
+
+    // What is done with sums on their way to memory.
+    using fused = no_operation;
 };
 
 template <direction Direction,

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "ck_tile/core/numeric/bfloat16.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
+
+#include "lanes.hpp"
 
 struct uint2
 { unsigned x, y; };
@@ -40,6 +43,32 @@ float widen(stored_t<Type> value)
     {
         return value;
     }
+}
+
+template <host_model::data_type Type, bf16_rounding_mode Rounding, int Count>
+void narrow_all(const float (&values)[Count], stored_t<Type> (&results)[Count])
+{
+    for(int i = 0; i < Count; ++i) { results[i] = narrow<Type, Rounding>(values[i]); }
+}
+
+template <host_model::data_type Type, int Count>
+void widen_all(const stored_t<Type> (&values)[Count], float (&results)[Count])
+{
+    for(int i = 0; i < Count; ++i) { results[i] = widen<Type>(values[i]); }
+}
+
+// Vectors are read as such: at multiples of their size.
+template <typename Value>
+Value read_only(const Value* from)
+{
+    if(reinterpret_cast<std::uintptr_t>(from) % sizeof(Value) != 0 ||
+       !emulated::may_read(from, sizeof(Value)))
+    {
+        std::abort();
+    }
+    Value value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
 }
 
 template <host_model::data_type Type, int Count>
