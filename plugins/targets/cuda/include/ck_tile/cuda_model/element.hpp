@@ -35,12 +35,31 @@ struct stored<host_model::data_type::int32>
 template <host_model::data_type Type>
 using stored_t = typename stored<Type>::type;
 
+template <host_model::data_type Type>
+using float8_format_of = std::conditional_t<
+    Type == host_model::data_type::fp8_fnuz,
+    e4m3_fnuz,
+    std::conditional_t<
+        Type == host_model::data_type::bf8_fnuz,
+        e5m2_fnuz,
+        std::conditional_t<Type == host_model::data_type::fp8_ocp, e4m3_ocp, e5m2_ocp>>>;
+
 // The rounding of bfloat16 is the modelled device's, as on every target.
 template <host_model::data_type Type, bf16_rounding_mode Rounding>
 __device__ __forceinline__ stored_t<Type> narrow(float value)
 {
     if constexpr(Type == host_model::data_type::fp32) { return value; }
     else if constexpr(Type == host_model::data_type::fp16) { return half_bits(value); }
+    else if constexpr(Type == host_model::data_type::int32) { return static_cast<int>(value); }
+    else if constexpr(Type == host_model::data_type::int8)
+    {
+        // The low 8 bits of a whole number.
+        return static_cast<std::uint8_t>(static_cast<int>(value));
+    }
+    else if constexpr(host_model::size_of(Type) == 1)
+    {
+        return float_to_float8_bits<float8_format_of<Type>>(value);
+    }
     else if constexpr(Rounding == bf16_rounding_mode::standard) { return bfloat_bits(value); }
     else
     {
@@ -52,9 +71,19 @@ template <host_model::data_type Type>
 __device__ __forceinline__ float widen(stored_t<Type> value)
 {
     if constexpr(Type == host_model::data_type::fp32) { return value; }
+    else if constexpr(Type == host_model::data_type::int32) { return static_cast<float>(value); }
     else if constexpr(Type == host_model::data_type::fp16) { return half_value(value); }
+    else if constexpr(Type == host_model::data_type::int8)
+    {
+        return static_cast<float>(static_cast<std::int8_t>(value));
+    }
+    else if constexpr(host_model::size_of(Type) == 1)
+    {
+        return float8_bits_to_float<float8_format_of<Type>>(value);
+    }
     else
     {
+        static_assert(Type == host_model::data_type::bf16);
         return __uint_as_float(static_cast<unsigned>(value) << 16);
     }
 }
@@ -170,6 +199,11 @@ __device__ __forceinline__ void add_to_memory(stored_t<Type>* destination,
 
 template <int Bytes>
 struct raw_vector;
+template <>
+struct raw_vector<1>
+{
+    using type = std::uint8_t;
+};
 template <>
 struct raw_vector<2>
 {

@@ -75,15 +75,18 @@ struct fused_operation
         return all;
     }
 
-    // Sums are those that were rounded to the type of the result, which they are again.
-    template <host_model::data_type E, bf16_rounding_mode Rounding, int Vector>
-    __device__ __forceinline__ void apply(const stored_t<E> (&sums)[Vector],
+    // Sums are as staged_type says; what becomes of them is rounded to E.
+    template <host_model::data_type Sum,
+              host_model::data_type E,
+              bf16_rounding_mode Rounding,
+              int Vector>
+    __device__ __forceinline__ void apply(const stored_t<Sum> (&sums)[Vector],
                                           const elements<Vector>& all,
                                           stored_t<E> (&results)[Vector]) const
     {
         const Functor function = in_registers();
         float values[Vector];
-        widen_all<E>(sums, values);
+        widen_all<Sum>(sums, values);
         combine(function, values, all, indices{});
         narrow_all<E, Rounding>(values, results);
     }
@@ -139,6 +142,14 @@ struct fusing : Config
 {
     using fused = Operation;
 };
+
+// Of sums on their way to memory: the result's, to which they are rounded, unless something is done
+// with them of which 8 bits would hold too little.
+template <typename Config>
+inline constexpr host_model::data_type staged_type =
+    Config::fused::exists && Config::e_bytes == 1
+        ? (Config::integer ? host_model::data_type::int32 : host_model::data_type::fp32)
+        : Config::e_type;
 
 // The largest divisor that is at most so large.
 constexpr int divisor_up_to(int number, int most)

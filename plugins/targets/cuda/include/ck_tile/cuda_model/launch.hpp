@@ -83,11 +83,14 @@ void launch_convolution(cudaStream_t stream, const KernelArgs& kargs)
     }
     else
     {
-        if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type))
+        if constexpr(host_model::size_of(facts.a_type) > 1)
         {
-            // These are compiled once, for whatever is done with their sums.
-            if constexpr(has_operation<Kernel>) { launch_combination<Kernel>(stream, call); }
-            return;
+            if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type))
+            {
+                // These are compiled once, for whatever is done with their sums.
+                if constexpr(has_operation<Kernel>) { launch_combination<Kernel>(stream, call); }
+                return;
+            }
         }
         if constexpr(config::weight && is_group_weight_tile(config::m, config::n))
         {
@@ -111,20 +114,6 @@ void launch_convolution(cudaStream_t stream, const KernelArgs& kargs)
                       covers_result(p) ? p.result : nullptr,
                       p,
                       fused);
-    }
-}
-
-template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
-void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
-{
-    if constexpr(host_model::size_of(Kernel::facts.a_type) == 1)
-    {
-        throw std::logic_error(
-            "no kernel of this device has such elements; the support test says so");
-    }
-    else
-    {
-        launch_convolution<Kernel, BlocksPerUnit>(stream, kargs);
     }
 }
 
@@ -193,7 +182,7 @@ void launch(cudaStream_t stream, const Args&... args)
 {
     if constexpr(impl::convolution_kernel<Kernel>)
     {
-        impl::launch_gemm<Kernel, BlocksPerUnit>(stream, args...);
+        impl::launch_convolution<Kernel, BlocksPerUnit>(stream, args...);
     }
     else if constexpr(impl::matrix_kernel<Kernel>)
     {

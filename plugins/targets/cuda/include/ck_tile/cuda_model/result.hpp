@@ -15,6 +15,7 @@ template <typename Config>
 struct result_place
 {
     using element = stored_t<Config::e_type>;
+    using staged  = stored_t<staged_type<Config>>;
 
     const gemm_params& p;
     const tile_place& at;
@@ -71,7 +72,7 @@ struct result_place
         {
             const auto values = [&](int round) {
                 const int index = lane + round * 32;
-                return reinterpret_cast<const element*>(lines + index / pieces * line_bytes) +
+                return reinterpret_cast<const staged*>(lines + index / pieces * line_bytes) +
                        index % pieces * vector;
             };
             put_rounds<divide_up(Lines * pieces, 32)>(
@@ -188,7 +189,7 @@ struct result_place
                column / Config::merged;
     }
 
-    __device__ __forceinline__ void operator()(int row, int column, const element* values) const
+    __device__ __forceinline__ void operator()(int row, int column, const staged* values) const
     {
         element* destination = find(row, column);
         if(destination == nullptr) { return; }
@@ -214,6 +215,7 @@ struct fused_put
 {
     using place   = result_place<Config>;
     using element = typename place::element;
+    using staged  = typename place::staged;
 
     static constexpr int vector = place::vector;
 
@@ -233,19 +235,27 @@ struct fused_put
     __device__ __forceinline__ void operator()(std::int64_t row,
                                                std::int64_t column,
                                                const elements& read,
-                                               const element* values) const
+                                               const staged* values) const
     {
         if(row >= 0 && column >= 0) { store(row + column, read, values); }
     }
 
     __device__ __forceinline__ void
-    store(std::int64_t offset, const elements& read, const element* values) const
+    store(std::int64_t offset, const elements& read, const staged* values) const
     {
-        using raw = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
-        alignas(raw) element sums[vector];
+        constexpr int bytes = vector * static_cast<int>(sizeof(staged));
+        constexpr int piece = bytes < 16 ? bytes : 16;
+        using sum_raw       = typename raw_vector<piece>::type;
+        using raw           = typename raw_vector<vector* static_cast<int>(sizeof(element))>::type;
+        alignas(sum_raw) staged sums[vector];
         alignas(raw) element results[vector];
-        *reinterpret_cast<raw*>(sums) = *reinterpret_cast<const raw*>(values);
-        result.fused.template apply<Config::e_type, Config::rounding, vector>(sums, read, results);
+#pragma unroll
+        for(int i = 0; i < bytes / piece; ++i)
+        {
+            reinterpret_cast<sum_raw*>(sums)[i] = reinterpret_cast<const sum_raw*>(values)[i];
+        }
+        result.fused.template apply<staged_type<Config>, Config::e_type, Config::rounding, vector>(
+            sums, read, results);
         *reinterpret_cast<raw*>(static_cast<element*>(result.p.result) + offset) =
             *reinterpret_cast<const raw*>(results);
     }

@@ -8,7 +8,7 @@
 
 namespace ck_tile::cuda_model {
 
-template <host_model::data_type Type, int Count>
+template <host_model::data_type Type, host_model::data_type Shared, int Count>
 void copy_decoded(std::uint32_t destination, const void* source) = delete;
 
 } // namespace ck_tile::cuda_model
