@@ -193,7 +193,7 @@ outcome run(const conv_shape& s, int parts)
     emulated::block block;
     block.readable = {range(in), range(wei), range(out)};
     for(const auto& one : d.all) { block.readable.push_back(range(one)); }
-    block.kernel = [&] { implicit_gemm<Config, partitioner<Config>, void>(p, d.fused); };
+    block.kernel = [&] { implicit_gemm<void, Config, partitioner<Config>>(p, d.fused); };
     for(unsigned b = 0; b < linear_blocks(p); ++b)
     {
         emulated::run_block(block, Config::threads, b);

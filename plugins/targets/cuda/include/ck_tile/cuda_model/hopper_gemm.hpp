@@ -84,7 +84,7 @@ __device__ __forceinline__ void begin(const hopper_params_of<Config>& p)
     }
 }
 
-template <typename Config, typename Tag>
+template <typename Tag, typename Config>
 __global__ void __launch_bounds__(Config::threads, Config::resident)
     hopper_gemm(const __grid_constant__ hopper_params_of<Config> p,
                 const __grid_constant__ typename Config::fused fused)

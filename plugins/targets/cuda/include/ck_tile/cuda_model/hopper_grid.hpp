@@ -21,7 +21,7 @@ struct hopper_tag;
 template <typename Kernel, typename Config>
 struct hopper_grid
 {
-    static constexpr auto function = &hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>;
+    static constexpr auto function = &hopper_gemm<kernel_tag<Kernel, Config::shared_bytes>, Config>;
 
     // Clusters of so many blocks that the device runs at the same time; 0: none.
     static int resident_clusters(int blocks)

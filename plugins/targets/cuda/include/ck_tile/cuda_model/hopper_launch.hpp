@@ -114,7 +114,7 @@ void start_patches(cudaStream_t stream,
     grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, multiprocessors()))};
     blocks.early = early;
     start<hopper_patch_tag<Kernel, Products>>(
-        &hopper_patch_gemm<Config, Products, kernel_tag<Kernel, Config::shared_bytes>>,
+        &hopper_patch_gemm<kernel_tag<Kernel, Config::shared_bytes>, Config, Products>,
         blocks,
         Config::threads,
         Config::shared_bytes,

@@ -259,7 +259,7 @@ struct hopper_patch_consumer
     }
 };
 
-template <typename Config, typename Products, typename Tag>
+template <typename Tag, typename Config, typename Products>
 __global__ void __launch_bounds__(Config::threads, 1)
     hopper_patch_gemm(const __grid_constant__ hopper_patch_params p,
                       const __grid_constant__ typename Config::fused fused)

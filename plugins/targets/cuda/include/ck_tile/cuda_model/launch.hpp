@@ -106,7 +106,7 @@ void launch_convolution(cudaStream_t stream, const KernelArgs& kargs)
         p.tiles = partitioner::GridSize(p.m, p.n);
         p.blocks_x =
             std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
-        start<Kernel>(&implicit_gemm<config, partitioner, kernel_tag<Kernel, layout::bytes>>,
+        start<Kernel>(&implicit_gemm<kernel_tag<Kernel, layout::bytes>, config, partitioner>,
                       linear_blocks(p),
                       config::threads,
                       layout::bytes,
