@@ -40,32 +40,25 @@ struct partitioner
 };
 
 // Whole numbers: sums of their products are exact.
-template <typename Element>
+template <data_type Type>
 struct tensor
 {
     std::vector<double> values;
-    std::vector<Element> stored;
+    std::vector<stored_t<Type>> stored;
 
     explicit tensor(std::size_t size) : values(size), stored(size)
     {
         for(std::size_t i = 0; i < size; ++i)
         {
             values[i] = pick(-1, 1);
-            if constexpr(sizeof(Element) == 2)
-            {
-                stored[i] = float_to_bf16_bits(static_cast<float>(values[i]));
-            }
-            else
-            {
-                stored[i] = static_cast<Element>(values[i]);
-            }
+            stored[i] = narrow<Type, bf16_rounding_mode::standard>(static_cast<float>(values[i]));
         }
     }
 };
 
-template <typename Element>
-std::pair<const void*, std::size_t> range(const tensor<Element>& t)
-{ return {t.stored.data(), t.stored.size() * sizeof(Element)}; }
+template <data_type Type>
+std::pair<const void*, std::size_t> range(const tensor<Type>& t)
+{ return {t.stored.data(), t.stored.size() * sizeof(stored_t<Type>)}; }
 
 template <typename Config>
 host_model::kernel_facts facts_of()
@@ -120,15 +113,16 @@ struct scaled_sum
     }
 };
 
-// D tensors with the result's elements, or one for each channel of all groups, of the result's
-// type; what the operation makes of the sums.
+// D tensors with the result's elements, or one for each channel of all groups; of the result's
+// type, or fp32 beside 8 bits. What the operation makes of the sums, which have more than 8 bits.
 template <typename Config>
 struct d_tensors
 {
     using operation = typename Config::fused;
-    using element   = stored_t<Config::e_type>;
 
-    std::vector<tensor<element>> all;
+    static constexpr data_type type = Config::e_bytes == 1 ? fp32 : Config::e_type;
+
+    std::vector<tensor<type>> all;
     operation fused{};
 
     d_tensors(const conv_shape& s, std::size_t elements)
@@ -145,13 +139,13 @@ struct d_tensors
         }
     }
 
-    element result(double sum, std::size_t number, const conv_shape& s) const
+    stored_t<Config::e_type> result(double sum, std::size_t number, const conv_shape& s) const
     {
         constexpr auto rounding = bf16_rounding_mode::standard;
-        const element rounded   = narrow<Config::e_type, rounding>(static_cast<float>(sum));
         if constexpr(operation::exists)
         {
-            float y = fused.functor.alpha * widen<Config::e_type>(rounded);
+            const auto rounded = narrow<type, rounding>(static_cast<float>(sum));
+            float y            = fused.functor.alpha * widen<type>(rounded);
             for(std::size_t i = 0; i < operation::count; ++i)
             {
                 const auto channels = static_cast<std::size_t>(s.G * s.K);
@@ -161,7 +155,7 @@ struct d_tensors
             const float ceiling = fused.functor.ceiling;
             return narrow<Config::e_type, rounding>(y < ceiling ? y : ceiling);
         }
-        return rounded;
+        return narrow<Config::e_type, rounding>(static_cast<float>(sum));
     }
 };
 
@@ -169,8 +163,9 @@ struct d_tensors
 template <typename Config>
 outcome run(const conv_shape& s, int parts)
 {
-    using element = stored_t<Config::ab_type>;
-    tensor<element> in(test::input_size(s)), wei(test::weight_size(s)), out(test::output_size(s));
+    // Operands of two types are those of a forward kernel.
+    tensor<Config::a_memory> in(test::input_size(s)), out(test::output_size(s));
+    tensor<Config::b_memory> wei(test::weight_size(s));
     constexpr bool data   = Config::direction == direction::backward_data,
                    weight = Config::direction == direction::backward_weight;
     const std::vector<double> expected =
@@ -333,6 +328,22 @@ void operations()
     check<fused<config<d, fp32, 32, 32, 16, 2, 1, 1, 1, 1, 2, 2, 1>, fp32, fp32>>({1, 1, 3, 9, 4});
 }
 
+// Operands of two types of 8 bits, and results of 8 bits, which hold too little of a sum.
+void bytes()
+{
+    constexpr auto d   = direction::forward;
+    constexpr auto bf8 = data_type::bf8_fnuz, fp8 = data_type::fp8_fnuz;
+    constexpr auto rounding = bf16_rounding_mode::standard;
+    using wide       = tile_config<d, 2, bf16, fp8, rounding, 64, 64, 64, 2, 1, 16, 8, 8, 1, 3, 2>;
+    using narrow_one = tile_config<d, 2, bf16, fp8, rounding, 32, 48, 16, 2, 1, 4, 2, 1, 1, 2, 1>;
+    using whole      = tile_config<d, 2, bf16, fp32, rounding, 32, 32, 32, 2, 1, 8, 8, 4, 1, 2, 1>;
+    check<decoding<wide, bf8, fp8>>({16, 8});
+    check<decoding<narrow_one, fp8, bf8>>({4, 1, 3, 9, 2});
+    check<decoding<whole, bf8, bf8>>({8, 4});
+    check<fused<decoding<wide, fp8, bf8>, fp32>>({16, 8});
+    check<fused<decoding<narrow_one, bf8, fp8>, fp32, fp32>>({4, 1, 3, 9, 2});
+}
+
 void backward_data()
 {
     constexpr auto d = direction::backward_data;
@@ -388,8 +399,8 @@ void multiply_matrices(int gap, int parts)
     call.stride_a = (AKMajor ? call.k : call.m) + gap;
     call.stride_b = (BKMajor ? call.k : call.n) + gap;
     call.stride_e = call.n + gap;
-    const tensor<element> a(static_cast<std::size_t>(call.stride_a * (AKMajor ? call.m : call.k)));
-    const tensor<element> b(static_cast<std::size_t>(call.stride_b * (BKMajor ? call.n : call.k)));
+    const tensor<Type> a(static_cast<std::size_t>(call.stride_a * (AKMajor ? call.m : call.k)));
+    const tensor<Type> b(static_cast<std::size_t>(call.stride_b * (BKMajor ? call.n : call.k)));
     std::vector<element> result(static_cast<std::size_t>(call.stride_e * call.m),
                                 parts > 1 ? element{0} : element(0x7fc1));
     call.a          = a.stored.data();
@@ -471,6 +482,7 @@ int main()
     {
         forward();
         operations();
+        bytes();
         backward_data();
         backward_weight();
         matrices();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ck_tile/cuda_model/float8_formats.hpp"
 #include "ck_tile/cuda_model/half_ptx.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
@@ -35,15 +36,6 @@ struct stored<host_model::data_type::int32>
 template <host_model::data_type Type>
 using stored_t = typename stored<Type>::type;
 
-template <host_model::data_type Type>
-using float8_format_of = std::conditional_t<
-    Type == host_model::data_type::fp8_fnuz,
-    e4m3_fnuz,
-    std::conditional_t<
-        Type == host_model::data_type::bf8_fnuz,
-        e5m2_fnuz,
-        std::conditional_t<Type == host_model::data_type::fp8_ocp, e4m3_ocp, e5m2_ocp>>>;
-
 // The rounding of bfloat16 is the modelled device's, as on every target.
 template <host_model::data_type Type, bf16_rounding_mode Rounding>
 __device__ __forceinline__ stored_t<Type> narrow(float value)
@@ -58,7 +50,7 @@ __device__ __forceinline__ stored_t<Type> narrow(float value)
     }
     else if constexpr(host_model::size_of(Type) == 1)
     {
-        return float_to_float8_bits<float8_format_of<Type>>(value);
+        return float_to_float8_bits<float8_encoding<Type>>(value);
     }
     else if constexpr(Rounding == bf16_rounding_mode::standard) { return bfloat_bits(value); }
     else
@@ -79,7 +71,7 @@ __device__ __forceinline__ float widen(stored_t<Type> value)
     }
     else if constexpr(host_model::size_of(Type) == 1)
     {
-        return float8_bits_to_float<float8_format_of<Type>>(value);
+        return float8_bits_to_float<float8_encoding<Type>>(value);
     }
     else
     {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "ck_tile/core/numeric/bfloat16.hpp"
+#include "ck_tile/cuda_model/float8_formats.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
 
 #include "lanes.hpp"
@@ -20,7 +21,10 @@ struct uint4
 namespace ck_tile::cuda_model {
 
 template <host_model::data_type Type>
-using stored_t = std::conditional_t<Type == host_model::data_type::bf16, std::uint16_t, float>;
+using stored_t =
+    std::conditional_t<Type == host_model::data_type::bf16,
+                       std::uint16_t,
+                       std::conditional_t<host_model::size_of(Type) == 1, std::uint8_t, float>>;
 
 template <host_model::data_type Type, bf16_rounding_mode Rounding>
 stored_t<Type> narrow(float value)
@@ -28,6 +32,10 @@ stored_t<Type> narrow(float value)
     if constexpr(Type == host_model::data_type::bf16)
     {
         return float_to_bf16_bits(value, Rounding);
+    }
+    else if constexpr(host_model::size_of(Type) == 1)
+    {
+        return float_to_float8_bits<float8_encoding<Type>>(value);
     }
     else
     {
