@@ -129,9 +129,11 @@ struct d_tensors
     {
         if constexpr(operation::exists)
         {
+            fused.channels_alone = true;
             for(std::size_t i = 0; i < operation::count; ++i)
             {
                 fused.per_channel[i] = pick(0, 1) == 1;
+                fused.channels_alone = fused.channels_alone && fused.per_channel[i];
                 all.emplace_back(fused.per_channel[i] ? static_cast<std::size_t>(s.G * s.K)
                                                       : elements);
                 fused.d[i] = all[i].stored.data();

@@ -179,7 +179,7 @@ struct ffma_tile
                 {
                     values[j] = narrow<Config::e_type, Config::rounding>(sum[i][j]);
                 }
-                put_rounds<columns>(
+                put_rounds<columns, false>(
                     put.combining(),
                     [&](int) { return put.row_at(row_at(i)); },
                     [&](int j) { return put.column_part(column_at(j)); },

@@ -55,6 +55,7 @@ struct fused_operation
     Functor functor;
     const void* d[host_model::most_combined_tensors]; // at multiples of 16 bytes
     bool per_channel[host_model::most_combined_tensors];
+    bool channels_alone; // all of them are
 
     using indices = std::make_index_sequence<count>;
 
@@ -74,6 +75,11 @@ struct fused_operation
         read_all(all, element, channel, indices{});
         return all;
     }
+
+    // Calls use() with where the elements of a channel are, for D tensors that have such.
+    template <typename Use>
+    __device__ __forceinline__ void for_each_of_channel(std::int64_t channel, const Use& use) const
+    { use_channel(channel, use, indices{}); }
 
     // Sums are as staged_type says; what becomes of them is rounded to E.
     template <host_model::data_type Sum,
@@ -105,6 +111,16 @@ private:
             memcpy(&copy, words, sizeof(words));
         }
         return copy;
+    }
+
+    template <typename Use, std::size_t... I>
+    __device__ __forceinline__ void
+    use_channel(std::int64_t channel, const Use& use, std::index_sequence<I...>) const
+    {
+        const auto use_one = [&](const void* tensor, bool channels, int bytes) {
+            if(channels) { use(static_cast<const char*>(tensor) + channel * bytes); }
+        };
+        (use_one(d[I], per_channel[I], static_cast<int>(sizeof(stored_t<Types>))), ...);
     }
 
     template <int Vector, std::size_t... I>
@@ -160,19 +176,40 @@ constexpr int divisor_up_to(int number, int most)
 }
 
 // Puts Rounds vectors: row(round) and column(round) tell where they belong, and values(round) where
-// they are after stage() was called. What they are combined with is on its way before that.
-template <int Rounds, typename Put, typename Row, typename Column, typename Values, typename Stage>
+// they are after stage() was called. OneColumn: they are of the same columns. Then, what belongs to
+// channels is read once, and the code is short: that of a kernel that has just been loaded comes
+// from memory.
+template <int Rounds,
+          bool OneColumn,
+          typename Put,
+          typename Row,
+          typename Column,
+          typename Values,
+          typename Stage>
 __device__ __forceinline__ void put_rounds(
     const Put& put, const Row& row, const Column& column, const Values& values, const Stage& stage)
 {
+    const bool together  = OneColumn && put.result.fused.channels_alone;
+    const auto at_column = column(0);
+    typename Put::elements of_channels{};
+    if(together) { of_channels = put.read(0, at_column); }
+    stage();
+    if(together)
+    {
+#pragma unroll 1
+        for(int round = 0; round < Rounds; ++round)
+        {
+            put(row(round), at_column, of_channels, values(round));
+        }
+        return;
+    }
     constexpr int at_once = divisor_up_to(Rounds, Put::at_once);
-#pragma unroll(Rounds <= 8 ? Rounds : 1)
+#pragma unroll(Rounds <= 8 && !OneColumn ? Rounds : 1)
     for(int first = 0; first < Rounds; first += at_once)
     {
         typename Put::elements read[at_once];
 #pragma unroll
         for(int i = 0; i < at_once; ++i) { read[i] = put.read(row(first + i), column(first + i)); }
-        if(first == 0) { stage(); }
 #pragma unroll
         for(int i = 0; i < at_once; ++i)
         {

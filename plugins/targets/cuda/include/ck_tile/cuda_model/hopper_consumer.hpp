@@ -155,7 +155,7 @@ private:
         {
             weight_result<Config>{{p.work, place}}.store(way, sum, first_row(), columns);
         }
-        else if constexpr(forward)
+        else if constexpr(forward && !Config::fused::exists)
         {
             const bool some = Config::clusters && p.work.sums.cluster > 1;
             image(place, [&](const auto& result) {

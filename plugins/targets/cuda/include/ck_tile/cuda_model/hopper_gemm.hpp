@@ -43,6 +43,10 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                 continue;
             }
         }
+        if constexpr(Config::fused::exists)
+        {
+            fetch_channels<Config>(fused, p.work.g, place.at, Config::tile_n);
+        }
         consumer.multiply(steps);
         consumer.store_result(place, turn);
         if constexpr(!Config::turns) { turn ^= 1; }

@@ -23,6 +23,25 @@ struct consecutive_rows
     }
 };
 
+// What an operation needs for the columns of a tile is on its way to the cache while that is
+// multiplied; by one warp of each warpgroup.
+template <typename Config>
+__device__ __forceinline__ void fetch_channels(const typename Config::fused& fused,
+                                               const gemm_params& g,
+                                               const tile_place& at,
+                                               int columns)
+{
+    if constexpr(Config::fused::exists)
+    {
+        constexpr int step = 8; // at most 32 bytes
+        const int lane     = static_cast<int>(threadIdx.x) % 32;
+        const int column   = at.first_column + lane * step;
+        if(threadIdx.x / 32 % 4 != 0 || lane * step >= columns || column >= g.n) { return; }
+        fused.for_each_of_channel(std::int64_t{at.first_group} * g.out_channels + column,
+                                  [](const void* from) { fetch_to_cache(from); });
+    }
+}
+
 // Rows says which rows of the GEMM a tile has.
 template <typename Config, typename Rows>
 struct image_result

@@ -251,6 +251,11 @@ struct hopper_patch_consumer
                 skip();
                 continue;
             }
+            if constexpr(Config::fused::exists)
+            {
+                const tile_place at = find_patch_place<Config>(p.work, p.patch, tile).at;
+                fetch_channels<Config>(fused, p.work.g, at, Config::n);
+            }
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
             Products::store(

@@ -94,10 +94,11 @@ struct hopper_store : hopper_team<Config>
     {
         constexpr int pieces = columns / Vector; // of a line
         constexpr int rounds = 16 * pieces / 32;
-        constexpr bool keeps = rounds <= 8; // the parts of a thread's rows
-        using row_type       = decltype(row_part(0, 0));
-        const int lane       = threadIdx.x % 32;
-        const char* lines    = own_staging();
+        constexpr bool keeps =
+            rounds <= 8 && !Config::fused::exists; // the parts of a thread's rows
+        using row_type    = decltype(row_part(0, 0));
+        const int lane    = threadIdx.x % 32;
+        const char* lines = own_staging();
 #pragma unroll
         for(int i = 0; i < blocks; ++i)
         {
@@ -126,12 +127,9 @@ struct hopper_store : hopper_team<Config>
                                    lines + index / pieces * Config::staging_line_bytes) +
                                index % pieces * Vector;
                     };
-                    put_rounds<rounds>(
+                    put_rounds<rounds, pieces <= 32>(
                         put,
-                        [&](int round) {
-                            return keeps ? rows[keeps ? round : 0]
-                                         : row_part(i, (lane + round * 32) / pieces);
-                        },
+                        [&](int round) { return row_part(i, (lane + round * 32) / pieces); },
                         column_of,
                         values,
                         [&] {

@@ -75,7 +75,7 @@ struct transposed_store : hopper_team<Config>
             {
                 const int channel = thread % pieces * Vector;
                 static_assert(128 % pieces == 0);
-                put_rounds<rounds>(
+                put_rounds<rounds, true>(
                     put,
                     [&](int round) {
                         return position_part(chunk * positions + (thread + round * 128) / pieces);

@@ -79,6 +79,7 @@ bind_operation(cudaStream_t stream, const host_model::forward_call& call, std::i
     };
     ((made.d[I] = aligned.template operator()<I>(), made.per_channel[I] = from.d_per_channel[I]),
      ...);
+    made.channels_alone = (from.d_per_channel[I] && ...);
     return made;
 }
 

@@ -75,7 +75,7 @@ struct result_place
                 return reinterpret_cast<const staged*>(lines + index / pieces * line_bytes) +
                        index % pieces * vector;
             };
-            put_rounds<divide_up(Lines * pieces, 32)>(
+            put_rounds<divide_up(Lines * pieces, 32), 32 % pieces == 0>(
                 combining(),
                 [&](int round) {
                     const int line = (lane + round * 32) / pieces;

@@ -202,7 +202,8 @@ struct tile_config_of
         bytes ? factor_type(facts.a_type, facts.b_type) : tile.ab_type;
     static constexpr int ab_bytes = host_model::size_of(tile.ab_type); // in memory
     // Of 8 bits, no more are stored at once than of 16: some warps have so few columns.
-    static constexpr int e_bytes = bytes ? 2 : host_model::size_of(facts.e_type);
+    static constexpr int result_bytes = host_model::size_of(facts.e_type);
+    static constexpr int e_bytes      = result_bytes == 1 ? 2 : result_bytes;
     static constexpr bool scalar =
         facts.direction == direction::forward && facts.groups_to_merge > 1;
 
