@@ -339,6 +339,7 @@ BYTES = [
     ("scaleadd_scaleadd_relu/tests/ndhwgc_int8", "64x64x32", "gfx942"),
     ("convscale/tests/ndhwgc_bf8_fp8", "64x64x32", "gfx942"),
     ("convscale_add/tests/ndhwgc_fp8", "64x64x32", "gfx950"),
+    ("convscale_relu/tests/ndhwgc_fp8_fp32", "64x64x32", "gfx942"),
 ]
 
 
