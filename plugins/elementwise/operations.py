@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     Arrays = tuple[Array, ...]
 
 _CLAMP: Final = (Parameter("floor", 0.0), Parameter("ceiling", 256.0))
-_CLAMPED: Final = "y > floor ? (y < ceiling ? y : ceiling) : floor"
+#: one condition at a time: compilers for GPUs make branches of conditions inside of others
+_CLAMPED: Final = (
+    "const float least = y > floor ? y : floor;",
+    "return least < ceiling ? least : ceiling;",
+)
 _SCALES: Final = tuple(Parameter(f"scale_{name}", 1.0) for name in ("in", "wei", "out"))
 
 
@@ -160,7 +164,7 @@ _TABLE: Final = {
         aliases=("clamp",),
         parameters=_CLAMP,
         flop=2,
-        cpp=("const float y = x;", f"return {_CLAMPED};"),
+        cpp=("const float y = x;", *_CLAMPED),
         formula=lambda x, d, p: _clamp(x, p),
         variance=lambda x, d, p: x,
         exact=True,
@@ -171,7 +175,7 @@ _TABLE: Final = {
         parameters=_CLAMP,
         d_tensors=(DTensor("bias"),),
         flop=3,
-        cpp=("const float y = x + d0;", f"return {_CLAMPED};"),
+        cpp=("const float y = x + d0;", *_CLAMPED),
         formula=lambda x, d, p: _clamp(x + d[0], p),
         variance=lambda x, d, p: x + d[0],
         exact=True,
@@ -185,7 +189,7 @@ _TABLE: Final = {
             *(DTensor("gamma"), DTensor("beta")),
         ),
         flop=9,
-        cpp=("const float y = (x + d0 - d1) / sqrtf(d2 + epsilon) * d3 + d4;", f"return {_CLAMPED};"),
+        cpp=("const float y = (x + d0 - d1) / sqrtf(d2 + epsilon) * d3 + d4;", *_CLAMPED),
         formula=_normalize,
         variance=_normalized_variance,
         constraint=_positive_epsilon,

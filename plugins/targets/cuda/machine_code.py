@@ -41,8 +41,8 @@ _WARPS_OF_MULTIPROCESSOR: Final = 64
 _LANES: Final = 32
 #: shared memory that a block takes for itself
 _RESERVED_OF_BLOCK: Final = 1024
-#: the last part of a kernel's name: the shared memory that a block of it is started with
-_STARTED_WITH: Final = re.compile(r"own_codeI.*Li(\d+)EE")
+#: a part of a kernel's name: the shared memory that a block of it is started with
+_STARTED_WITH: Final = re.compile(r"own_codeILi(\d+)E")
 #: opcodes of copies of boxes between tensors and shared memory
 _TENSOR_COPIES: Final = ("UTMALDG", "UTMASTG", "UTMAREDG")
 #: opcodes of matrix products: warpgroup products, warp products

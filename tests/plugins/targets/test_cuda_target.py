@@ -310,6 +310,54 @@ def test_kernels_compile(
         assert all(variant["tensor_copies"] > 0 and variant["loads"] == {} for variant in variants)
 
 
+#: list of an operation and kernel -> the engine that it is fused into
+OPERATIONS = [
+    ("bias_clamp/tests/nhwgc_bf16", "128x128x64.*dsb_AddClamp", "hopper_gemm"),
+    ("bias_bnorm_clamp/tests/nhwgc_fp16", "compv1.*_128x64x32_2x2x1.*8_Bias", "hopper_patch_gemm"),
+    ("bilinear/tests/ndhwgc_fp16", "128x64x32", "implicit_gemm"),
+]
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("listed,pattern,function", OPERATIONS)
+def test_operations_are_fused(listed: str, pattern: str, function: str, tmp_path: Path) -> None:
+    """The device function that multiplies has the operation and its D tensors in its type."""
+    variants = inspected(
+        *("fwd", "--conf", f"forward/{listed}", "--filter", pattern), folder=tmp_path, function=function
+    )
+    assert all("fused_operation" in variant["symbol"] for variant in variants)
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    # D tensors are read in the widest vectors that the result is stored in
+    assert all(variant["loads"].get("128", 0) > 0 for variant in variants)
+
+
+#: list of operands of 8 bits, kernel, modelled device
+BYTES = [
+    ("tests/nhwgc_int8", "compv1.*64x64x32", "gfx942"),
+    ("scaleadd_scaleadd_relu/tests/ndhwgc_int8", "64x64x32", "gfx942"),
+    ("convscale/tests/ndhwgc_bf8_fp8", "64x64x32", "gfx942"),
+    ("convscale_add/tests/ndhwgc_fp8", "64x64x32", "gfx950"),
+    ("convscale_relu/tests/ndhwgc_fp8_fp32", "64x64x32", "gfx942"),
+]
+
+
+@pytest.mark.cuda
+@pytest.mark.usefixtures("has_nvcc")
+@pytest.mark.parametrize("listed,pattern,arch", BYTES)
+def test_convolutions_of_bytes_compile(listed: str, pattern: str, arch: str, tmp_path: Path) -> None:
+    """Operands of 8 bits are multiplied as those of 16 that they become."""
+    variants = inspected(
+        *("fwd", "--conf", f"forward/{listed}", "--filter", pattern, "--arch", arch),
+        folder=tmp_path,
+        function="implicit_gemm",
+    )
+    if machine_code.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+    assert all(set(variant["matrix_instructions"]) == {"HMMA"} for variant in variants)
+
+
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 def test_the_folder_of_a_library_is_inspected(tmp_path: Path) -> None:

@@ -40,32 +40,25 @@ struct partitioner
 };
 
 // Whole numbers: sums of their products are exact.
-template <typename Element>
+template <data_type Type>
 struct tensor
 {
     std::vector<double> values;
-    std::vector<Element> stored;
+    std::vector<stored_t<Type>> stored;
 
     explicit tensor(std::size_t size) : values(size), stored(size)
     {
         for(std::size_t i = 0; i < size; ++i)
         {
             values[i] = pick(-1, 1);
-            if constexpr(sizeof(Element) == 2)
-            {
-                stored[i] = float_to_bf16_bits(static_cast<float>(values[i]));
-            }
-            else
-            {
-                stored[i] = static_cast<Element>(values[i]);
-            }
+            stored[i] = narrow<Type, bf16_rounding_mode::standard>(static_cast<float>(values[i]));
         }
     }
 };
 
-template <typename Element>
-std::pair<const void*, std::size_t> range(const tensor<Element>& t)
-{ return {t.stored.data(), t.stored.size() * sizeof(Element)}; }
+template <data_type Type>
+std::pair<const void*, std::size_t> range(const tensor<Type>& t)
+{ return {t.stored.data(), t.stored.size() * sizeof(stored_t<Type>)}; }
 
 template <typename Config>
 host_model::kernel_facts facts_of()
@@ -107,12 +100,74 @@ auto call_of(const conv_shape& s, int parts)
 struct outcome
 { long long wrong = 0, conflicts = 0; };
 
+// An operation with numbers of its own and up to two D tensors.
+struct scaled_sum
+{
+    float alpha = 2, ceiling = 6;
+
+    template <typename E, typename C, typename... Ds>
+    void operator()(E& e, const C& c, const Ds&... ds) const
+    {
+        const float y = alpha * static_cast<float>(c) + (static_cast<float>(ds) + ... + 0.f);
+        e             = static_cast<E>(y < ceiling ? y : ceiling);
+    }
+};
+
+// D tensors with the result's elements, or one for each channel of all groups; of the result's
+// type, or fp32 beside 8 bits. What the operation makes of the sums, which have more than 8 bits.
+template <typename Config>
+struct d_tensors
+{
+    using operation = typename Config::fused;
+
+    static constexpr data_type type = Config::e_bytes == 1 ? fp32 : Config::e_type;
+
+    std::vector<tensor<type>> all;
+    operation fused{};
+
+    d_tensors(const conv_shape& s, std::size_t elements)
+    {
+        if constexpr(operation::exists)
+        {
+            fused.channels_alone = true;
+            for(std::size_t i = 0; i < operation::count; ++i)
+            {
+                fused.per_channel[i] = pick(0, 1) == 1;
+                fused.channels_alone = fused.channels_alone && fused.per_channel[i];
+                all.emplace_back(fused.per_channel[i] ? static_cast<std::size_t>(s.G * s.K)
+                                                      : elements);
+                fused.d[i] = all[i].stored.data();
+            }
+        }
+    }
+
+    stored_t<Config::e_type> result(double sum, std::size_t number, const conv_shape& s) const
+    {
+        constexpr auto rounding = bf16_rounding_mode::standard;
+        if constexpr(operation::exists)
+        {
+            const auto rounded = narrow<type, rounding>(static_cast<float>(sum));
+            float y            = fused.functor.alpha * widen<type>(rounded);
+            for(std::size_t i = 0; i < operation::count; ++i)
+            {
+                const auto channels = static_cast<std::size_t>(s.G * s.K);
+                y += static_cast<float>(
+                    all[i].values[fused.per_channel[i] ? number % channels : number]);
+            }
+            const float ceiling = fused.functor.ceiling;
+            return narrow<Config::e_type, rounding>(y < ceiling ? y : ceiling);
+        }
+        return narrow<Config::e_type, rounding>(static_cast<float>(sum));
+    }
+};
+
 // Runs all blocks of a kernel; `parts` of K.
 template <typename Config>
 outcome run(const conv_shape& s, int parts)
 {
-    using element = stored_t<Config::ab_type>;
-    tensor<element> in(test::input_size(s)), wei(test::weight_size(s)), out(test::output_size(s));
+    // Operands of two types are those of a forward kernel.
+    tensor<Config::a_memory> in(test::input_size(s)), out(test::output_size(s));
+    tensor<Config::b_memory> wei(test::weight_size(s));
     constexpr bool data   = Config::direction == direction::backward_data,
                    weight = Config::direction == direction::backward_weight;
     const std::vector<double> expected =
@@ -131,9 +186,11 @@ outcome run(const conv_shape& s, int parts)
     p.result   = result.data();
     p.tiles    = partitioner<Config>{p.m, p.n}.tiles();
     p.blocks_x = std::int64_t{p.tiles} * (data ? p.gemms : 1);
+    const d_tensors<Config> d(s, expected.size());
     emulated::block block;
     block.readable = {range(in), range(wei), range(out)};
-    block.kernel   = [&] { implicit_gemm<Config, partitioner<Config>, void>(p); };
+    for(const auto& one : d.all) { block.readable.push_back(range(one)); }
+    block.kernel = [&] { implicit_gemm<void, Config, partitioner<Config>>(p, d.fused); };
     for(unsigned b = 0; b < linear_blocks(p); ++b)
     {
         emulated::run_block(block, Config::threads, b);
@@ -141,9 +198,7 @@ outcome run(const conv_shape& s, int parts)
     outcome found{0, block.conflicts};
     for(std::size_t i = 0; i < expected.size(); ++i)
     {
-        const auto sum =
-            narrow<Config::e_type, bf16_rounding_mode::standard>(static_cast<float>(expected[i]));
-        found.wrong += result[i] != sum;
+        found.wrong += result[i] != d.result(expected[i], i, s);
     }
     return found;
 }
@@ -179,7 +234,9 @@ void check(const sizes& z, int parts = 1)
     conv_shape s;
     s.G = z.groups;
     s.N = pick(1, 2);
-    s.C = z.in_step * pick(1, 3);
+    // Merged groups of a forward kernel have one input channel each.
+    s.C =
+        Config::direction == direction::forward && Config::merged > 1 ? 1 : z.in_step * pick(1, 3);
     s.K = z.out_step * pick(1, 3);
     for(int axis = 3 - Config::dimensions; axis < 3; ++axis)
     {
@@ -254,6 +311,41 @@ void forward()
     check<deep>({4, 2, 3, 3});
 }
 
+template <typename Config, data_type... Ds>
+using fused = fusing<Config, fused_operation<scaled_sum, Ds...>>;
+
+// Where neighbouring elements are stored together, by themselves, and of merged groups.
+void operations()
+{
+    constexpr auto d = direction::forward;
+    using wide       = config<d, bf16, 64, 64, 64, 2, 1, 8, 8, 8, 1, 3, 2>;
+    check<fused<wide>>({8, 8});
+    check<fused<wide, bf16>>({8, 8, 3, 9, 3});
+    check<fused<wide, bf16, bf16>>({8, 8, 3, 9, 2});
+    check<fused<config<d, bf16, 32, 48, 16, 2, 1, 4, 2, 1, 1, 2, 1>, bf16>>({4, 1, 3, 9, 2});
+    check<fused<config<d, bf16, 16, 32, 48, 2, 1, 8, 8, 4, 1, 1, 1>, bf16, bf16>>({8, 4});
+    check<fused<config<d, bf16, 64, 16, 16, 2, 1, 1, 1, 1, 4, 2, 1>, bf16>>({1, 2, 3, 4, 8});
+    check<fused<config<d, tf32, 64, 32, 32, 2, 2, 4, 4, 4, 1, 3, 1>, fp32, fp32>>({4, 4});
+    check<fused<config<d, fp32, 32, 32, 16, 2, 1, 4, 2, 1, 1, 2, 1>, fp32>>({4, 1, 3, 9, 2});
+    check<fused<config<d, fp32, 32, 32, 16, 2, 1, 1, 1, 1, 2, 2, 1>, fp32, fp32>>({1, 1, 3, 9, 4});
+}
+
+// Operands of two types of 8 bits, and results of 8 bits, which hold too little of a sum.
+void bytes()
+{
+    constexpr auto d   = direction::forward;
+    constexpr auto bf8 = data_type::bf8_fnuz, fp8 = data_type::fp8_fnuz;
+    constexpr auto rounding = bf16_rounding_mode::standard;
+    using wide       = tile_config<d, 2, bf16, fp8, rounding, 64, 64, 64, 2, 1, 16, 8, 8, 1, 3, 2>;
+    using narrow_one = tile_config<d, 2, bf16, fp8, rounding, 32, 48, 16, 2, 1, 4, 2, 1, 1, 2, 1>;
+    using whole      = tile_config<d, 2, bf16, fp32, rounding, 32, 32, 32, 2, 1, 8, 8, 4, 1, 2, 1>;
+    check<decoding<wide, bf8, fp8>>({16, 8});
+    check<decoding<narrow_one, fp8, bf8>>({4, 1, 3, 9, 2});
+    check<decoding<whole, bf8, bf8>>({8, 4});
+    check<fused<decoding<wide, fp8, bf8>, fp32>>({16, 8});
+    check<fused<decoding<narrow_one, bf8, fp8>, fp32, fp32>>({4, 1, 3, 9, 2});
+}
+
 void backward_data()
 {
     constexpr auto d = direction::backward_data;
@@ -309,8 +401,8 @@ void multiply_matrices(int gap, int parts)
     call.stride_a = (AKMajor ? call.k : call.m) + gap;
     call.stride_b = (BKMajor ? call.k : call.n) + gap;
     call.stride_e = call.n + gap;
-    const tensor<element> a(static_cast<std::size_t>(call.stride_a * (AKMajor ? call.m : call.k)));
-    const tensor<element> b(static_cast<std::size_t>(call.stride_b * (BKMajor ? call.n : call.k)));
+    const tensor<Type> a(static_cast<std::size_t>(call.stride_a * (AKMajor ? call.m : call.k)));
+    const tensor<Type> b(static_cast<std::size_t>(call.stride_b * (BKMajor ? call.n : call.k)));
     std::vector<element> result(static_cast<std::size_t>(call.stride_e * call.m),
                                 parts > 1 ? element{0} : element(0x7fc1));
     call.a          = a.stored.data();
@@ -391,6 +483,8 @@ int main()
     for(int i = 0; i < 2; ++i)
     {
         forward();
+        operations();
+        bytes();
         backward_data();
         backward_weight();
         matrices();

@@ -335,7 +335,7 @@ void tiles()
     static_assert(!engine_w<kernel<bf16, bf16, true, false, 32, 64>>());
 
     using bytes = matrix_config_of<kernel<bf8_fnuz, fp16, true, true, 128, 8>, 1>;
-    static_assert(bytes::type::ab_type == bf16 && bytes::type::memory_type == bf8_fnuz);
+    static_assert(bytes::type::ab_type == bf16 && bytes::type::a_memory == bf8_fnuz);
     static_assert(bytes::type::ab_bytes == 2 && bytes::native::ab_bytes == 1);
     // Matrix products of a warp take 16 steps of K; a part of K starts at a multiple of 8.
     static_assert(bytes::type::k == 16);

@@ -58,6 +58,8 @@ def test_engines_of_shipped_lists() -> None:
     profiler = ckprof.Profiler()
     expected = {
         "forward/profiler/nhwgc_bf16": (195, 72),
+        "forward/tests/nhwgc_int8": (0, 46),
+        "forward/convscale/tests/ndhwgc_fp8": (0, 9),
         "backward_data/profiler/nhwgc_fp16": (70, 0),
         "backward_weight/profiler/nhwgc_bf16": (45, 103),
         "gemm/universal/rcr_fp16": (48, 58),

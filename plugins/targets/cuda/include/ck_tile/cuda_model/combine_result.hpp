@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a forward kernel does with its rounded sums, as a pass over its result: every engine stores
-// sums, and none of them knows of it.
+// What a forward kernel does with its rounded sums, as a pass over its result: for kernels that are
+// compiled once, and so have no operation fused into them.
 #pragma once
 
 #include <algorithm>

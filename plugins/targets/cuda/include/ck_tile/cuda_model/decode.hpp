@@ -29,7 +29,7 @@ with_nan(unsigned values, unsigned codes, unsigned nan, const IsNan& is_nan)
 // The codes in the two low bytes as two elements of the type in shared memory. Sign, exponent and
 // fraction are moved to where that type has them; a product with a power of two makes up for the
 // difference of the biases, for subnormals too.
-template <host_model::data_type Type>
+template <host_model::data_type Type, host_model::data_type Shared>
 __device__ __forceinline__ unsigned decode_pair(unsigned two)
 {
     using host_model::data_type;
@@ -44,12 +44,20 @@ __device__ __forceinline__ unsigned decode_pair(unsigned two)
     else if constexpr(Type == data_type::bf8_ocp) { return signs | (rest << 8); }
     else if constexpr(Type == data_type::bf8_fnuz)
     {
+        static_assert(Shared == data_type::bf16);
         // 2^(127 - 16)
         const unsigned bits = multiply_bfloat2(signs | (rest << 5), impl::twice(0x7700));
         return impl::with_nan(bits, codes, 0x7fc0u, [](unsigned code) { return code == 0x80u; });
     }
+    else if constexpr(Type == data_type::fp8_fnuz && Shared == data_type::bf16)
+    {
+        // 2^(127 - 8)
+        const unsigned bits = multiply_bfloat2(signs | (rest << 4), impl::twice(0x7b00));
+        return impl::with_nan(bits, codes, 0x7fc0u, [](unsigned code) { return code == 0x80u; });
+    }
     else
     {
+        static_assert(Shared == data_type::fp16);
         constexpr bool ocp = Type == data_type::fp8_ocp;
         static_assert(ocp || Type == data_type::fp8_fnuz);
         // 2^(15 - 7) or 2^(15 - 8)
@@ -64,7 +72,7 @@ __device__ __forceinline__ unsigned decode_pair(unsigned two)
 // Copies Count elements to shared memory, or writes zeros if the source is null. Done when the
 // function returns. Of 16, the second half takes the 16-byte unit that operand_layout puts beside
 // that of the first.
-template <host_model::data_type Type, int Count>
+template <host_model::data_type Type, host_model::data_type Shared, int Count>
 __device__ __forceinline__ void copy_decoded(std::uint32_t destination, const std::uint8_t* source)
 {
     constexpr int words = Count < 4 ? 1 : Count / 4;
@@ -104,8 +112,8 @@ __device__ __forceinline__ void copy_decoded(std::uint32_t destination, const st
 #pragma unroll
     for(int i = 0; i < words; ++i)
     {
-        pairs[i * 2]     = decode_pair<Type>(codes[i] & 0xffffu);
-        pairs[i * 2 + 1] = decode_pair<Type>(codes[i] >> 16);
+        pairs[i * 2]     = decode_pair<Type, Shared>(codes[i] & 0xffffu);
+        pairs[i * 2 + 1] = decode_pair<Type, Shared>(codes[i] >> 16);
     }
     if constexpr(Count == 1)
     {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/fused_operation.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
 #include "ck_tile/cuda_model/tile_config.hpp"
 
@@ -167,14 +168,36 @@ struct ffma_tile
     {
         if(idle) { return; }
         using element = stored_t<Config::e_type>;
+        if constexpr(Config::fused::exists && Put::separable)
+        {
 #pragma unroll
-        for(int i = 0; i < rows; ++i)
-#pragma unroll
-            for(int j = 0; j < columns; ++j)
+            for(int i = 0; i < rows; ++i)
             {
-                const element value = narrow<Config::e_type, Config::rounding>(sum[i][j]);
-                put(row_at(i), column_at(j), &value);
+                element values[columns];
+#pragma unroll
+                for(int j = 0; j < columns; ++j)
+                {
+                    values[j] = narrow<Config::e_type, Config::rounding>(sum[i][j]);
+                }
+                put_rounds<columns, false>(
+                    put.combining(),
+                    [&](int) { return put.row_at(row_at(i)); },
+                    [&](int j) { return put.column_part(column_at(j)); },
+                    [&](int j) { return values + j; },
+                    [] {});
             }
+        }
+        else
+        {
+#pragma unroll
+            for(int i = 0; i < rows; ++i)
+#pragma unroll
+                for(int j = 0; j < columns; ++j)
+                {
+                    const element value = narrow<Config::e_type, Config::rounding>(sum[i][j]);
+                    put(row_at(i), column_at(j), &value);
+                }
+        }
     }
 
     template <typename Exchange>

@@ -30,6 +30,7 @@ struct hopper_consumer
         warpgroup_product<Config::ab_type, Config::n, !Config::a_k_major, !Config::b_k_major>;
 
     const params& p;
+    const typename Config::fused& fused;
     const hopper_shared<Config>& shared;
     int warpgroup;
     hopper_turns<Config::turns> turns;
@@ -133,7 +134,8 @@ private:
     {
         const hopper_store<Config> way{{shared.staging, warpgroup}};
         const consecutive_rows rows{place.at.first_row, p.work.g.m};
-        use(image_result<Config, consecutive_rows>{way, p.work.g, place.at, rows, first_row()});
+        use(image_result<Config, consecutive_rows>{
+            way, p.work.g, place.at, rows, first_row(), fused});
     }
 
     __device__ __forceinline__ void put(const hopper_tile_place& place, const column_range& columns)
@@ -153,7 +155,7 @@ private:
         {
             weight_result<Config>{{p.work, place}}.store(way, sum, first_row(), columns);
         }
-        else if constexpr(forward)
+        else if constexpr(forward && !Config::fused::exists)
         {
             const bool some = Config::clusters && p.work.sums.cluster > 1;
             image(place, [&](const auto& result) {

@@ -22,11 +22,12 @@ __device__ __forceinline__ bool uses_clusters(const hopper_params_of<Config>& p)
 
 template <typename Config>
 __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
+                                              const typename Config::fused& fused,
                                               const hopper_shared<Config>& shared,
                                               int warpgroup,
                                               const tile_walk& walk)
 {
-    hopper_consumer<Config> consumer{p, shared, warpgroup, {shared.order, warpgroup}};
+    hopper_consumer<Config> consumer{p, fused, shared, warpgroup, {shared.order, warpgroup}};
     int turn = 0;
     for(int tile = walk.first; tile < walk.end; tile += walk.stride)
     {
@@ -41,6 +42,10 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                 consumer.at.advance(steps);
                 continue;
             }
+        }
+        if constexpr(Config::fused::exists)
+        {
+            fetch_channels<Config>(fused, p.work.g, place.at, Config::tile_n);
         }
         consumer.multiply(steps);
         consumer.store_result(place, turn);
@@ -83,9 +88,10 @@ __device__ __forceinline__ void begin(const hopper_params_of<Config>& p)
     }
 }
 
-template <typename Config, typename Tag>
+template <typename Tag, typename Config>
 __global__ void __launch_bounds__(Config::threads, Config::resident)
-    hopper_gemm(const __grid_constant__ hopper_params_of<Config> p)
+    hopper_gemm(const __grid_constant__ hopper_params_of<Config> p,
+                const __grid_constant__ typename Config::fused fused)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
     extern __shared__ __align__(128) char memory[];
@@ -122,7 +128,7 @@ __global__ void __launch_bounds__(Config::threads, Config::resident)
     {
         if constexpr(consumer > start) { take_registers<consumer>(); }
         begin<Config, false>(p);
-        consume_tiles<Config>(p, shared, warp / 4, walk);
+        consume_tiles<Config>(p, fused, shared, warp / 4, walk);
     }
 #endif
 }

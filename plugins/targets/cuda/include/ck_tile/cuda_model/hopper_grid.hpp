@@ -21,7 +21,7 @@ struct hopper_tag;
 template <typename Kernel, typename Config>
 struct hopper_grid
 {
-    static constexpr auto function = &hopper_gemm<Config, kernel_tag<Kernel, Config::shared_bytes>>;
+    static constexpr auto function = &hopper_gemm<kernel_tag<Kernel, Config::shared_bytes>, Config>;
 
     // Clusters of so many blocks that the device runs at the same time; 0: none.
     static int resident_clusters(int blocks)
@@ -86,6 +86,7 @@ struct hopper_grid
     // `written` as start() has it.
     // `early`: the kernel before copies operands.
     static void start_blocks(const hopper_params_of<Config>& p,
+                             const typename Config::fused& fused,
                              cudaStream_t stream,
                              const void* written,
                              bool early = false)
@@ -98,7 +99,7 @@ struct hopper_grid
         // Blocks that come early would crowd on some multiprocessors if not all of them are needed.
         blocks.early = early && cluster == 1 && (Config::resident == 1 || p.work.tiles >= room);
         start<hopper_tag<Kernel>>(
-            function, blocks, Config::threads, Config::shared_bytes, stream, written, p);
+            function, blocks, Config::threads, Config::shared_bytes, stream, written, p, fused);
     }
 };
 

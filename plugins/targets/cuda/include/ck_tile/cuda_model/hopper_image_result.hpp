@@ -23,6 +23,25 @@ struct consecutive_rows
     }
 };
 
+// What an operation needs for the columns of a tile is on its way to the cache while that is
+// multiplied; by one warp of each warpgroup.
+template <typename Config>
+__device__ __forceinline__ void fetch_channels(const typename Config::fused& fused,
+                                               const gemm_params& g,
+                                               const tile_place& at,
+                                               int columns)
+{
+    if constexpr(Config::fused::exists)
+    {
+        constexpr int step = 8; // at most 32 bytes
+        const int lane     = static_cast<int>(threadIdx.x) % 32;
+        const int column   = at.first_column + lane * step;
+        if(threadIdx.x / 32 % 4 != 0 || lane * step >= columns || column >= g.n) { return; }
+        fused.for_each_of_channel(std::int64_t{at.first_group} * g.out_channels + column,
+                                  [](const void* from) { fetch_to_cache(from); });
+    }
+}
+
 // Rows says which rows of the GEMM a tile has.
 template <typename Config, typename Rows>
 struct image_result
@@ -34,20 +53,19 @@ struct image_result
     const tile_place& at;
     const Rows& rows;
     int first_row; // of the warpgroup's products
+    const typename Config::fused& fused;
 
+    // Calls put(row, column, values) with what result_place says of row and column.
     template <typename Columns, typename Put>
     __device__ __forceinline__ void
     each_vector(const float (&sum)[Config::own_blocks][Config::n / 2],
                 const Columns& columns,
+                const result_place<Config>& result,
                 const Put& put) const
     {
-        const result_place<Config> result{g, at, false};
         const auto row_part = [&](int tile_row) -> std::int64_t {
             const int number = rows(tile_row);
             return number < 0 ? -1 : result.row_part(number);
-        };
-        const auto put_part = [&](std::int64_t row, std::int64_t column, const auto* values) {
-            if(row >= 0 && column >= 0) { put(row + column, values); }
         };
         if constexpr(Config::transposed)
         {
@@ -56,9 +74,12 @@ struct image_result
             for(int block = 0; block < Config::own_blocks; ++block)
             {
                 turned.template store<vector>(
-                    sum[block], row_part, [&](std::int64_t row, int channel, const auto* values) {
-                        put_part(row, result.column_part(first_row + block * 64 + channel), values);
-                    });
+                    sum[block],
+                    row_part,
+                    [&](int channel) {
+                        return result.column_part(first_row + block * 64 + channel);
+                    },
+                    put);
             }
         }
         else
@@ -68,7 +89,7 @@ struct image_result
                 columns,
                 [&](int block, int row) { return row_part(way.warp_row(first_row, block) + row); },
                 [&](int column) { return result.column_part(column); },
-                put_part);
+                put);
         }
     }
 
@@ -76,18 +97,37 @@ struct image_result
     __device__ __forceinline__ void store(const float (&sum)[Config::own_blocks][Config::n / 2],
                                           const Columns& columns) const
     {
-        each_vector(sum, columns, [&](std::int64_t offset, const auto* values) {
-            put_vector<vector>(g.result, offset, values);
-        });
+        const result_place<Config> result{g, at, false, fused};
+        if constexpr(Config::fused::exists)
+        {
+            each_vector(sum, columns, result, result.combining());
+        }
+        else
+        {
+            each_vector(sum,
+                        columns,
+                        result,
+                        [&](std::int64_t row, std::int64_t column, const auto* values) {
+                            if(row >= 0 && column >= 0)
+                            {
+                                put_vector<vector>(g.result, row + column, values);
+                            }
+                        });
+        }
     }
 
     // To what other parts of K have added or will add.
     __device__ __forceinline__ void add(const float (&sum)[Config::own_blocks][Config::n / 2]) const
     {
         using element = stored_t<Config::e_type>;
-        each_vector(sum, every_column{}, [&](std::int64_t offset, const element* values) {
-            add_to_memory<Config::e_type, vector>(static_cast<element*>(g.result) + offset, values);
-        });
+        each_vector(sum,
+                    every_column{},
+                    result_place<Config>{g, at, false, fused},
+                    [&](std::int64_t row, std::int64_t column, const element* values) {
+                        if(row < 0 || column < 0) { return; }
+                        add_to_memory<Config::e_type, vector>(
+                            static_cast<element*>(g.result) + row + column, values);
+                    });
     }
 };
 

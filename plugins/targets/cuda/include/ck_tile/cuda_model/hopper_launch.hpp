@@ -106,24 +106,29 @@ void expand(cudaStream_t stream, const expansion<Element>& e)
 }
 
 template <typename Kernel, typename Config, typename Products>
-void start_patches(cudaStream_t stream, const hopper_patch_params& p, bool early)
+void start_patches(cudaStream_t stream,
+                   const hopper_patch_params& p,
+                   const typename Config::fused& fused,
+                   bool early)
 {
     grid_blocks blocks{static_cast<unsigned>(std::min(p.work.tiles, multiprocessors()))};
     blocks.early = early;
     start<hopper_patch_tag<Kernel, Products>>(
-        &hopper_patch_gemm<Config, Products, kernel_tag<Kernel, Config::shared_bytes>>,
+        &hopper_patch_gemm<kernel_tag<Kernel, Config::shared_bytes>, Config, Products>,
         blocks,
         Config::threads,
         Config::shared_bytes,
         stream,
         covers_result(p.work.g) ? p.work.g.result : nullptr,
-        p);
+        p,
+        fused);
 }
 
 // Starts engine W with patches if the windows allow that. `few`: see depend_on_few.
 template <typename Kernel, typename Config>
 bool launch_patches(cudaStream_t stream,
                     const gemm_params& g,
+                    const typename Config::fused& fused,
                     int joined,
                     bool few,
                     const expansion<stored_t<Config::ab_type>>& expanded,
@@ -148,10 +153,13 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p, early); }
+    if(few)
+    {
+        start_patches<Kernel, Config, patch_group_products<Config>>(stream, p, fused, early);
+    }
     else
     {
-        start_patches<Kernel, Config, patch_products<Config>>(stream, p, early);
+        start_patches<Kernel, Config, patch_products<Config>>(stream, p, fused, early);
     }
     return true;
 }
@@ -178,8 +186,12 @@ int steps_of(const hopper_work& w)
 
 // Starts engine W for operands that it can copy; false, and nothing is started, if it cannot.
 template <typename Kernel, typename Config, typename Call>
-bool start_hopper(
-    cudaStream_t stream, const Call& call, gemm_params g, int joined, bool early = false)
+bool start_hopper(cudaStream_t stream,
+                  const Call& call,
+                  const typename Config::fused& fused,
+                  gemm_params g,
+                  int joined,
+                  bool early = false)
 {
     using element = stored_t<Config::ab_type>;
     expansion<element> expanded{};
@@ -200,7 +212,8 @@ bool start_hopper(
         using patches  = hopper_patch_config<typename Config::tile>;
         const bool few = depend_on_few(call.shape, joined);
         // Long reductions of few tiles are better shared.
-        if(parts < 3 && launch_patches<Kernel, patches>(stream, g, joined, few, expanded, early))
+        if(parts < 3 &&
+           launch_patches<Kernel, patches>(stream, g, fused, joined, few, expanded, early))
         {
             return true;
         }
@@ -236,7 +249,8 @@ bool start_hopper(
     }
     const bool adds_results = g.k_batch > 1 && p.work.sums.cluster == 1 && !Config::weight;
     expand(stream, expanded);
-    grid::start_blocks(p, stream, g.all_positions && !adds_results ? g.result : nullptr, early);
+    grid::start_blocks(
+        p, fused, stream, g.all_positions && !adds_results ? g.result : nullptr, early);
     return true;
 }
 
@@ -246,7 +260,10 @@ const void* image_of(const Call& call, bool backward_data)
 
 // Copies operands into a form that engine W takes, and starts it.
 template <typename Kernel, typename Config, typename Call>
-bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearrangement& plan)
+bool start_rearranged(cudaStream_t stream,
+                      const Call& call,
+                      const typename Config::fused& fused,
+                      const operand_rearrangement& plan)
 {
     using kind              = operand_rearrangement::kind;
     constexpr auto way      = Config::direction;
@@ -304,17 +321,17 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
             // The last copy writes every element.
             hip_check_error(deferred_zeroing::of_thread().settle(stream, call.in));
             g.result = phases_of_result(plan);
-            if(!start_hopper<Kernel, Config>(stream, made, g, 1, true)) { return false; }
+            if(!start_hopper<Kernel, Config>(stream, made, fused, g, 1, true)) { return false; }
             copy_image_phases(stream, s, plan, g.result, call.in);
             return true;
         }
     }
-    return start_hopper<Kernel, Config>(stream, made, g, 1, true);
+    return start_hopper<Kernel, Config>(stream, made, fused, g, 1, true);
 }
 
 // Starts engine W unless the problem is one for engine M.
 template <typename Kernel, typename Config, typename Call>
-bool launch_hopper(cudaStream_t stream, const Call& call)
+bool launch_hopper(cudaStream_t stream, const Call& call, const typename Config::fused& fused)
 {
     const int joined = Config::merged == 1 ? groups_to_join(call.shape) : 1;
     if(Kernel::facts.explicit_gemm || !makes_tensor_maps()) { return false; }
@@ -323,7 +340,7 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
         const operand_rearrangement plan = plan_rearrangement(Config::direction, call.shape);
         if(joined == 1 && plan.what != operand_rearrangement::kind::none)
         {
-            return start_rearranged<Kernel, Config>(stream, call, plan);
+            return start_rearranged<Kernel, Config>(stream, call, fused, plan);
         }
     }
     const gemm_params g = make_gemm_params(Kernel::facts, join_groups(Kernel::facts, call, joined));
@@ -333,7 +350,8 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
                               : g.in_channels * Config::merged;
     if(channels < fewest_channels) { return false; }
     // Weights of joined groups are expanded by a kernel that lets the next one be launched early.
-    return start_hopper<Kernel, Config>(stream, call, g, joined, !Config::weight && joined > 1);
+    return start_hopper<Kernel, Config>(
+        stream, call, fused, g, joined, !Config::weight && joined > 1);
 }
 
 } // namespace impl

@@ -164,6 +164,7 @@ struct hopper_patch_consumer
 {
     const hopper_patch_params& p;
     const hopper_patch_shared<Config>& shared;
+    const typename Config::fused& fused;
     int warpgroup;
     hopper_turns<true> turns;
     ring_position<Config::patch_stages> patch{};
@@ -250,17 +251,23 @@ struct hopper_patch_consumer
                 skip();
                 continue;
             }
+            if constexpr(Config::fused::exists)
+            {
+                const tile_place at = find_patch_place<Config>(p.work, p.patch, tile).at;
+                fetch_channels<Config>(fused, p.work.g, at, Config::n);
+            }
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
             Products::store(
-                {shared.staging, warpgroup}, p.work, sum, place.at, rows_of(p.patch, place));
+                {shared.staging, warpgroup}, p.work, sum, place.at, rows_of(p.patch, place), fused);
         }
     }
 };
 
-template <typename Config, typename Products, typename Tag>
+template <typename Tag, typename Config, typename Products>
 __global__ void __launch_bounds__(Config::threads, 1)
-    hopper_patch_gemm(const __grid_constant__ hopper_patch_params p)
+    hopper_patch_gemm(const __grid_constant__ hopper_patch_params p,
+                      const __grid_constant__ typename Config::fused fused)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDA_ARCH__)
     extern __shared__ __align__(128) char memory[];
@@ -292,8 +299,9 @@ __global__ void __launch_bounds__(Config::threads, 1)
     {
         take_registers<Config::plan.consumer_registers(1)>();
         begin_together<false>(Config::threads);
-        hopper_patch_consumer<Config, Products>{p, shared, warp / 4, {shared.order, warp / 4}}.run(
-            stride);
+        hopper_patch_consumer<Config, Products>{
+            p, shared, fused, warp / 4, {shared.order, warp / 4}}
+            .run(stride);
     }
 #endif
 }

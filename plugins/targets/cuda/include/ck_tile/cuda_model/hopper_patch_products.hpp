@@ -38,17 +38,37 @@ struct patch_products
                                                  const hopper_work& w,
                                                  const sums& sum,
                                                  const tile_place& at,
-                                                 const patch_rows& rows)
+                                                 const patch_rows& rows,
+                                                 const typename Config::fused& fused)
     {
-        const result_place<Config> result{w.g, at, false};
-        transposed_store<Config>{team}.template store<result_place<Config>::vector>(
-            sum[0], rows, [&](int row, int channel, const auto* values) {
-                if(row < 0) { return; }
-                const std::int64_t start  = result.row_part(row);
-                const std::int64_t column = result.column_part(channel);
-                if(start < 0 || column < 0) { return; }
-                put_vector<result_place<Config>::vector>(w.g.result, start + column, values);
-            });
+        constexpr int vector = result_place<Config>::vector;
+        const result_place<Config> result{w.g, at, false, fused};
+        const transposed_store<Config> way{team};
+        if constexpr(Config::fused::exists)
+        {
+            way.template store<vector>(
+                sum[0],
+                [&](int position) {
+                    const int row = rows(position);
+                    return row < 0 ? std::int64_t{-1} : result.row_part(row);
+                },
+                [&](int channel) { return result.column_part(channel); },
+                result.combining());
+        }
+        else
+        {
+            way.template store<vector>(
+                sum[0],
+                rows,
+                [](int channel) { return channel; },
+                [&](int row, int channel, const auto* values) {
+                    if(row < 0) { return; }
+                    const std::int64_t start  = result.row_part(row);
+                    const std::int64_t column = result.column_part(channel);
+                    if(start < 0 || column < 0) { return; }
+                    put_vector<vector>(w.g.result, start + column, values);
+                });
+        }
     }
 };
 
@@ -89,10 +109,11 @@ struct patch_group_products
                                                  const hopper_work& w,
                                                  const sums& sum,
                                                  const tile_place& at,
-                                                 const patch_rows& rows)
+                                                 const patch_rows& rows,
+                                                 const typename Config::fused& fused)
     {
         const hopper_store<wide> way{{team.staging, team.warpgroup}};
-        image_result<wide, patch_rows>{way, w.g, at, rows, 0}.store(sum, every_column{});
+        image_result<wide, patch_rows>{way, w.g, at, rows, 0, fused}.store(sum, every_column{});
     }
 };
 

@@ -116,14 +116,15 @@ constexpr bool is_product_width(int columns)
 }
 
 // Whether engine W can compute the tile at all. Elements of other sizes than 16 bits are multiplied
-// where all lie along K.
+// where all lie along K; windows of 8 bits are not cut.
 constexpr bool is_hopper_tile(const tile_values& tile)
 {
     const int rows    = is_transposed(tile) ? tile.n : tile.m;
     const int columns = is_transposed(tile) ? tile.m : tile.n;
-    return has_warpgroup_product(tile.ab_type) &&
-           (host_model::size_of(tile.ab_type) == 2 || (tile.a_k_major && tile.b_k_major)) &&
-           rows % 64 == 0 && rows <= 256 && is_product_width(columns) &&
+    const int bytes   = host_model::size_of(tile.ab_type);
+    return has_warpgroup_product(tile.ab_type) && (tile.plain || bytes > 1) &&
+           (bytes == 2 || (tile.a_k_major && tile.b_k_major)) && rows % 64 == 0 && rows <= 256 &&
+           is_product_width(columns) &&
            (tile.b_k_major || is_transposed(tile) || tile.n <= 64 || tile.n % 64 == 0) &&
            (tile.weight || tile.merged == 1) && !(rows == 192 && columns > 128);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/fused_operation.hpp"
 #include "ck_tile/cuda_model/hopper_parts.hpp"
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
 #include "ck_tile/cuda_model/hopper_shared.hpp"
@@ -38,20 +39,7 @@ struct hopper_store : hopper_team<Config>
     { return first_row + block * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16; }
 
     __device__ __forceinline__ static std::uint32_t narrow_pair(float a, float b)
-    {
-        if constexpr(Config::e_type == data_type::bf16 &&
-                     Config::rounding == bf16_rounding_mode::standard)
-        {
-            return bfloat2_bits(a, b);
-        }
-        else if constexpr(Config::e_type == data_type::fp16) { return half2_bits(a, b); }
-        else
-        {
-            const unsigned low  = narrow<Config::e_type, Config::rounding>(a);
-            const unsigned high = narrow<Config::e_type, Config::rounding>(b);
-            return low | (high << 16);
-        }
-    }
+    { return cuda_model::narrow_pair<Config::e_type, Config::rounding>(a, b); }
 
     // Some columns of 16 rows to the warp's lines in shared memory. Sums are float or int.
     template <typename Sum>
@@ -89,7 +77,8 @@ struct hopper_store : hopper_team<Config>
         }
     }
 
-    // Calls put(row, column, values) for vectors of the result in some columns. What it is told of
+    // Calls put(row, column, values) for vectors of the result in some columns; see put_rounds()
+    // where an operation is fused. What it is told of
     // row and column is what row_part(block, row of the warp) and column_part(column) have said.
     template <int Vector,
               typename Sum,
@@ -105,10 +94,11 @@ struct hopper_store : hopper_team<Config>
     {
         constexpr int pieces = columns / Vector; // of a line
         constexpr int rounds = 16 * pieces / 32;
-        constexpr bool keeps = rounds <= 8; // the parts of a thread's rows
-        using row_type       = decltype(row_part(0, 0));
-        const int lane       = threadIdx.x % 32;
-        const char* lines    = own_staging();
+        constexpr bool keeps =
+            rounds <= 8 && !Config::fused::exists; // the parts of a thread's rows
+        using row_type    = decltype(row_part(0, 0));
+        const int lane    = threadIdx.x % 32;
+        const char* lines = own_staging();
 #pragma unroll
         for(int i = 0; i < blocks; ++i)
         {
@@ -125,27 +115,53 @@ struct hopper_store : hopper_team<Config>
             for(int chunk = 0; chunk < Config::n / columns; ++chunk)
             {
                 if(!wanted.meets(chunk * columns, columns)) { continue; }
-                stage(sum[i] + chunk * (columns / 2));
-                __syncwarp();
-                int number  = chunk * columns + lane % pieces * Vector;
-                auto column = column_part(number);
-#pragma unroll(keeps ? rounds : 1)
-                for(int round = 0; round < rounds; ++round)
+                if constexpr(Config::fused::exists)
                 {
-                    const int index = lane + round * 32;
-                    if constexpr(pieces > 32)
-                    {
-                        number = chunk * columns + index % pieces * Vector;
-                        column = column_part(number);
-                    }
-                    if(!wanted.contains(number)) { continue; }
-                    put(keeps ? rows[keeps ? round : 0] : row_part(i, index / pieces),
-                        column,
-                        reinterpret_cast<const element*>(lines + index / pieces *
-                                                                     Config::staging_line_bytes) +
-                            index % pieces * Vector);
+                    const auto column_of = [&](int round) {
+                        const int number = chunk * columns + (lane + round * 32) % pieces * Vector;
+                        return wanted.contains(number) ? column_part(number) : -1;
+                    };
+                    const auto values = [&](int round) {
+                        const int index = lane + round * 32;
+                        return reinterpret_cast<const element*>(
+                                   lines + index / pieces * Config::staging_line_bytes) +
+                               index % pieces * Vector;
+                    };
+                    put_rounds<rounds, pieces <= 32>(
+                        put,
+                        [&](int round) { return row_part(i, (lane + round * 32) / pieces); },
+                        column_of,
+                        values,
+                        [&] {
+                            stage(sum[i] + chunk * (columns / 2));
+                            __syncwarp();
+                        });
+                    __syncwarp();
                 }
-                __syncwarp();
+                else
+                {
+                    stage(sum[i] + chunk * (columns / 2));
+                    __syncwarp();
+                    int number  = chunk * columns + lane % pieces * Vector;
+                    auto column = column_part(number);
+#pragma unroll(keeps ? rounds : 1)
+                    for(int round = 0; round < rounds; ++round)
+                    {
+                        const int index = lane + round * 32;
+                        if constexpr(pieces > 32)
+                        {
+                            number = chunk * columns + index % pieces * Vector;
+                            column = column_part(number);
+                        }
+                        if(!wanted.contains(number)) { continue; }
+                        put(keeps ? rows[keeps ? round : 0] : row_part(i, index / pieces),
+                            column,
+                            reinterpret_cast<const element*>(
+                                lines + index / pieces * Config::staging_line_bytes) +
+                                index % pieces * Vector);
+                    }
+                    __syncwarp();
+                }
             }
         }
     }

@@ -56,10 +56,13 @@ struct transposed_store : hopper_team<Config>
     }
 
     // Calls put(position, channel, values) for vectors of the 64 channels of a block; what it is
-    // told of a position is what position_part(its number) has said.
-    template <int Vector, int Registers, typename Position, typename Put>
-    __device__ __forceinline__ void
-    store(const float (&sums)[Registers], const Position& position_part, const Put& put) const
+    // told of them is what position_part(number) and channel_part(number) have said. See
+    // put_rounds() where an operation is fused.
+    template <int Vector, int Registers, typename Position, typename Channel, typename Put>
+    __device__ __forceinline__ void store(const float (&sums)[Registers],
+                                          const Position& position_part,
+                                          const Channel& channel_part,
+                                          const Put& put) const
     {
         constexpr int pieces = 64 / Vector; // of a line
         constexpr int rounds = positions * pieces / 128;
@@ -68,18 +71,42 @@ struct transposed_store : hopper_team<Config>
 #pragma unroll
         for(int chunk = 0; chunk < Registers * 2 / positions; ++chunk)
         {
-            stage(sums + chunk * (positions / 2), lines);
-            this->meet_warpgroup();
-#pragma unroll(rounds <= 4 ? rounds : 1)
-            for(int round = 0; round < rounds; ++round)
+            if constexpr(Config::fused::exists)
             {
-                const int index   = thread + round * 128;
-                const int channel = index % pieces * Vector;
-                put(position_part(chunk * positions + index / pieces),
-                    channel,
-                    reinterpret_cast<const element*>(lines + index / pieces * line) + channel);
+                const int channel = thread % pieces * Vector;
+                static_assert(128 % pieces == 0);
+                put_rounds<rounds, true>(
+                    put,
+                    [&](int round) {
+                        return position_part(chunk * positions + (thread + round * 128) / pieces);
+                    },
+                    [&](int) { return channel_part(channel); },
+                    [&](int round) {
+                        return reinterpret_cast<const element*>(lines + (thread + round * 128) /
+                                                                            pieces * line) +
+                               channel;
+                    },
+                    [&] {
+                        stage(sums + chunk * (positions / 2), lines);
+                        this->meet_warpgroup();
+                    });
+                this->meet_warpgroup();
             }
-            this->meet_warpgroup();
+            else
+            {
+                stage(sums + chunk * (positions / 2), lines);
+                this->meet_warpgroup();
+#pragma unroll(rounds <= 4 ? rounds : 1)
+                for(int round = 0; round < rounds; ++round)
+                {
+                    const int index   = thread + round * 128;
+                    const int channel = index % pieces * Vector;
+                    put(position_part(chunk * positions + index / pieces),
+                        channel_part(channel),
+                        reinterpret_cast<const element*>(lines + index / pieces * line) + channel);
+                }
+                this->meet_warpgroup();
+            }
         }
     }
 };

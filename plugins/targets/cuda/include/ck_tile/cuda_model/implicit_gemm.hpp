@@ -212,16 +212,19 @@ __device__ __forceinline__ tile_place find_tile_place(const gemm_params& p)
     return at;
 }
 
-// Tag tells instances apart whose machine code shall not be shared.
-template <typename Config, typename TilePartitioner, typename Tag>
+// Tag tells instances apart whose machine code shall not be shared. It is the first parameter here
+// and of engine W's kernels: of several types of one launcher, the operation's among them, a symbol
+// spells out the first.
+template <typename Tag, typename Config, typename TilePartitioner>
 __global__ void __launch_bounds__(Config::threads, Config::blocks)
-    implicit_gemm(const __grid_constant__ gemm_params p)
+    implicit_gemm(const __grid_constant__ gemm_params p,
+                  const __grid_constant__ typename Config::fused fused)
 {
     extern __shared__ __align__(128) char shared[];
     const tile_place at = find_tile_place<Config, TilePartitioner>(p);
     compute_tile<Config> tile;
     accumulate<Config>(p, at, shared, tile);
-    const result_place<Config> put{p, at, p.k_batch > 1};
+    const result_place<Config> put{p, at, p.k_batch > 1, fused};
     tile.template store<result_place<Config>::vector>(shared + shared_layout<Config>::rows_bytes,
                                                       put);
 }

@@ -20,6 +20,7 @@
 #include "ck_tile/cuda_model/hopper_launch.hpp"
 #include "ck_tile/cuda_model/implicit_gemm.hpp"
 #include "ck_tile/cuda_model/matrix_launch.hpp"
+#include "ck_tile/cuda_model/operation_of.hpp"
 #include "ck_tile/cuda_model/start.hpp"
 #include "ck_tile/cuda_model/stream_k.hpp"
 
@@ -54,12 +55,12 @@ auto call_of(const KernelArgs& kargs)
     return call;
 }
 
-// Stores the sums, without what a kernel does with them besides.
 template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
-void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
+void launch_convolution(cudaStream_t stream, const KernelArgs& kargs)
 {
     constexpr const host_model::kernel_facts& facts = Kernel::facts;
-    using config      = typename tile_config_of<Kernel, BlocksPerUnit>::type;
+    using config =
+        config_with_operation<Kernel, typename tile_config_of<Kernel, BlocksPerUnit>::type>;
     using partitioner = typename Kernel::TilePartitioner;
     using layout      = shared_layout<config>;
 
@@ -82,46 +83,37 @@ void launch_sums(cudaStream_t stream, const KernelArgs& kargs)
     }
     else
     {
-        if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type)) { return; }
+        if constexpr(host_model::size_of(facts.a_type) > 1)
+        {
+            if(launch_depthwise_kernels(stream, call, config::ab_type, config::e_type))
+            {
+                // These are compiled once, for whatever is done with their sums.
+                if constexpr(has_operation<Kernel>) { launch_combination<Kernel>(stream, call); }
+                return;
+            }
+        }
         if constexpr(config::weight && is_group_weight_tile(config::m, config::n))
         {
             if(launch_group_weight(stream, call, config::ab_type, config::e_type)) { return; }
         }
-        using plan = tile_config_of<Kernel, BlocksPerUnit>;
+        const operation_of<Kernel> fused = make_operation<Kernel>(stream, call);
+        using plan                       = tile_config_of<Kernel, BlocksPerUnit>;
         if constexpr(takes_engine_w(plan::values) && CKPROF_CUDA_ENGINE_W)
         {
             using hopper = hopper_config<config, plan::values.hopper_stages, plan::values.turns>;
-            if(launch_hopper<Kernel, hopper>(stream, call)) { return; }
+            if(launch_hopper<Kernel, hopper>(stream, call, fused)) { return; }
         }
         p.tiles = partitioner::GridSize(p.m, p.n);
         p.blocks_x =
             std::int64_t{p.tiles} * (facts.direction == direction::backward_data ? p.gemms : 1);
-        start<Kernel>(&implicit_gemm<config, partitioner, kernel_tag<Kernel, layout::bytes>>,
+        start<Kernel>(&implicit_gemm<kernel_tag<Kernel, layout::bytes>, config, partitioner>,
                       linear_blocks(p),
                       config::threads,
                       layout::bytes,
                       stream,
                       covers_result(p) ? p.result : nullptr,
-                      p);
-    }
-}
-
-template <typename Kernel, int BlocksPerUnit, typename KernelArgs>
-void launch_gemm(cudaStream_t stream, const KernelArgs& kargs)
-{
-    if constexpr(host_model::size_of(Kernel::facts.a_type) == 1)
-    {
-        throw std::logic_error(
-            "no kernel of this device has such elements; the support test says so");
-    }
-    else
-    {
-        launch_sums<Kernel, BlocksPerUnit>(stream, kargs);
-    }
-    if constexpr(host_model::size_of(Kernel::facts.a_type) > 1 &&
-                 Kernel::facts.elementwise.combine != nullptr)
-    {
-        launch_combination<Kernel>(stream, call_of<Kernel>(kargs));
+                      p,
+                      fused);
     }
 }
 
@@ -190,7 +182,7 @@ void launch(cudaStream_t stream, const Args&... args)
 {
     if constexpr(impl::convolution_kernel<Kernel>)
     {
-        impl::launch_gemm<Kernel, BlocksPerUnit>(stream, args...);
+        impl::launch_convolution<Kernel, BlocksPerUnit>(stream, args...);
     }
     else if constexpr(impl::matrix_kernel<Kernel>)
     {

@@ -36,7 +36,7 @@ struct matrix_config : Shape
     static constexpr int merged   = 1;
     static constexpr bool deep    = Deep;
 
-    static constexpr data_type memory_type = Memory;
+    static constexpr data_type a_memory = Memory, b_memory = Memory;
 
     using d_tensors = Combination;
 

@@ -82,7 +82,7 @@ bool launch_hopper_matrix(cudaStream_t stream, const matrix_params& given)
             p.work.sums.cluster = parts;
         }
     }
-    grid::start_blocks(p, stream, g.e);
+    grid::start_blocks(p, {}, stream, g.e);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ck_tile/cuda_model/element.hpp"
+#include "ck_tile/cuda_model/fused_operation.hpp"
 #include "ck_tile/cuda_model/lane_place.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
 #include "ck_tile/cuda_model/tile_config.hpp"
@@ -48,7 +49,8 @@ struct mma_tile
     static constexpr int nf     = warp_n / 8;
 
     // One row of 16x8 matrices of the warp, on its way to memory.
-    static constexpr int staging_line_bytes = warp_n * Config::e_bytes + 16;
+    using staged                            = stored_t<staged_type<Config>>;
+    static constexpr int staging_line_bytes = warp_n * static_cast<int>(sizeof(staged)) + 16;
     static constexpr int staging_bytes      = grid.m * grid.n * 16 * staging_line_bytes;
 
     static constexpr int accumulators = mf * nf * 4;
@@ -108,12 +110,13 @@ struct mma_tile
                 }
     }
 
-    __device__ __forceinline__ stored_t<Config::e_type> result(int i, int j, int e) const
+    // Of 8-bit integers the low bits.
+    __device__ __forceinline__ staged result(int i, int j, int e) const
     {
-        if constexpr(Config::integer) { return whole[i][j][e]; }
+        if constexpr(Config::integer) { return static_cast<staged>(whole[i][j][e]); }
         else
         {
-            return narrow<Config::e_type, Config::rounding>(sum[i][j][e]);
+            return narrow<staged_type<Config>, Config::rounding>(sum[i][j][e]);
         }
     }
 
@@ -221,12 +224,11 @@ struct mma_tile
     template <int Vector, typename Put>
     __device__ __forceinline__ void store(char* shared, const Put& put)
     {
-        using element = stored_t<Config::e_type>;
         if(idle()) { return; }
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         char* own     = shared + warp * 16 * staging_line_bytes;
         const auto at = [&](int row, int column) {
-            return reinterpret_cast<element*>(own + row * staging_line_bytes) + column;
+            return reinterpret_cast<staged*>(own + row * staging_line_bytes) + column;
         };
 #pragma unroll
         for(int i = 0; i < mf; ++i)
@@ -263,8 +265,7 @@ struct mma_tile
         }
     }
 
-    __device__ __forceinline__ static void
-    store_pair(stored_t<Config::e_type>* to, stored_t<Config::e_type> a, stored_t<Config::e_type> b)
+    __device__ __forceinline__ static void store_pair(staged* to, staged a, staged b)
     {
         if constexpr(sizeof(*to) == 2)
         {

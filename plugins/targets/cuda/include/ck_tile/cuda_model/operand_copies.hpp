@@ -22,13 +22,15 @@ struct operand_a
     using source = operands<Config>;
     using layout = typename Config::a_layout;
 
+    static constexpr data_type memory = Config::a_memory;
+
     static constexpr bool k_major   = Config::a_k_major;
     static constexpr int vector     = Config::vector_a;
     static constexpr int first_byte = 0; // in a stage
     static constexpr line_kind kind = source::a_kind;
 
     __device__ __forceinline__ static const void* start(const source& s)
-    { return static_cast<const stored_t<Config::memory_type>*>(s.p.a) + s.a_start(); }
+    { return static_cast<const stored_t<memory>*>(s.p.a) + s.a_start(); }
     __device__ __forceinline__ static int first(const source& s) { return s.at.first_row; }
     __device__ __forceinline__ static int limit(const source& s) { return s.p.m; }
     __device__ __forceinline__ static std::int64_t distance(const source& s)
@@ -43,13 +45,15 @@ struct operand_b
     using source = operands<Config>;
     using layout = typename Config::b_layout;
 
+    static constexpr data_type memory = Config::b_memory;
+
     static constexpr bool k_major   = Config::b_k_major;
     static constexpr int vector     = Config::vector_b;
     static constexpr int first_byte = Config::a_bytes;
     static constexpr line_kind kind = source::b_kind;
 
     __device__ __forceinline__ static const void* start(const source& s)
-    { return static_cast<const stored_t<Config::memory_type>*>(s.p.b) + s.b_start(); }
+    { return static_cast<const stored_t<memory>*>(s.p.b) + s.b_start(); }
     __device__ __forceinline__ static int first(const source& s) { return s.at.first_column; }
     __device__ __forceinline__ static int limit(const source& s) { return s.p.n; }
     __device__ __forceinline__ static std::int64_t distance(const source& s)
@@ -203,7 +207,7 @@ public:
     }
 
 private:
-    using element                 = stored_t<Config::memory_type>;
+    using element                 = stored_t<Operand::memory>;
     static constexpr bool k_major = Operand::k_major;
     static constexpr int vector = Operand::vector, depth = Config::k;
     static constexpr bool linear = Operand::kind == line_kind::linear && plan::regular;
@@ -220,13 +224,13 @@ private:
     // Where nothing exists the address is not used.
     __device__ __forceinline__ static void put(std::uint32_t to, const element* from, bool exists)
     {
-        if constexpr(Config::memory_type == Config::ab_type)
+        if constexpr(Operand::memory == Config::ab_type)
         {
             copy_async<vector * Config::ab_bytes>(to, from, exists);
         }
         else
         {
-            copy_decoded<Config::memory_type, vector>(to, exists ? from : nullptr);
+            copy_decoded<Operand::memory, Config::ab_type, vector>(to, exists ? from : nullptr);
         }
     }
 

@@ -16,11 +16,11 @@ namespace ck_tile::cuda_model::impl {
 // otherwise instances that differ only in fields without meaning here share theirs. The name holds
 // the shared memory that a block is started with, which the machine code does not say.
 #if defined(CKPROF_CUDA_OWN_CODE)
-template <typename Kernel, int SharedBytes>
+template <int SharedBytes, typename Kernel>
 struct own_code
 {};
 template <typename Kernel, int SharedBytes>
-using kernel_tag = own_code<Kernel, SharedBytes>;
+using kernel_tag = own_code<SharedBytes, Kernel>;
 #else
 template <typename, int>
 using kernel_tag = void;

@@ -34,7 +34,9 @@ struct stream_k_block
 
     __device__ __forceinline__ void store()
     {
-        const result_place<Config> put{p, at, false};
+        static_assert(!Config::fused::exists);
+        const typename Config::fused none{};
+        const result_place<Config> put{p, at, false, none};
         tile.template store<result_place<Config>::vector>(
             shared + shared_layout<Config>::rows_bytes, put);
         __syncthreads();

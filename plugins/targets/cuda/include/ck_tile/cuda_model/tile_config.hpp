@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "ck_tile/cuda_model/tile_values.hpp"
 
@@ -49,6 +50,10 @@ struct operand_layout
         return linear ^ (exchange(line) * 16);
     }
 };
+
+// Sums are stored as they are; see fused_operation.hpp.
+struct no_operation
+{ static constexpr bool exists = false; };
 
 // What a tile is, whatever its rows and columns stand for. AKMajor, BKMajor: whether an operand's
 // contiguous dimension is K.
@@ -97,6 +102,9 @@ struct tile_shape
     static constexpr int registers =
         65536 / (threads * blocks) < 255 ? 65536 / (threads * blocks) : 255;
     static constexpr int free_registers = registers - divide_up(M * N, threads);
+
+    // What is done with sums on their way to memory.
+    using fused = no_operation;
 };
 
 template <direction Direction,
@@ -141,8 +149,16 @@ struct tile_config : tile_shape<AB,
     static constexpr bool integer = false;
     // Stages come before resident blocks.
     static constexpr bool deep = false;
-    // The type in shared memory, where it is not that of the operands.
-    static constexpr data_type memory_type = AB;
+    // In memory, where that is not the type in shared memory.
+    static constexpr data_type a_memory = AB, b_memory = AB;
+};
+
+// The same with operands that become those in shared memory on their way to it.
+template <typename Tile, data_type A, data_type B>
+struct decoding : Tile
+{
+    static constexpr data_type a_memory = A, b_memory = B;
+    static constexpr bool integer = A == data_type::int8;
 };
 
 // A tile_config's or matrix_config's values.
@@ -172,7 +188,9 @@ struct tile_config_of
 {
     static constexpr host_model::kernel_facts facts = Kernel::facts;
 
-    static_assert(facts.a_type == facts.b_type, "operands of different types");
+    static constexpr bool bytes = host_model::size_of(facts.a_type) == 1;
+
+    static_assert(facts.a_type == facts.b_type || bytes, "operands of different types");
     static_assert(facts.m_per_block % 16 == 0 && facts.n_per_block % 16 == 0 &&
                       facts.k_per_block % 16 == 0,
                   "on this device every side of a tile is a multiple of 16");
@@ -180,31 +198,35 @@ struct tile_config_of
     static constexpr instance_values values = values_of(facts, BlocksPerUnit);
     static constexpr tile_values tile       = values.tile;
 
-    static constexpr data_type factor = tile.ab_type;
-    static constexpr int ab_bytes     = host_model::size_of(factor);
+    static constexpr data_type factor =
+        bytes ? factor_type(facts.a_type, facts.b_type) : tile.ab_type;
+    static constexpr int ab_bytes = host_model::size_of(tile.ab_type); // in memory
+    // Of 8 bits, no more are stored at once than of 16: some warps have so few columns.
+    static constexpr int result_bytes = host_model::size_of(facts.e_type);
+    static constexpr int e_bytes      = result_bytes == 1 ? 2 : result_bytes;
     static constexpr bool scalar =
         facts.direction == direction::forward && facts.groups_to_merge > 1;
 
-    using type =
-        tile_config<facts.direction,
-                    facts.num_dim_spatial,
-                    factor,
-                    facts.e_type,
-                    facts.rounding,
-                    tile.m,
-                    tile.n,
-                    tile.k,
-                    tile.m_warps,
-                    tile.n_warps,
-                    scalar ? 1 : usable_vector(facts.vector_size_a, ab_bytes),
-                    scalar ? 1 : usable_vector(facts.vector_size_b, ab_bytes),
-                    scalar ? 1
-                           : usable_vector(facts.vector_size_c, host_model::size_of(facts.e_type)),
-                    tile.merged,
-                    tile.stages,
-                    tile.blocks>;
+    using shared = tile_config<facts.direction,
+                               facts.num_dim_spatial,
+                               factor,
+                               facts.e_type,
+                               facts.rounding,
+                               tile.m,
+                               tile.n,
+                               tile.k,
+                               tile.m_warps,
+                               tile.n_warps,
+                               scalar ? 1 : usable_vector(facts.vector_size_a, ab_bytes),
+                               scalar ? 1 : usable_vector(facts.vector_size_b, ab_bytes),
+                               scalar ? 1 : usable_vector(facts.vector_size_c, e_bytes),
+                               tile.merged,
+                               tile.stages,
+                               tile.blocks>;
 
-    static_assert(values_of_tile<type>() == tile);
+    static_assert(bytes || values_of_tile<shared>() == tile);
+
+    using type = std::conditional_t<bytes, decoding<shared, facts.a_type, facts.b_type>, shared>;
 };
 
 } // namespace ck_tile::cuda_model

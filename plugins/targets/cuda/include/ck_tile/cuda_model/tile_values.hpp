@@ -52,6 +52,10 @@ constexpr data_type decoded_type(data_type type)
     }
 }
 
+// What operands of two types are multiplied as.
+constexpr data_type factor_type(data_type a, data_type b)
+{ return decoded_type(a) == data_type::bf16 ? data_type::bf16 : decoded_type(b); }
+
 // A tile, whatever its rows and columns stand for; m_warps to blocks are engine M's.
 struct tile_values
 {
@@ -111,16 +115,18 @@ constexpr instance_values complete(tile_values tile,
     tile.m_warps         = 2 * facts.m_waves * facts.k_waves;
     tile.n_warps         = facts.n_waves;
     const bool interwave = same_text(facts.scheduler, "Interwave");
-    tile.blocks          = resident_blocks(
-        interwave && blocks_per_unit < 2 ? 2 : blocks_per_unit, tile.m * tile.n, tile.threads());
-    const int element_bytes =
-        host_model::size_of(tile.plain ? decoded_type(tile.ab_type) : tile.ab_type);
-    const int stage_bytes = operand_bytes(tile.m, tile.k, tile.a_k_major, element_bytes) +
-                            operand_bytes(tile.n, tile.k, tile.b_k_major, element_bytes);
-    tile.stages           = fitting_stages(double_buffer && plan.stages < 4 ? 4 : plan.stages,
-                                           stage_bytes,
-                                           tile.plain || tile.weight ? 0 : tile.m,
-                                           tile.blocks);
+    // Engine M keeps the sums of a stage beside those of all where these are integers.
+    const bool two_sums = !tile.plain && tile.ab_type == data_type::int8;
+    tile.blocks         = resident_blocks(interwave && blocks_per_unit < 2 ? 2 : blocks_per_unit,
+                                          tile.m * tile.n * (two_sums ? 2 : 1),
+                                          tile.threads());
+    const int element_bytes = host_model::size_of(decoded_type(tile.ab_type));
+    const int stage_bytes   = operand_bytes(tile.m, tile.k, tile.a_k_major, element_bytes) +
+                              operand_bytes(tile.n, tile.k, tile.b_k_major, element_bytes);
+    tile.stages             = fitting_stages(double_buffer && plan.stages < 4 ? 4 : plan.stages,
+                                             stage_bytes,
+                                             tile.plain || tile.weight ? 0 : tile.m,
+                                             tile.blocks);
     return {tile, plan.hopper_stages, plan.turns || double_buffer};
 }
 

@@ -8,7 +8,6 @@
 
 #include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/forward.hpp"
-#include "ck_tile/host_model/impl/computed_types.hpp"
 #include "ck_tile/host_model/rejection.hpp"
 
 namespace ck_tile::host_model::impl {
@@ -200,14 +199,6 @@ inline bool check_explicit(const kernel_facts& facts)
             getConvSpecializationString(facts.specialization));
 }
 
-inline bool check_element_types(const kernel_facts& facts)
-{
-    if(computes_bytes || size_of(facts.a_type) > 1) { return true; }
-    return reject("element-types",
-                  std::string("convolutions of ") + name_of(facts.a_type) +
-                      " have no kernel on this device");
-}
-
 inline bool check_layout(const char* tensor, const char* layout, bool known)
 {
     if(known) { return true; }
@@ -256,7 +247,6 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
     const bool merging      = facts.groups_to_merge > 1;
 
     clear_rejection();
-    if(!check_element_types(facts)) { return false; }
     if(!check_sizes(shape) || !check_strides(shape) || !check_async(facts)) { return false; }
     if(call.k_batch != 1 &&
        !reject("split-k",
