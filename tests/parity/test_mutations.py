@@ -79,7 +79,7 @@ SEEN_AS = {
     "dtype_result": "type_result",
 }
 #: what strings hide: the number, how results leave the registers, what operands are rounded to, how a
-#: depthwise image is padded, and whether a stride is seen as channels. D tensors come with an operation alone,
+#: depthwise image is padded, and whether a stride is seen as channels. D tensors come with an operation,
 #: see :mod:`.test_elementwise`
 UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "d_dtypes", "pad_h", "pad_w", "fold_stride"}
 CHANGES = {
