@@ -691,6 +691,11 @@ void joining_pixels()
     EXPECT(joined(direction::forward, 58, 58, 28) == 4);
     EXPECT(joined(direction::forward, 64, 16, 28) == 1);
     EXPECT(joined(direction::backward_data, 16, 64) == 4);
+    // Full copies, of 9 and 3 times 64 channels.
+    EXPECT(joined(direction::backward_data, 144, 24) == 4);
+    EXPECT(joined(direction::backward_data, 96, 24) == 2);
+    EXPECT(joined(direction::backward_data, 144, 64) == 1);
+    EXPECT(joined(direction::forward, 16, 24) == 8);
     EXPECT(joined(direction::backward_data, 64, 16) == 1);
     EXPECT(joined(direction::backward_data, 58, 58) == 4);
     EXPECT(joined(direction::backward_data, 58, 65) == 8);

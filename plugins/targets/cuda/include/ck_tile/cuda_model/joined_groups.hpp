@@ -37,10 +37,10 @@ constexpr int groups_to_join(const host_model::conv_shape& s)
 inline bool depend_on_few(const host_model::conv_shape& s, int joined)
 { return joined > 1 && s.C == s.K && 16 % s.C == 0; }
 
-// As many pixels as are one with all their channels; 1 where that does not pay. It does where they
-// fill the 64 channels that a copy brings, and costs no products then; and where channels are no
-// multiple of 16 bytes, so that all of the image had to be copied otherwise, unless there are too
-// many products with zeros.
+// As many pixels as are one with all their channels; 1 where that does not pay. It does where
+// copies of 64 channels are full then, because those of lines that end early are slow; where they
+// are fuller, which costs no products; and where channels are no multiple of 16 bytes, so that all
+// of the image had to be copied otherwise. Each time, unless too many products are with zeros.
 constexpr int pixels_to_join(host_model::direction direction, const host_model::conv_shape& s)
 {
     const bool data           = direction == host_model::direction::backward_data;
@@ -54,7 +54,8 @@ constexpr int pixels_to_join(host_model::direction direction, const host_model::
             return 1;
         }
     }
-    constexpr std::int64_t most_elements = 2147483647, most_zeros = 512, few_pixels = 16384;
+    constexpr std::int64_t most_elements = 2147483647, few_pixels = 16384;
+    constexpr std::int64_t most_zeros = 512, few_zeros = 128;
     const bool whole = copied % 8 == 0;
     if(direction == host_model::direction::backward_weight || s.G != 1 ||
        pixels > most_elements / (copied > others ? copied : others) ||
@@ -65,6 +66,14 @@ constexpr int pixels_to_join(host_model::direction direction, const host_model::
     const auto possible = [&](int joined) {
         return pixels % joined == 0 && copied * joined % 8 == 0 && s.C * joined % 8 == 0;
     };
+    for(int joined = 2; joined <= 8; ++joined)
+    {
+        const bool few = joined * copied <= 64 || (joined - 1) * others <= few_zeros;
+        if(copied % 64 != 0 && joined * copied % 64 == 0 && few && possible(joined))
+        {
+            return joined;
+        }
+    }
     for(int joined = 8; joined > 1; --joined)
     {
         if(joined * copied <= 64 && possible(joined)) { return joined; }
