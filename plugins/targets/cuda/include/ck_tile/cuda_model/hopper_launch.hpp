@@ -132,10 +132,16 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p, early); }
+    const auto start = [&]<typename Products>(Products) {
+        start_patches<Kernel, Config, Products>(stream, p, early);
+    };
+    const int channels = data ? g.out_channels : g.in_channels;
+    if(few) { start(patch_group_products<Config>{}); }
+    else if(channels <= 32) { start(patch_products<Config, 2>{}); }
+    else if(channels <= 48) { start(patch_products<Config, 3>{}); }
     else
     {
-        start_patches<Kernel, Config, patch_products<Config>>(stream, p, early);
+        start(patch_products<Config, hopper_k / 16>{});
     }
     return true;
 }
