@@ -666,92 +666,6 @@ void joining()
     EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
 }
 
-// Pixels are joined for filters of one pixel, to whole lines of 16 bytes on both sides.
-void joining_pixels()
-{
-    using host_model::direction;
-    const auto joined =
-        [](direction way, std::int64_t k, std::int64_t c, std::int64_t pixels = 28 * 1024) {
-            conv_shape s;
-            s.G = 1, s.N = pixels / 7, s.K = k, s.C = c;
-            s.input[2] = s.output[2] = 7;
-            return pixels_to_join(way, s);
-        };
-    EXPECT(joined(direction::forward, 144, 24) == 2);
-    EXPECT(joined(direction::forward, 64, 16) == 4);
-    EXPECT(joined(direction::forward, 64, 8) == 8);
-    EXPECT(joined(direction::forward, 64, 64) == 1);
-    EXPECT(joined(direction::forward, 58, 58) == 4);
-    EXPECT(joined(direction::forward, 116, 116) == 2);
-    EXPECT(joined(direction::forward, 122, 122) == 4);
-    // Three quarters of so many products would be with zeros.
-    EXPECT(joined(direction::forward, 512, 122) == 1);
-    // 21 pixels are no multiple of 2; with whole lines, few pixels are not worth another kernel.
-    EXPECT(joined(direction::forward, 58, 58, 21) == 1);
-    EXPECT(joined(direction::forward, 58, 58, 28) == 4);
-    EXPECT(joined(direction::forward, 64, 16, 28) == 1);
-    EXPECT(joined(direction::backward_data, 16, 64) == 4);
-    // Full copies, of 9 and 3 times 64 channels.
-    EXPECT(joined(direction::backward_data, 144, 24) == 4);
-    EXPECT(joined(direction::backward_data, 96, 24) == 2);
-    EXPECT(joined(direction::backward_data, 144, 64) == 1);
-    EXPECT(joined(direction::forward, 16, 24) == 8);
-    EXPECT(joined(direction::backward_data, 64, 16) == 1);
-    EXPECT(joined(direction::backward_data, 58, 58) == 4);
-    EXPECT(joined(direction::backward_data, 58, 65) == 8);
-    EXPECT(joined(direction::backward_data, 60, 65) == 8);
-    EXPECT(joined(direction::backward_weight, 58, 58) == 1);
-
-    for(int axis = 0; axis < 3; ++axis)
-    {
-        conv_shape s;
-        s.G = 1, s.N = 4096, s.K = s.C = 58;
-        for(int i = 0; i < 3; ++i) { s.input[i] = s.output[i] = 4; }
-        EXPECT(pixels_to_join(direction::forward, s) == 4);
-        conv_shape other   = s;
-        other.filter[axis] = 3;
-        EXPECT(pixels_to_join(direction::forward, other) == 1);
-        other              = s;
-        other.stride[axis] = 2;
-        EXPECT(pixels_to_join(direction::forward, other) == 1);
-        other                 = s;
-        other.right_pad[axis] = 1;
-        EXPECT(pixels_to_join(direction::forward, other) == 1);
-        other   = s;
-        other.G = 2;
-        EXPECT(pixels_to_join(direction::forward, other) == 1);
-        const conv_shape grouped = pixels_as_groups(s, 4);
-        EXPECT(grouped.G == 4 && grouped.N == 1 && grouped.input[2] == 65536 && grouped.C == 58);
-    }
-}
-
-// Weights of joined groups: those of the group where both channels belong to it, else zero.
-void expansions()
-{
-    for(const bool shared : {false, true})
-        for(const auto& [groups, joined] : {std::pair{4, 4}, {6, 3}, {8, 2}})
-        {
-            if(shared && groups != joined) { continue; }
-            conv_shape s;
-            s.G = groups, s.N = 1, s.K = 5, s.C = 3;
-            s.filter[1] = shared ? 1 : 3, s.filter[2] = shared ? 1 : 2;
-            const std::int64_t taps = s.filter[1] * s.filter[2];
-            const auto e            = plan_expansion<float>(s, nullptr, joined, shared);
-            EXPECT(e.elements == groups * s.K * taps * s.C * joined);
-            int number = 0;
-            for(std::int64_t g = 0; g < groups; ++g)
-                for(std::int64_t k = 0; k < s.K; ++k)
-                    for(std::int64_t tap = 0; tap < taps; ++tap)
-                        for(std::int64_t other = 0; other < joined; ++other)
-                            for(std::int64_t c = 0; c < s.C; ++c, ++number)
-                            {
-                                const std::int64_t line = ((shared ? 0 : g) * s.K + k) * taps + tap;
-                                const bool own          = g % joined == other;
-                                EXPECT(e.source(number) == (own ? line * s.C + c : -1));
-                            }
-        }
-}
-
 // Clusters are for few tiles with long reductions, and only as large as the device runs them.
 void clusters_by_themselves()
 {
@@ -800,8 +714,6 @@ int main()
     engines();
     pieces();
     joining();
-    joining_pixels();
-    expansions();
     clusters_by_themselves();
     splits();
     return test::finish("arithmetic");

@@ -81,6 +81,22 @@ constexpr CUtensorMapDataType map_type()
 struct expanded_weights;
 
 template <typename Element>
+expansion<Element> plan_expansion(const host_model::conv_shape& s, const void* weights, int joined)
+{
+    expansion<Element> e{};
+    e.from     = static_cast<const Element*>(weights);
+    e.joined   = make_fast_divisor(joined);
+    e.k        = make_fast_divisor(s.K);
+    e.taps     = make_fast_divisor(host_model::volume(s.filter));
+    e.c        = make_fast_divisor(s.C);
+    e.wide     = make_fast_divisor(s.C * joined);
+    e.elements = s.G * s.K * host_model::volume(s.filter) * s.C * joined;
+    e.to       = static_cast<Element*>(
+        workspace_of<expanded_weights>(static_cast<std::size_t>(e.elements) * sizeof(Element)));
+    return e;
+}
+
+template <typename Element>
 void expand(cudaStream_t stream, const expansion<Element>& e)
 {
     if(e.to == nullptr) { return; }
@@ -132,16 +148,10 @@ bool launch_patches(cudaStream_t stream,
     p.a = patch_map.get(patches, map_type<Config>());
     p.b = weight_map.get(weights, map_type<Config>());
     expand(stream, expanded);
-    const auto start = [&]<typename Products>(Products) {
-        start_patches<Kernel, Config, Products>(stream, p, early);
-    };
-    const int channels = data ? g.out_channels : g.in_channels;
-    if(few) { start(patch_group_products<Config>{}); }
-    else if(channels <= 32) { start(patch_products<Config, 2>{}); }
-    else if(channels <= 48) { start(patch_products<Config, 3>{}); }
+    if(few) { start_patches<Kernel, Config, patch_group_products<Config>>(stream, p, early); }
     else
     {
-        start(patch_products<Config, hopper_k / 16>{});
+        start_patches<Kernel, Config, patch_products<Config>>(stream, p, early);
     }
     return true;
 }
@@ -167,23 +177,16 @@ int steps_of(const hopper_work& w)
 }
 
 // Starts engine W for operands that it can copy; false, and nothing is started, if it cannot.
-// `shared`: joined groups have the same weights.
 template <typename Kernel, typename Config, typename Call>
-bool start_hopper(cudaStream_t stream,
-                  const Call& call,
-                  gemm_params g,
-                  int joined,
-                  bool early  = false,
-                  bool shared = false)
+bool start_hopper(
+    cudaStream_t stream, const Call& call, gemm_params g, int joined, bool early = false)
 {
     using element = stored_t<Config::ab_type>;
     expansion<element> expanded{};
     if(!Config::weight && joined > 1)
     {
-        expanded         = plan_expansion<element>(call.shape, call.wei, joined, shared);
-        const auto bytes = static_cast<std::size_t>(expanded.elements) * sizeof(element);
-        expanded.to      = static_cast<element*>(workspace_of<expanded_weights>(bytes));
-        g.b              = expanded.to;
+        expanded = plan_expansion<element>(call.shape, call.wei, joined);
+        g.b      = expanded.to;
     }
     using grid            = hopper_grid<Kernel, Config>;
     const hopper_work all = make_hopper_work<Config>(g, joined);
@@ -256,8 +259,9 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
     {
         return false;
     }
-    const Call made = call_of(Kernel::facts, plan.shape, call);
-    gemm_params g   = make_gemm_params(Kernel::facts, made);
+    Call made = remake_call(Kernel::facts, plan.shape, call);
+    made.in = call.in, made.wei = call.wei, made.out = call.out;
+    gemm_params g = make_gemm_params(Kernel::facts, made);
     widen_channels(g, static_cast<int>(plan.image_channels), static_cast<int>(plan.other_channels));
     g.a = g.b = nullptr;
     if(!can_copy_operands<Config>(g)) { return false; }
@@ -308,16 +312,6 @@ bool start_rearranged(cudaStream_t stream, const Call& call, const operand_rearr
     return start_hopper<Kernel, Config>(stream, made, g, 1, true);
 }
 
-// Starts engine W for a filter of one pixel, several pixels at a time.
-template <typename Kernel, typename Config, typename Call>
-bool start_joined_pixels(cudaStream_t stream, const Call& call, int joined)
-{
-    const Call grouped  = call_of(Kernel::facts, pixels_as_groups(call.shape, joined), call);
-    const Call made     = join_groups(Kernel::facts, grouped, joined);
-    const gemm_params g = make_gemm_params(Kernel::facts, made);
-    return start_hopper<Kernel, Config>(stream, grouped, g, joined, true, true);
-}
-
 // Starts engine W unless the problem is one for engine M.
 template <typename Kernel, typename Config, typename Call>
 bool launch_hopper(cudaStream_t stream, const Call& call)
@@ -326,8 +320,6 @@ bool launch_hopper(cudaStream_t stream, const Call& call)
     if(Kernel::facts.explicit_gemm || !makes_tensor_maps()) { return false; }
     if constexpr(Config::ab_bytes == 2 && Config::merged == 1)
     {
-        const int pixels = call.k_batch == 1 ? pixels_to_join(Config::direction, call.shape) : 1;
-        if(pixels > 1 && start_joined_pixels<Kernel, Config>(stream, call, pixels)) { return true; }
         const operand_rearrangement plan = plan_rearrangement(Config::direction, call.shape);
         if(joined == 1 && plan.what != operand_rearrangement::kind::none)
         {

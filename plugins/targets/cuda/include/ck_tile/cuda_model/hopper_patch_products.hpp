@@ -11,9 +11,8 @@
 namespace ck_tile::cuda_model {
 
 // The weights' channels as rows and the positions as columns: that reads less shared memory than
-// the other way round. Of the 64 channels that a copy brings, so many times 16 are multiplied:
-// where there is one copy of a tap, those behind the last channel are zero.
-template <typename Config, int Steps>
+// the other way round.
+template <typename Config>
 struct patch_products
 {
     static constexpr bool weights_along_k = Config::b_k_major;
@@ -21,12 +20,12 @@ struct patch_products
     using product = warpgroup_product<Config::ab_type, Config::m, !weights_along_k, false>;
     using sums    = float[1][Config::m / 2]; // of 64 channels
 
-    // Descriptors give the first channel.
+    // The products of 64 channels, of which descriptors give the first.
     __device__ __forceinline__ static void
     issue(sums& sum, std::uint64_t weights, std::uint64_t positions)
     {
 #pragma unroll
-        for(int k = 0; k < Steps; ++k)
+        for(int k = 0; k < hopper_k / 16; ++k)
         {
             product::issue(sum[0],
                            weights + k * descriptor_k_step(weights_along_k),
