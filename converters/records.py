@@ -61,6 +61,8 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     dtype_result: str | None = None
     #: types of the D tensors, separated by commas; absent if all have that of the result
     d_dtypes: str | None = None
+    #: the stride along the last axis is seen as channels; absent if not
+    fold_stride: bool | None = None
 
 
 class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -103,5 +105,6 @@ GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
         "dtype_b": None,
         "dtype_result": None,
         "d_dtypes": None,
+        "fold_stride": None,
     }
 )

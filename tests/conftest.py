@@ -61,6 +61,7 @@ FORWARD_RECORD = {
     "dtype_b": None,
     "dtype_result": None,
     "d_dtypes": None,
+    "fold_stride": None,
 }
 
 

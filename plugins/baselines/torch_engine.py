@@ -131,7 +131,7 @@ class TorchEngine:
     def roundings(self, work: Computation) -> int:
         """Return how often torch rounds a sum until it is an element of the result."""
         if work.operation in torch_convolution.OPERATIONS:
-            return torch_convolution.roundings(work)
+            return torch_convolution.roundings(work, on_gpu=self._on_gpu)
         return torch_product.roundings(work)
 
     def run(self, work: Computation, addresses: Mapping[str, int]) -> float:

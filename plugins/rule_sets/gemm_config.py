@@ -41,6 +41,7 @@ class Features(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     split_image: bool = False
     explicit_gemm: bool = False
     two_stage: bool = False
+    fold_stride: bool = False
     stream_k: StreamK | None = None
 
 
@@ -131,6 +132,7 @@ def make_instance(config: GemmConfig, number: int) -> GemmInstance:
         "specialization": config.specialization,
         "explicit_gemm": features.explicit_gemm,
         "split_image": features.split_image,
+        "fold_stride": features.fold_stride or None,
     }
     if features.stream_k is not None:
         return StreamKInstance(

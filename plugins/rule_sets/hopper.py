@@ -49,6 +49,7 @@ class _Tiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: of A, B and the result, in the letters of :func:`vector_code`; products choose theirs if there are none
     vectors: tuple[str, ...] = ()
     two_stage: bool = False
+    fold_stride: bool = False
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,7 +101,7 @@ def _configs(direction: str, ndim: int, dtype: DataType, arch: Architecture) -> 
                     vectors=vectors,
                     gemm_pipeline=gemm_pipeline,
                     scheduler=Scheduler.INTRAWAVE,
-                    features=Features(two_stage=row.two_stage),
+                    features=Features(two_stage=row.two_stage, fold_stride=row.fold_stride),
                     double_smem_buffer=gemm_pipeline is GemmPipeline.COMPV4,
                 )
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 HERE: Final = Path(__file__).parent
+BOTH: Final = "both"
+HALVES: Final = ("tuned", "held-out", BOTH)
 #: of the instances that were fastest at first
 FINALISTS: Final = 14
 TRIALS: Final = 5
@@ -239,12 +241,12 @@ def measure(torch: Any, library: Library, operation: str, one: Layer | Multiplic
 
 
 def read(operation: str, half: str) -> list[Layer] | list[Multiplication]:
-    """Return the problems of a half."""
+    """Return the problems of a half, or of both."""
     name, kind = (
         ("unseen_products.csv", Multiplication) if operation == "gemm" else ("unseen_layers.csv", Layer)
     )
     with (HERE / name).open() as lines:
-        return [kind.of(row) for row in csv.DictReader(lines) if row["half"] == half]
+        return [kind.of(row) for row in csv.DictReader(lines) if half in (BOTH, row["half"])]
 
 
 def main() -> None:
@@ -252,7 +254,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("operation", choices=("fwd", "bwd_data", "bwd_weight", "gemm"))
     parser.add_argument("--kernels", default="rule-set:hopper", help="rule-set:ID or list:NAME")
-    parser.add_argument("--half", default="tuned", choices=("tuned", "held-out"))
+    parser.add_argument("--half", default="tuned", choices=HALVES)
     parser.add_argument("--only", default="", help="a regular expression for names of problems")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

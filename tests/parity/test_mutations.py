@@ -78,9 +78,10 @@ SEEN_AS = {
     "dtype_b": "type_b",
     "dtype_result": "type_result",
 }
-#: what strings do not say: the number, how results leave the registers, what operands are rounded to, and how
-#: a depthwise image is padded. D tensors come with an operation alone, see :mod:`.test_elementwise`
-UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "d_dtypes", "pad_h", "pad_w"}
+#: what strings hide: the number, how results leave the registers, what operands are rounded to, how a
+#: depthwise image is padded, and whether a stride is seen as channels. D tensors come with an operation,
+#: see :mod:`.test_elementwise`
+UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "d_dtypes", "pad_h", "pad_w", "fold_stride"}
 CHANGES = {
     "pipeline": "compv6",
     "scheduler": "interwave",

@@ -40,7 +40,7 @@ _OPTIONAL: Final = (
     *("vectors", "scheduler", "epilogue", "specialization", "double_smem_buffer", "merge_groups"),
     *("wave_groups", "explicit_gemm", "split_image", "two_stage", "stream_k", "persistent", "compute_type"),
     *("elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),
-    *("pad_m", "pad_n", "pad_k"),
+    *("pad_m", "pad_n", "pad_k", "fold_stride"),
 )
 
 
@@ -98,6 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("--double-smem-buffer", "two buffers of local memory (default: as the GEMM pipeline needs)"),
         ("--explicit-gemm", "treat the convolution as a plain matrix product (default: no)"),
         ("--split-image", "split large images (default: no)"),
+        ("--fold-stride", "see the stride along the last axis as channels (default: no)"),
         ("--two-stage", "sum in fp32, then convert (default: no)"),
         ("--persistent", "persistent workgroups of a stream-K kernel (default: no)"),
         *((f"--pad-{axis}", f"pad {axis} up to the tile (default: yes)") for axis in "mnk"),
@@ -185,6 +186,7 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
         "num_wave_groups": given.get("wave_groups", 1),
         "explicit_gemm": given.get("explicit_gemm", False),
         "split_image": given.get("split_image", False),
+        "fold_stride": given.get("fold_stride") or None,
     }
     if "compute_type" in given:
         fields["compute_type"] = _choice("compute type", ComputeType, given["compute_type"])

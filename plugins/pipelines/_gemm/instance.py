@@ -67,7 +67,7 @@ class GemmInstance(Instance):
     }
 
     optional_fields: ClassVar[frozenset[str]] = frozenset(
-        {"compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"}
+        {"compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes", "fold_stride"}
     )
 
     layout: ConvLayout
@@ -106,6 +106,8 @@ class GemmInstance(Instance):
     dtype_result: DataType | None = None
     #: types of the D tensors, separated by commas; ``None``: that of the result
     d_dtypes: str | None = None
+    #: true: the stride along the last axis is seen as channels, see ``ckprof_folded_stride.hpp``
+    fold_stride: bool | None = None
 
     def __post_init__(self) -> None:
         for name in (

@@ -41,6 +41,7 @@ def gemm_kernel_name(instance: GemmInstance, *, two_stage: bool = False, stream_
         "_explicit_gemm" if i.explicit_gemm else "",
         f"_streamk_{stream_k}" if stream_k else "",
         "_large_tensor" if i.split_image else "",
+        "_folded" if i.fold_stride else "",
         f"_{i.compute_type.value}" if i.compute_type else "",
         f"_{i.elementwise_op.value}" if i.elementwise_op else "",
         f"_d{i.d_layouts.replace(',', '_')}" if i.d_layouts else "",

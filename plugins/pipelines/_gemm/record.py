@@ -52,6 +52,7 @@ def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[st
         "dtype_b": _type("dtype_b", record.dtype_b),
         "dtype_result": _type("dtype_result", record.dtype_result),
         "d_dtypes": record.d_dtypes,
+        "fold_stride": record.fold_stride or None,
     }
 
 

@@ -131,6 +131,8 @@ def gemm_values(
     properties = instance.gemm_pipeline.properties
     operation = request.operation
     rounded_to = instance.compute_type.properties.cpp_type if instance.compute_type else ""
+    folded_includes = ('"ckprof_folded_stride.hpp"',) if instance.fold_stride else ()
+    fused = _fused_values(instance, operation)
     return {
         "version": __version__,
         "name": request.name,
@@ -158,7 +160,9 @@ def gemm_values(
         "run_statement": _RUN_STATEMENTS[properties.tail],
         "stored_type": operation.c_type,
         "result_factors": " * ".join(f"param.{member}" for member in operation.result_factors),
-        **_fused_values(instance, operation),
+        **fused,
+        "further_includes": (*fused.get("further_includes", ()), *folded_includes),
+        "folds_stride": bool(instance.fold_stride),
     }
 
 

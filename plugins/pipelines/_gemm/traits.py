@@ -36,7 +36,8 @@ def gemm_traits(
     :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
     """
     rounded = tuple(fields[name] for name in ("compute_type", "elementwise_op") if name in fields)
-    traits = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded))
+    folded = ("folded",) if fields.get("fold_stride") else ()
+    traits = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded, *folded))
     return replace(traits, schedule=schedule, reduction=reduction)
 
 

@@ -14,7 +14,7 @@ from ckprof_plugins.pipelines._base.rules import (
     Violation,
 )
 from ckprof_plugins.pipelines._gemm.arch_rules import ARCH_RULES
-from ckprof_plugins.pipelines._gemm.d_layouts import d_layouts_of
+from ckprof_plugins.pipelines._gemm.d_layouts import d_layouts_of, per_channel
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.level_rules import LEVEL_FEATURE_RULE
 from ckprof_plugins.pipelines._gemm.tile_rules import known_scheduler, wave_divides_tile
@@ -227,6 +227,12 @@ def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
                 f"d_layouts has {name}, kernels of {instance.direction} have {' or '.join(known)}",
                 name,
                 " or ".join(known),
+            )
+        if instance.fold_stride and per_channel(name) and candidate.operation.result == "input":
+            return Violation(
+                f"fold_stride: the result has other channels inside of the kernel than {name}",
+                name,
+                "an element for each of the result",
             )
     return None
 

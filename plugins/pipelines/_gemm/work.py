@@ -34,7 +34,7 @@ def gemm_work(
     :param kernel: which of CK Tile's kernels the instance is.
     :param splits: parts of the reduction.
     """
-    if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1:
+    if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1 or instance.fold_stride:
         return None
     m, n, k = _GEMM_SIZES[kernel](problem)
     size = instance.dtype.properties.size_bytes

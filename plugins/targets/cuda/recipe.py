@@ -55,9 +55,10 @@ _LAST_LEVEL_CACHE: Final = 60 * 2**20
 _VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 #: dense, by the data sheet of the H200 at a clock that it does not exceed
 _PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
-#: most often: only where an instance asks for one block per multiprocessor, its scheduler matters
+#: most often: only where an instance asks for one block per multiprocessor, its scheduler matters; launchers
+#: alone fold a stride
 FIELDS_WITHOUT_COST: Final = frozenset(
-    {"scheduler", *(name for group in IN_BOTH_ENGINES for name in group.names)}
+    {"scheduler", "fold_stride", *(name for group in IN_BOTH_ENGINES for name in group.names)}
 )
 #: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
 _COMPILE_MEMORY: Final = 500 * 2**20

@@ -11,8 +11,9 @@ from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.model.computation import Computation
 from ckprof.model.outcome import Status
-from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof.testing import registry_with
 from ckprof_plugins.baselines import torch_baseline
 from ckprof_plugins.baselines.torch_baseline import TorchBaseline
@@ -72,6 +73,29 @@ def test_every_direction_type_and_layout_is_computed_as_asked(tmp_path):
     assert [one.rule for one in last.outcome.unmet_requirements] == ["baseline-pads"]
     assert "torch 2" in last.description and "1 CPU threads" in last.description
     assert "torch" not in sys.modules
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("direction", "dtype", "dilation", "on_gpu", "roundings"),
+    [
+        ("bwd_weight", DataType.BF16, 12, True, 2),
+        ("bwd_weight", DataType.FP16, 2, True, 2),
+        ("bwd_weight", DataType.BF16, 1, True, 1),
+        ("bwd_weight", DataType.FP32, 12, True, 1),
+        ("bwd_weight", DataType.BF16, 12, False, 1),
+        ("bwd_data", DataType.BF16, 12, True, 1),
+    ],
+)
+def test_parts_of_a_sum_may_be_rounded_before_they_are_added(direction, dtype, dilation, on_gpu, roundings):
+    from ckprof_plugins.baselines import torch_convolution
+
+    given = problem(2, dilations=(1, dilation), input=(7, 60))
+    operation = registry_with().directions.find(direction)
+    layout = find_layout("nhwgc")
+    specs = [given.tensor(name, layout) for name in operation.tensors]
+    work = Computation.of(direction, layout.name, given, specs, TypeSet.shared(dtype))
+    assert torch_convolution.roundings(work, on_gpu=on_gpu) == roundings
 
 
 @needs_torch

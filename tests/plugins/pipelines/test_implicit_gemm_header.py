@@ -45,6 +45,33 @@ def test_text_depends_on_the_arguments_only(make_instance):
     assert not re.search(r"20\d\d-|/home|/tmp|/work", header(make_instance()))
 
 
+@pytest.mark.parametrize("level", ["2025-07", "2025-11", "2026-06"])
+def test_a_launcher_that_folds_is_put_around_the_plain_one(level, make_instance):
+    plain, folding = (make_instance(fold_stride=folds, pipeline="compv1") for folds in (None, True))
+    names = [PIPELINE.kernel_name(one) for one in (plain, folding)]
+    texts = [PIPELINE.render(one, "gfx942", level).header for one in (plain, folding)]
+    assert names[1] == f"{names[0]}_folded"
+    assert '#include "ckprof_folded_stride.hpp"' in texts[1]
+    around = f"struct {names[1]}_Launcher : ckprof::folded_stride<{names[1]}_Unfolded> {{ }};"
+    assert around in flat(texts[1])
+    expected = texts[0].replace(names[0], names[1]).replace(plain.key, folding.key)
+    inner = flat(texts[1]).replace(f" {around}", "").replace("_Unfolded {", "_Launcher {")
+    assert inner.replace(' #include "ckprof_folded_stride.hpp"', "") == flat(expected)
+
+
+def test_a_folded_result_has_no_elements_per_channel(make_instance):
+    """Its channels inside of the kernel are those of several pixels."""
+    fields = {"elementwise_op": "AddClamp", "vector_size_a": 8, "vector_size_b": 8, "fold_stride": True}
+    for direction, d_layouts, broken in (
+        ("bwd_data", "G_C", ["elementwise"]),
+        ("bwd_data", "NHWGC", []),
+        ("fwd", "G_K", []),
+    ):
+        instance = make_instance(direction=direction, d_layouts=d_layouts, **fields)
+        unmet = PIPELINE.unmet_requirements(instance, "gfx942", "2026-06")
+        assert [one.rule for one in unmet] == broken, (direction, d_layouts)
+
+
 def test_says_what_it_is(make_instance):
     instance = make_instance()
     lines = header(instance).splitlines()

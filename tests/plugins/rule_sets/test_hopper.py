@@ -30,6 +30,16 @@ def test_any_channels_are_served(direction: str) -> None:
     assert {(1, 1, 1), (8, 8, 8)} <= vectors
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_some_kernels_see_a_stride_as_channels(direction: str) -> None:
+    """They take the place of no other kernel: the same tiles are there without."""
+    found = {entry.instance for entry in entries("gfx942", direction)}
+    folding = {instance for instance in found if instance.fold_stride}
+    assert {(8, 8, 8)} < {instance.vector_sizes for instance in folding}
+    plain = {(one.tile, one.gemm_pipeline) for one in found if not one.fold_stride}
+    assert {(one.tile, one.gemm_pipeline) for one in folding} <= plain
+
+
 def test_numbers_are_those_of_places() -> None:
     found = entries("gfx942", *DIRECTIONS, "gemm")
     assert [entry.instance.id for entry in found] == list(range(len(found)))

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -587,10 +588,11 @@ void pieces()
 {
     using host_model::direction;
     const auto facts = facts_of(direction::backward_weight);
-    for(const std::int64_t channels : {1, 2, 8, 16, 24, 64})
+    for(const auto& [groups, channels] :
+        {std::pair{32, 1}, {32, 2}, {32, 8}, {32, 16}, {32, 24}, {32, 64}, {21, 16}, {6, 8}})
     {
         conv_shape s;
-        s.G = 32;
+        s.G = groups;
         s.N = 2;
         s.K = s.C = channels;
         for(int axis = 1; axis < 3; ++axis)
@@ -604,7 +606,7 @@ void pieces()
         const int narrow    = pieces_of<config<direction::backward_weight>>(g, joined);
         // With 8 channels in a group, 2 of 8 pieces of each tap are of use to a warp, and none of
         // those beyond the last tap.
-        if(channels == 8) { EXPECT(narrow == 4 * (9 * 4 * 6 + 4 * 8)); }
+        if(channels == 8 && groups == 32) { EXPECT(narrow == 4 * (9 * 4 * 6 + 4 * 8)); }
         if(channels == 64) { EXPECT(joined == 1 && narrow == 0); }
     }
 }
@@ -616,7 +618,19 @@ void joining()
     s.C = s.K = 8;
     EXPECT(groups_to_join(s) == 8);
     s.G = 12;
-    EXPECT(groups_to_join(s) == 4);
+    EXPECT(groups_to_join(s) == 6);
+    s.G = 20;
+    EXPECT(groups_to_join(s) == 5);
+    s.C = s.K = 16;
+    s.G       = 21;
+    EXPECT(groups_to_join(s) == 3);
+    s.C = s.K = 4;
+    s.G       = 6;
+    EXPECT(groups_to_join(s) == 6);
+    // 9 groups have 36 channels, 3 have 12.
+    s.G = 9;
+    EXPECT(groups_to_join(s) == 1);
+    s.C = 8;
     s.K = 64;
     EXPECT(groups_to_join(s) == 1);
     s.G = 1;

@@ -22,11 +22,13 @@ namespace ck_tile::cuda_model {
 constexpr int groups_to_join(const host_model::conv_shape& s)
 {
     const std::int64_t channels = s.C > s.K ? s.C : s.K;
-    int joined                  = 1;
-    while(s.G % (joined * 2) == 0 && joined * 2 * channels <= 64) { joined *= 2; }
-    // Copies begin at multiples of 16 bytes.
-    const bool aligned = s.C * joined % 8 == 0 && s.K * joined % 8 == 0;
-    return aligned ? joined : 1;
+    for(int joined = channels > 0 ? static_cast<int>(64 / channels) : 1; joined > 1; --joined)
+    {
+        // Copies begin at multiples of 16 bytes.
+        const bool aligned = s.C * joined % 8 == 0 && s.K * joined % 8 == 0;
+        if(s.G % joined == 0 && aligned) { return joined; }
+    }
+    return 1;
 }
 
 // Whether no 16 channels of the joined group depend on others than the same 16: groups begin at
