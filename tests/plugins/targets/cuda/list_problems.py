@@ -19,7 +19,6 @@ from ckprof.measure.requests import SupportRequest
 from ckprof.measure.support import random_queries
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof.plugin.protocols import Operation
 from ckprof.problems.list_file import render_problems
@@ -50,14 +49,9 @@ _SPLITS = (1, 1, 2, 3, 4)
 
 
 def shipped_lists() -> list[str]:
-    """Return the names of the lists of tests, as ``--conf`` takes them, but those of convolutions of 8 bits.
-
-    The target computes none of them.
-    """
+    """Return the names of the lists of tests, as ``--conf`` takes them."""
     root = Path(conf_root())
-    bytes_ = {dtype.value for dtype in DataType if dtype.properties.size_bytes == 1}
-    paths = [path for path in root.glob("*/tests/*.conf") if not bytes_.intersection(path.stem.split("_"))]
-    return sorted(str(path.relative_to(root).with_suffix("")) for path in paths)
+    return sorted(str(path.relative_to(root).with_suffix("")) for path in root.glob("*/tests/*.conf"))
 
 
 def golden_name(conf: str) -> str:
