@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.types import spellings
-from ckprof_plugins.elementwise.operation import DExtent, DTensor, OperationProperties, Parameter
+from ckprof_plugins.elementwise.operation import (
+    DExtent,
+    DTensor,
+    OperandChange,
+    OperationProperties,
+    Parameter,
+)
 from ckprof_plugins.elementwise.unary import UNARY, apply_unary, unary_constraint, unary_cpp, unary_variance
 
 if TYPE_CHECKING:
@@ -26,11 +32,12 @@ if TYPE_CHECKING:
 
 _CLAMP: Final = (Parameter("floor", 0.0), Parameter("ceiling", 256.0))
 _CLAMPED: Final = "y > floor ? (y < ceiling ? y : ceiling) : floor"
-_SCALES: Final = tuple(Parameter(f"scale_{name}", 1.0) for name in ("in", "wei", "out"))
+_OPERAND_SCALES: Final = ("scale_in", "scale_wei")
+_SCALES: Final = tuple(Parameter(name, 1.0) for name in (*_OPERAND_SCALES, "scale_out"))
 
 
 class ElementwiseOp(Enum):
-    """What is done with an element of the sums and those of the D tensors.
+    """What is done with an element of the sums and those of the D tensors, or with elements of the operands.
 
     The value is the name of CK's functor, as instance strings have it.
     """
@@ -49,6 +56,7 @@ class ElementwiseOp(Enum):
     CONV_SCALE_ADD = "ConvScaleAdd"
     CONV_INVSCALE = "ConvInvscale"
     DYNAMIC_UNARY_OP = "DynamicUnaryOp"
+    SCALE_ADD = "ScaleAdd"
 
     @property
     def properties(self) -> OperationProperties:
@@ -124,6 +132,14 @@ def _positive_epsilon(p: Values) -> str:
 def _no_zero(p: Values) -> str:
     zero = next((name for name, value in p.items() if value == 0), "")
     return f"{zero} is 0, which results are divided by" if zero else ""
+
+
+def _scale_add(scale: str) -> OperandChange:
+    """Return the sum of an operand times a number and a further tensor, rounded once, whatever compiles it.
+
+    :param scale: name of the number.
+    """
+    return OperandChange(flop=2, cpp=f"fmaf({scale}, x, d0)", formula=lambda x, d, p: p[scale] * x + d)
 
 
 _TABLE: Final = {
@@ -257,5 +273,14 @@ _TABLE: Final = {
         formula=lambda x, d, p: apply_unary(x, p),
         variance=unary_variance,
         constraint=unary_constraint,
+    ),
+    ElementwiseOp.SCALE_ADD: OperationProperties(
+        aliases=("scaleadd_ab",),
+        parameters=tuple(Parameter(name, 1.0) for name in _OPERAND_SCALES),
+        operands=tuple(map(_scale_add, _OPERAND_SCALES)),
+        flop=0,
+        cpp=(),
+        formula=lambda x, d, p: x,
+        variance=lambda x, d, p: x,
     ),
 }

@@ -220,6 +220,8 @@ def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
             instance.pipeline,
             has,
         )
+    if instance.elementwise_op.properties.operands:
+        return _made_operands(candidate)
     known = d_layouts_of(candidate.operation.result, instance.layout)
     for name in instance.d_tensors:
         if name not in known:
@@ -228,6 +230,21 @@ def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
                 name,
                 " or ".join(known),
             )
+    return None
+
+
+def _made_operands(candidate: Candidate[GemmInstance]) -> Violation | None:
+    """What operands are made from has their types, which are known where all tensors have one."""
+    instance, types = candidate.instance, candidate.instance.types
+    what = f"elementwise_op {instance.elementwise_op.value}" if instance.elementwise_op else ""
+    if not _is_forward(candidate):
+        return Violation(
+            f"{what}: kernels of {instance.direction} multiply operands as they are, {_FORWARD} may make them",
+            instance.direction,
+            _FORWARD,
+        )
+    if set(types.operands) != {types.result}:
+        return Violation(f"{what}: tensors are {types.text}, expected one type", types.text, types.result.value)
     return None
 
 

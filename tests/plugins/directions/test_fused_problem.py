@@ -267,7 +267,7 @@ def test_gradients_have_operations_on_what_they_compute():
     for form in BackwardData().line_forms:
         assert parse(BackwardData().problem_line(case, form), BackwardData()).problem == case.problem
     assert parse(f"{SIZES} --elementwise-op scale", BackwardWeight()).problem.gradient_of == "weight"
-    assert parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardData()).problem.d_elements == 8
+    assert parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardData()).problem.further_elements == 8
     with pytest.raises(InputError, match=r"bias is channel: the gradient of the weight has no channels"):
         parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardWeight())
     with pytest.raises(InputError, match=r"gradient_of is 'output', expected input or weight"):
