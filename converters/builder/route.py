@@ -100,9 +100,9 @@ def gemm_kernel(
     :raises RouteError: the fields contradict each other.
     """
     explicit = "tile" in fields
-    stored = _TYPES[direction]["type_result"].replace("type_", "operation_")
-    result = fields.get(_TYPES[direction]["type_result"], dtype)
-    epilogue = epilogue_of(fields, stored, direction=direction, result=result)
+    result = _TYPES[direction]["type_result"].removeprefix("type_")
+    result_type = fields.get(f"type_{result}", dtype)
+    epilogue = epilogue_of(fields, f"operation_{result}", result=result, result_type=result_type)
     if explicit:
         block = _explicit_block(fields)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from ckprof.model.strings import argument_kinds as kinds
@@ -24,7 +25,6 @@ from ckprof.model.strings.fields import (
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
-from ckprof_converters.drop_rules import MEANINGS, DropRule
 from ckprof_converters.element_types import element_types
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
@@ -67,9 +67,7 @@ _CLASSIC: Final = (
     unread("loop_scheduler", kinds.LOOP_SCHEDULER),
 )
 
-_ELEMENTWISE: Final = elementwise(
-    "operation_output", "type_output", "operation_a", "operation_b", result="output"
-)
+_ELEMENTWISE: Final = elementwise("operation_output", "type_output", result="output")
 
 _COMMON: Final[dict[str, Any]] = {
     "direction": "fwd",
@@ -86,19 +84,27 @@ _COMMON: Final[dict[str, Any]] = {
     ),
 }
 
-#: two tensors for each operand, which it adds up first
-_TWO_TENSORS: Final = ConfFamily(
-    id="forward_two_tensors",
-    title="forward with operands made from two tensors each",
-    direction="fwd",
-    names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
-    marker=",ScaleAdd,ScaleAdd,",
-    rejection=MEANINGS[DropRule.OPERAND_OPERATION],
-    rejection_rule=DropRule.OPERAND_OPERATION.value,
-)
+#: fields with the type of an operand, or of several tensors that it is made from
+_OPERAND_TYPES: Final = {
+    "type_a": kinds.ELEMENT_PAIR,
+    "type_b": kinds.ELEMENT_PAIR,
+    "compute_type_a": kinds.ELEMENT_OR_PAIR,
+    "compute_type_b": kinds.ELEMENT_OR_PAIR,
+}
 
 FAMILIES: Final = (
-    _TWO_TENSORS,
+    ConfFamily(
+        id="forward_two_tensors",
+        title="forward XDL with operands made from two tensors each",
+        names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
+        marker="),Tuple(",
+        fields=tuple(
+            replace(field, kind=_OPERAND_TYPES.get(field.name, field.kind))
+            for field in (*_CLASSIC, MERGED_GROUPS)
+        ),
+        fixed=GEMM_DEFAULTS,
+        **_COMMON,
+    ),
     ConfFamily(
         id="forward",
         title="forward XDL",

@@ -164,7 +164,7 @@ class FurtherOperands(Protocol):
     def deviation(self, problem: Any, mean_squares: Mapping[str, float]) -> float:
         """Return the standard deviation of an element of the result, with operands that are independent.
 
-        :param mean_squares: name of an operand -> mean of the squares of its elements, as they are multiplied.
+        :param mean_squares: name of an operand -> mean of the squares of its elements, as multiplied.
         """
 
     def roundings(self, problem: Any) -> int:
@@ -176,7 +176,7 @@ class FurtherOperands(Protocol):
 
 @runtime_checkable
 class MadeOperands(Protocol):
-    """An operation that makes operands of several tensors before it multiplies them, where a problem says so."""
+    """An operation that makes operands of several tensors each before it multiplies them."""
 
     def multiplied(
         self, problem: Any, operands: Mapping[str, NDArray[np.float64]], types: TypeSet

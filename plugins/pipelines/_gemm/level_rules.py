@@ -218,10 +218,11 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return f"merged groups (num_groups_to_merge is {instance.num_groups_to_merge})", "one group per GEMM"
     if instance.split_image and not surface.splits_images:
         return "split images", "32-bit offsets only"
+    is_forward = candidate.kernel is ConvKernel.FORWARD
     operation = instance.elementwise_op
-    # kernels of their own change operands and gradients
-    fused = operation is not None and candidate.kernel is ConvKernel.FORWARD and not operation.properties.operands
-    if operation is not None and fused and not surface.elementwise:
+    # gradients and operands are changed by kernels of their own
+    is_fused = operation is not None and is_forward and not operation.properties.operands
+    if operation is not None and is_fused and not surface.elementwise:
         return f"element-wise operations ({operation.value})", "plain results"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"

@@ -238,13 +238,15 @@ def _made_operands(candidate: Candidate[GemmInstance]) -> Violation | None:
     instance, types = candidate.instance, candidate.instance.types
     what = f"elementwise_op {instance.elementwise_op.value}" if instance.elementwise_op else ""
     if not _is_forward(candidate):
+        found = f"{instance.direction} of {instance.pipeline}"
         return Violation(
-            f"{what}: kernels of {instance.direction} multiply operands as they are, {_FORWARD} may make them",
-            instance.direction,
+            f"{what}: {found} multiplies operands as they are, {_FORWARD} may make them of two tensors each",
+            found,
             _FORWARD,
         )
     if set(types.operands) != {types.result}:
-        return Violation(f"{what}: tensors are {types.text}, expected one type", types.text, types.result.value)
+        expected = types.result.value
+        return Violation(f"{what}: tensors of {types.text}, expected one type", types.text, expected)
     return None
 
 
