@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -52,7 +53,10 @@ DEFINITIONS = {
     "ConvScaleAdd": lambda x, d, i, w, o: (x * i * w + d[0]) * o,
     "ConvInvscale": lambda x, d, i, w, o: x / i / w / o,
     "DynamicUnaryOp": lambda x, d, function, a, b, g: unary(x, function, a, b, g),
+    "ScaleAdd": lambda x, d, i, w: x,
 }
+#: of both operands: (element, that of the further tensor), then parameters
+OPERANDS = {"ScaleAdd": (lambda x, d, i, w: i * x + d, lambda x, d, i, w: w * x + d)}
 
 
 def drawn(draw, parameter):
@@ -103,6 +107,24 @@ def test_formulas(operation):
 
 
 @pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda one: one.value)
+def test_operands_are_changed_with_one_rounding(operation):
+    """Definitions are computed with fractions, so that nothing is rounded but the result."""
+    changes = OPERANDS.get(operation.value, ())
+    assert len(operation.properties.operands) == len(changes)
+    draw = random.Random(13)
+    for combination in combinations(operation, draw):
+        assert combination.changes_operands is bool(changes)
+        for number, definition in enumerate(changes):
+            pairs = np.array([[draw.uniform(-3, 3), draw.uniform(-3, 3)] for _ in range(200)])
+            pairs = pairs.astype(np.float16).astype(np.float64)
+            scales = [Fraction(single(one)) for one in combination.parameters]
+            exact = [definition(Fraction(x), Fraction(d), *scales) for x, d in pairs]
+            changed = combination.changed_operand(number, pairs[:, 0], pairs[:, 1])
+            assert changed.dtype == np.float32
+            assert [single(float(one)) for one in exact] == list(changed)
+
+
+@pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda one: one.value)
 def test_deviations_are_no_less_than_what_is_drawn(operation):
     """They may be larger: they bound tolerances."""
     draw, random_numbers = random.Random(3), np.random.default_rng(5)
@@ -148,6 +170,7 @@ def test_what_lines_can_say():
         ("Scale,scale=1e39", "expected a number that fp32 holds"),
         ("Scale,scale", "scale is , expected a number"),
         ("Scale,d0=full", "Scale has no 'd0', expected scale"),
+        ("ScaleAdd,d0=channel", "ScaleAdd has no 'd0', expected scale_in, scale_wei"),
         ("ConvInvscale,scale_out=0", "scale_out is 0, which results are divided by"),
         ("dynamic_op,function=Gelu", "function is Gelu, expected one of Relu"),
         ("dynamic_op,function=Power,gamma=0.5", "gamma is 0.5, expected an integer from 0 on"),
@@ -164,3 +187,5 @@ def test_libraries_are_told_by_numbers():
     number, tensors, channels, *bits = Combination.parse("AddClamp,ceiling=6,bias=channel").numbers()
     assert (number, tensors, channels) == (list(ElementwiseOp).index(ElementwiseOp.ADD_CLAMP) + 1, 1, 1)
     assert [struct.unpack("d", struct.pack("q", one))[0] for one in bits] == [0.0, 6.0]
+    # one further tensor for each operand
+    assert Combination.parse("scaleadd_ab").numbers()[1:3] == (2, 0)
