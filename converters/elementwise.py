@@ -47,7 +47,13 @@ class Epilogue:
 
 
 def read_epilogue(
-    fields: Mapping[str, Any], stored: str, result_type: str, *, result: str, stated: str | None = None
+    fields: Mapping[str, Any],
+    stored: str,
+    result_type: str,
+    *,
+    result: str,
+    operand_tensors: int,
+    stated: str | None = None,
 ) -> Epilogue | Drop:
     """Return what the kernel of a line does beside the convolution, or by which rule there is none.
 
@@ -57,6 +63,7 @@ def read_epilogue(
     :param stored: name of the field with the operation on the result.
     :param result_type: spelling of the type of the result.
     :param result: which tensor of the convolution is computed.
+    :param operand_tensors: of which each operand is made.
     :param stated: what an annotation says that an operation is which the line calls combined.
     """
     layouts, types = (elements_of(fields.get(name) or "") for name in ("layout_extra", "type_extra"))
@@ -64,9 +71,10 @@ def read_epilogue(
     of_operands = {
         name: text for name, text in fields.items() if name.startswith(_OPERATION) and name != stored and text
     }
-    changed = {name: text for name, text in of_operands.items() if text not in PLAIN_OPERATIONS}
-    if changed:
-        return _of_operands(of_operands, changed, is_alone=said in PLAIN_OPERATIONS and result == _OUTPUT)
+    changed = any(text not in PLAIN_OPERATIONS for text in of_operands.values())
+    if changed or operand_tensors > 1:
+        is_alone = said in PLAIN_OPERATIONS and not layouts and result == _OUTPUT
+        return _of_operands(of_operands, tensors=operand_tensors, is_alone=is_alone)
     if said in COMBINED_OPERATIONS:
         if stated is None:
             return dropped_by(
@@ -100,37 +108,50 @@ def read_epilogue(
     return Epilogue(operation=operation, layouts=layouts, types=types)
 
 
-def _of_operands(all_: Mapping[str, str], changed: Mapping[str, str], *, is_alone: bool) -> Epilogue | Drop:
+#: tensors of which operands are made by the operations on them
+_TENSORS: Final = 2
+
+
+def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> Epilogue | Drop:
     """Return what kernels make operands of.
 
-    :param all_: names of the fields with operations on operands -> operation.
-    :param changed: those of them that do something.
+    :param said: names of the fields with operations on operands -> operation.
+    :param tensors: of which each operand is made.
     :param is_alone: the line says nothing else that its kernel does beside a forward convolution.
     """
     known = {one.value: one for one in ElementwiseOp if one.properties.operands}
-    (name, said), *others = changed.items()
-    if is_alone and said in known and changed == dict.fromkeys(all_, said):
-        return Epilogue(operation=known[said])
+    name = next(iter(said.values()))
+    if is_alone and tensors == _TENSORS and name in known and set(said.values()) == {name}:
+        return Epilogue(operation=known[name])
+    words = ", ".join(f"{field} is {operation}" for field, operation in said.items())
+    count = "one tensor" if tensors == 1 else f"{tensors} tensors"
     return dropped_by(
         DropRule.OPERAND_OPERATION,
-        f"{name} is {said}{''.join(f', {other} is {text}' for other, text in others)}: kernels multiply "
-        f"operands as they are, or forward ones that do nothing else have {' or '.join(known)} for both",
+        f"{words}, of {count} each: kernels multiply operands as they are, or make both of {_TENSORS} "
+        f"tensors by {' or '.join(known)} in forward and do nothing else",
     )
 
 
-def elementwise(stored: str, result_type: str, *, result: str) -> Step:
+def elementwise(stored: str, result_type: str, *, result: str, operand_tensors: int = 1) -> Step:
     """Return the step that keeps the operation of a line, or drops one that no kernel can be made for.
 
     :param stored: name of the field with the operation on the result.
     :param result_type: the same of its type.
     :param result: which tensor of the convolution is computed.
+    :param operand_tensors: of which each operand is made.
     """
 
     def step(values: dict[str, Any], properties: LineProperties) -> Drop | None:
         """Translate the operation, and layouts and types of the D tensors."""
         spelled = values[result_type]
-        stated = values["elementwise_op"]
-        read = read_epilogue(values, stored, spelled, result=result, stated=stated)
+        read = read_epilogue(
+            values,
+            stored,
+            spelled,
+            result=result,
+            operand_tensors=operand_tensors,
+            stated=values["elementwise_op"],
+        )
         if isinstance(read, Drop):
             return read
         if read.operation is not None:

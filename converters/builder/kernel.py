@@ -86,7 +86,7 @@ class PrintedEpilogue:
 
 
 def epilogue_of(
-    fields: Mapping[str, str | None], stored: str, *, result: str, result_type: str
+    fields: Mapping[str, str | None], stored: str, *, result: str, result_type: str, operand_tensors: int = 1
 ) -> PrintedEpilogue:
     """Return what the kernel of a line does with its sums, or why none is generated.
 
@@ -96,12 +96,13 @@ def epilogue_of(
     :param stored: the field with the operation on the result.
     :param result: which tensor of the convolution is computed.
     :param result_type: spelling of the type of the result.
+    :param operand_tensors: of which each operand is made.
     """
     tensors = {name: fields.get(name) or "EmptyTuple" for name in ("layout_extra", "type_extra")}
     values = {name: text.replace("Tuple(", "tuple(").replace(" ", "") for name, text in tensors.items()}
     said = fields.get(stored) or "PassThrough"
     values["operation_result"] = "PassThrough" if said in PLAIN_OPERATIONS else said
-    read = read_epilogue(fields, stored, result_type, result=result)
+    read = read_epilogue(fields, stored, result_type, result=result, operand_tensors=operand_tensors)
     skipped = UnmetRequirement(rule=read.rule, message=read.reason) if isinstance(read, Drop) else None
     return PrintedEpilogue(values=values, skipped=skipped)
 
