@@ -91,12 +91,7 @@ def _common(operand_tensors: int = 1) -> dict[str, Any]:
 
 
 #: fields with the type of an operand -> kind of those with the types of two tensors that it is made of
-_OF_TWO: Final = {
-    "type_a": kinds.ELEMENT_PAIR,
-    "type_b": kinds.ELEMENT_PAIR,
-    "compute_type_a": kinds.ELEMENT_OR_PAIR,
-    "compute_type_b": kinds.ELEMENT_OR_PAIR,
-}
+_OF_TWO: Final = {"type_a": kinds.ELEMENT_PAIR, "type_b": kinds.ELEMENT_PAIR}
 
 
 def _with_two_tensors(family: ConfFamily) -> tuple[ConfFamily, ConfFamily]:

@@ -97,17 +97,12 @@ def _of_pair(text: str) -> str:
     return text[text.find("(") + 1 :].partition(",")[0].strip(" )")
 
 
-_PAIRS = "|".join(rf"[Tt]uple\({name} *, *{name}\)" for name in ELEMENT_TYPE.meanings)
-#: one type for two tensors that are made into one; its value is that type
-ELEMENT_PAIR = Kind(expected="a pair of one type, such as Tuple(fp16,fp16)", pattern=_PAIRS, parse=_of_pair)
-#: the same, or one type alone
-ELEMENT_OR_PAIR = Kind(
-    expected="a type, or a pair of one type, such as Tuple(fp16,fp16)",
-    pattern=f"{ELEMENT_TYPE.pattern}|{_PAIRS}",
+#: one type for two tensors that are made into one; its value is that type, and what strings of kernels say
+ELEMENT_PAIR = Kind(
+    expected="a pair of one type, such as Tuple(fp16,fp16)",
+    pattern="|".join(rf"[Tt]uple\({name} *, *{name}\)" for name in ELEMENT_TYPE.meanings),
     parse=_of_pair,
 )
-#: kinds whose values, not spellings, are what strings of kernels say
-PAIRS = (ELEMENT_PAIR, ELEMENT_OR_PAIR)
 SEQUENCE = Kind(expected="a sequence such as Seq(4,64,1)", pattern=r"Seq\((?:[0-9]+(?: *, *[0-9]+)*)?\)")
 GEMM_PADDING = Kind(expected="a padding such as MNKPadding", pattern="Default|[MNKO]{1,4}Padding")
 #: orders of the three matrices of a GEMM, row or column
