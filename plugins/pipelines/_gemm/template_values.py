@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.elementwise.operations import ElementwiseOp
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
@@ -192,7 +193,7 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
     if instance.elementwise_op is None:
         return {}
     if instance.elementwise_op.properties.operands:
-        return _operand_values(instance, operation)
+        return _operand_values(instance.elementwise_op, instance, operation)
     result_layout = f"Config::{operation.result_layout}"
     channels = CHANNEL_LAYOUTS.get(operation.result, "")
     layouts = [PER_CHANNEL_TYPE if per_channel(name) else result_layout for name in instance.d_tensors]
@@ -231,9 +232,11 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
     }
 
 
-def _operand_values(instance: GemmInstance, operation: ConvOperation) -> dict[str, Any]:
+def _operand_values(
+    made_by: ElementwiseOp, instance: GemmInstance, operation: ConvOperation
+) -> dict[str, Any]:
     """Return what the headers of kernels show whose operands are made from two tensors each."""
-    functor = Functor.of(instance.elementwise_op, to_integers=instance.dtype.properties.is_integer)
+    functor = Functor.of(made_by, to_integers=instance.dtype.properties.is_integer)
     return {
         "functor": functor,
         "changes_operands": True,
