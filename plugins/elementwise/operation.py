@@ -89,8 +89,8 @@ class DTensor:
     role: str
     #: that it has in the factories
     extent: DExtent = DExtent.FULL
-    #: drawn without its sign
-    nonnegative: bool = False
+    #: drawn without its sign, and not less; 0: drawn with it
+    least: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _CLAMP: Final = (Parameter("floor", 0.0), Parameter("ceiling", 256.0))
 _CLAMPED: Final = "y > floor ? (y < ceiling ? y : ceiling) : floor"
 _OPERAND_SCALES: Final = ("scale_in", "scale_wei")
+#: of variances that are drawn: what is divided by the root of less shows how sums are rounded, little else
+_LEAST_VARIANCE: Final = 2.0**-4
 _SCALES: Final = tuple(Parameter(name, 1.0) for name in (*_OPERAND_SCALES, "scale_out"))
 
 
@@ -111,9 +113,9 @@ def _normalize(x: Array, d: Arrays, p: Values) -> Array:
 
 
 def _normalized_variance(x: float, d: tuple[float, ...], p: Values) -> float:
-    bias, mean, variance, gamma, beta = d
-    # the mean of 1 / variance, were it as large everywhere as on average
-    return (x + bias + mean) / (math.sqrt(variance) + p["epsilon"]) * gamma + beta
+    bias, mean, _, gamma, beta = d
+    # that of a channel whose variance is the least that is drawn: its roundings are magnified most
+    return (x + bias + mean) / (_LEAST_VARIANCE + p["epsilon"]) * gamma + beta
 
 
 def _scales(p: Values) -> float:
@@ -193,7 +195,7 @@ _TABLE: Final = {
         aliases=("bias_bnorm_clamp",),
         parameters=(*_CLAMP, Parameter("epsilon", 1e-4)),
         d_tensors=(
-            *(DTensor("bias"), DTensor("mean"), DTensor("variance", nonnegative=True)),
+            *(DTensor("bias"), DTensor("mean"), DTensor("variance", least=_LEAST_VARIANCE)),
             *(DTensor("gamma"), DTensor("beta")),
         ),
         flop=9,

@@ -167,7 +167,7 @@ class FusedConvProblem(Convolution):
             shape=tuple(lengths[axis] for axis in axes),
             drawing_order=result.drawing_order if full else axes,
             position=len(TENSORS) + number,
-            nonnegative=bool(d_tensors) and d_tensors[number].nonnegative,
+            least=d_tensors[number].least if d_tensors else 0.0,
         )
 
     def values(self) -> tuple[int, ...]:

@@ -236,12 +236,15 @@ def test_tensors_lie_as_the_output_or_by_channel():
     assert [one.position for one in (output, full, channel)] == [2, 3, 4]
 
 
-def test_variances_are_drawn_without_their_signs():
+def test_variances_are_drawn_without_their_signs_and_not_next_to_zero():
     problem = fused("BiasNormalizeInInferClamp")
     layout = layout_of(problem)
     wanted = OperandValues(kind=InitKind.DECIMAL, seed=1, reduction_length=9)
     drawn = [make_operand(problem.tensor(f"d{n}", layout), DataType.FP32, wanted) for n in range(5)]
     assert [bool((one < 0).any()) for one in drawn] == [True, True, False, True, True]
+    assert drawn[2].min() == 2.0**-4 and drawn[2].max() > 0.4
+    zeros = replace(wanted, kind=InitKind.ZEROS)
+    assert not make_operand(problem.tensor("d2", layout), DataType.FP32, zeros).any()
 
 
 def test_problems_are_kept_as_json():

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from ckprof.errors import InputError
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance
+from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import LARGEST, DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
@@ -136,6 +138,27 @@ def test_deviations_are_no_less_than_what_is_drawn(operation):
         result = combination.apply(sums, tuple(tensors))
         said = combination.deviation(4.0, [float(np.mean(one**2)) for one in tensors])
         assert np.std(result) <= 1.1 * said
+
+
+@pytest.mark.parametrize("limits", [(-0.5, 1.6), (-2.0, 2.0), (-LARGEST, LARGEST)])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 6.0])
+def test_tolerances_hold_what_small_variances_make_of_roundings(limits, spread):
+    """A million sums that are rounded to fp16, as kernels do, in channels whose tensors are drawn as in runs."""
+    numbers = np.random.default_rng(20261127)
+    operation = ElementwiseOp.BIAS_NORMALIZE_CLAMP
+    least = operation.properties.d_tensors[2].least
+    combination = Combination(operation=operation, parameters=(*limits, 1e-4), extents=(DExtent.CHANNEL,) * 5)
+    d = [numbers.uniform(-0.5, 0.5, (1, 4000)).astype(np.float16).astype(np.float64) for _ in range(5)]
+    d[2] = np.maximum(abs(d[2]), least)
+    sums = numbers.normal(0, spread, (250, 4000))
+    exact = combination.apply(sums, tuple(d))
+    rounded = combination.apply(sums.astype(np.float16).astype(np.float64), tuple(d))
+    found = rounded.astype(np.float16).astype(np.float64)
+    deviation = combination.deviation(spread, [float(np.mean(one**2)) for one in d])
+    magnitude = float(abs(exact).max())
+    told = Sums(reduction_length=40, magnitude=magnitude, deviation=deviation, roundings=2)
+    allowed = derive_tolerance(DataType.FP16, told)
+    assert np.all(abs(found - exact) <= allowed.atol + allowed.rtol * abs(exact))
 
 
 def test_every_parameter_and_tensor_is_said_in_lines():
