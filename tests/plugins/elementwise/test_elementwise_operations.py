@@ -143,7 +143,7 @@ def test_deviations_are_no_less_than_what_is_drawn(operation):
 @pytest.mark.parametrize("limits", [(-0.5, 1.6), (-2.0, 2.0), (-LARGEST, LARGEST)])
 @pytest.mark.parametrize("spread", [0.1, 1.0, 6.0])
 def test_tolerances_hold_what_small_variances_make_of_roundings(limits, spread):
-    """A million sums that are rounded to fp16, as kernels do, in channels whose tensors are drawn as in runs."""
+    """A million sums that are rounded to fp16, as in kernels, with tensors that are drawn as in runs."""
     numbers = np.random.default_rng(20261127)
     operation = ElementwiseOp.BIAS_NORMALIZE_CLAMP
     least = operation.properties.d_tensors[2].least
