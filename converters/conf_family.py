@@ -100,6 +100,7 @@ class ConfFamily:
     :param conflicting_family: id of a family of another version of the library whose lines differ in their
         number of
         arguments alone: in one list, lines of both are a mistake.
+    :param operand_tensors: of how many tensors each operand is made.
     :param rejection: set for families that are known but cannot be converted: why.
     :param rejection_rule: the rule under which rejected lines are counted.
     """
@@ -133,6 +134,7 @@ class ConfFamily:
     steps: tuple[str | Step, ...] = ()
     note: str = ""
     conflicting_family: str = ""
+    operand_tensors: int = 1
     rejection: str = ""
     rejection_rule: str = DropRule.UNSUPPORTED_FAMILY.value
 

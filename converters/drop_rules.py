@@ -56,7 +56,7 @@ MEANINGS: Final[Mapping[DropRule, str]] = MappingProxyType(
         DropRule.UNSUPPORTED_FAMILY: "a family without a counterpart in CK Tile, such as WMMA and DL",
         DropRule.UNSUPPORTED_DIRECT_LOAD: "CK Tile has no direct load for this version of the pipeline",
         DropRule.ELEMENTWISE: "no kernel of CK Tile does that with the elements of the result",
-        DropRule.OPERAND_OPERATION: "CK Tile's kernels multiply operands as they are",
+        DropRule.OPERAND_OPERATION: "no kernel does that with operands before it multiplies them",
         DropRule.D_TENSOR_TYPE: "no kernel has D tensors of that type with such a result",
         DropRule.MISSING_INFORMATION: "the dialect does not print a field that nothing else implies",
     }

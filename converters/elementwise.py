@@ -1,23 +1,30 @@
-"""What lines of lists say of element-wise operations and D tensors, as records have it."""
+"""What lines of lists say of element-wise operations and D tensors, or why there is no such kernel."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_converters.annotations import MARK
-from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_converters.drop_rules import Drop, DropRule, dropped_by
 from ckprof_plugins.directions._convolution.element_types import d_tensor_types
+from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS, PLAIN_OPERATIONS
-from ckprof_plugins.pipelines._gemm.d_layouts import check_d_layouts, d_layouts_of
+from ckprof_plugins.pipelines._gemm.d_layouts import CHANNEL_LAYOUTS, check_d_layouts
 
 if TYPE_CHECKING:
-    from ckprof_converters.conf_family import LineProperties, Step
-    from ckprof_converters.drop_rules import Drop
+    from collections.abc import Mapping, Sequence
 
+    from ckprof_converters.conf_family import LineProperties, Step
+
+#: how the fields with operations are called, of operands and of the result
+_OPERATION: Final = "operation_"
+#: the result of the kernels that make operands of several tensors
+_OUTPUT: Final = "output"
 #: a tuple as strings spell it
 _TUPLE: Final = re.compile(r"[Tt]uple\((.*)\)")
 
@@ -28,59 +35,136 @@ def elements_of(text: str) -> tuple[str, ...]:
     return tuple(element.strip() for element in match[1].split(",")) if match and match[1].strip() else ()
 
 
-def elementwise(stored: str, result_type: str, *operands: str, result: str) -> Step:
-    """Return the step that keeps the operation on the result, or drops a line that no kernel can be made for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epilogue:
+    """What a kernel does beside the convolution."""
+
+    #: ``None``: nothing
+    operation: ElementwiseOp | None = None
+    #: layouts and types of its D tensors, as strings spell them
+    layouts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+def read_epilogue(
+    fields: Mapping[str, Any],
+    stored: str,
+    result_type: str,
+    *,
+    result: str,
+    operand_tensors: int,
+    stated: str | None = None,
+) -> Epilogue | Drop:
+    """Return what the kernel of a line does beside the convolution, or by which rule there is none.
+
+    This is the one place that knows, for the converter and for what CK Builder would make of the line.
+
+    :param fields: of the line, by name.
+    :param stored: name of the field with the operation on the result.
+    :param result_type: spelling of the type of the result.
+    :param result: which tensor of the convolution is computed.
+    :param operand_tensors: of which each operand is made.
+    :param stated: what an annotation says that an operation is which the line calls combined.
+    """
+    layouts, types = (elements_of(fields.get(name) or "") for name in ("layout_extra", "type_extra"))
+    said = fields.get(stored) or STORED_AS_IT_IS
+    of_operands = {
+        name: text for name, text in fields.items() if name.startswith(_OPERATION) and name != stored and text
+    }
+    changed = any(text not in PLAIN_OPERATIONS for text in of_operands.values())
+    if changed or operand_tensors > 1:
+        is_alone = said in PLAIN_OPERATIONS and not layouts and result == _OUTPUT
+        return _of_operands(of_operands, tensors=operand_tensors, is_alone=is_alone)
+    if said in COMBINED_OPERATIONS:
+        if stated is None:
+            return dropped_by(
+                DropRule.MISSING_INFORMATION,
+                f"{said} does not say what it combines; an annotation can, such as "
+                f'{MARK} elementwise_op="{ElementwiseOp.CONV_SCALE.value}"',
+            )
+        said = stated
+    if said in PLAIN_OPERATIONS:
+        if layouts or types:
+            return dropped_by(
+                DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
+            )
+        return Epilogue()
+    dtype = DataType.of_string(result_type)
+    allowed = [one.spelled for one in d_tensor_types(dtype)] if dtype else [result_type]
+    others = [one for one in types if one not in allowed]
+    if others:
+        return dropped_by(
+            DropRule.D_TENSOR_TYPE,
+            f"a D tensor of {others[0]}, the result is {result_type}: expected {' or '.join(allowed)}",
+        )
+    try:
+        operation = ElementwiseOp.parse(said)
+        if operation.properties.operands:
+            raise InputError(f"{said} is an operation on operands, {stored} one on the result")
+        known = filter(None, (fields[f"layout_{result}"], CHANNEL_LAYOUTS.get(result)))
+        check_d_layouts(operation, layouts, tuple(known))
+    except InputError as error:
+        return dropped_by(DropRule.ELEMENTWISE, error.message)
+    return Epilogue(operation=operation, layouts=layouts, types=types)
+
+
+#: tensors of which operands are made by the operations on them
+_TENSORS: Final = 2
+
+
+def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> Epilogue | Drop:
+    """Return what kernels make operands of.
+
+    :param said: names of the fields with operations on operands -> operation.
+    :param tensors: of which each operand is made.
+    :param is_alone: the line says nothing else that its kernel does beside a forward convolution.
+    """
+    known = {one.value: one for one in ElementwiseOp if one.properties.operands}
+    name = next(iter(said.values()))
+    if is_alone and tensors == _TENSORS and name in known and set(said.values()) == {name}:
+        return Epilogue(operation=known[name])
+    words = ", ".join(f"{field} is {operation}" for field, operation in said.items())
+    count = "one tensor" if tensors == 1 else f"{tensors} tensors"
+    return dropped_by(
+        DropRule.OPERAND_OPERATION,
+        f"{words}, of {count} each: kernels multiply operands as they are, or make both of {_TENSORS} "
+        f"tensors by {' or '.join(known)} in forward and do nothing else",
+    )
+
+
+def elementwise(stored: str, result_type: str, *, result: str, operand_tensors: int = 1) -> Step:
+    """Return the step that keeps the operation of a line, or drops one that no kernel can be made for.
 
     :param stored: name of the field with the operation on the result.
     :param result_type: the same of its type.
-    :param operands: the same of the operations on the operands.
     :param result: which tensor of the convolution is computed.
+    :param operand_tensors: of which each operand is made.
     """
 
     def step(values: dict[str, Any], properties: LineProperties) -> Drop | None:
-        """Translate the operation and the layouts of the D tensors."""
-        for name in operands:
-            if values[name] not in PLAIN_OPERATIONS:
-                return dropped_by(
-                    DropRule.OPERAND_OPERATION,
-                    f"{name} is {values[name]}: CK Tile's kernels multiply operands as they are",
-                )
-        layouts, types = (elements_of(values.get(name, "")) for name in ("layout_extra", "type_extra"))
-        said = values[stored]
-        if said in COMBINED_OPERATIONS:
-            if values["elementwise_op"] is None:
-                return dropped_by(
-                    DropRule.MISSING_INFORMATION,
-                    f"{said} does not say what it combines; an annotation can, such as "
-                    f'{MARK} elementwise_op="{ElementwiseOp.CONV_SCALE.value}"',
-                )
-            said = values["elementwise_op"]
-        if said in PLAIN_OPERATIONS:
-            if layouts or types:
-                return dropped_by(
-                    DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
-                )
-            return None
+        """Translate the operation, and layouts and types of the D tensors."""
         spelled = values[result_type]
-        dtype = DataType.of_string(spelled)
-        allowed = [one.spelled for one in d_tensor_types(dtype)] if dtype else [spelled]
-        others = [one for one in types if one not in allowed]
-        if others:
-            return dropped_by(
-                DropRule.D_TENSOR_TYPE,
-                f"a D tensor of {others[0]}, the result is {spelled}: expected {' or '.join(allowed)}",
-            )
-        if any(one != spelled for one in types):
-            own = filter(None, map(DataType.of_string, types))
-            values["d_dtypes"] = ",".join(one.value for one in own)
-        try:
-            operation = ElementwiseOp.parse(said)
-            known = d_layouts_of(result, properties.layout)  # type: ignore[arg-type]
-            check_d_layouts(operation, layouts, known)
-        except InputError as error:
-            return dropped_by(DropRule.ELEMENTWISE, error.message)
-        values["elementwise_op"] = operation.value
-        values["d_layouts"] = ",".join(layouts) or None
+        read = read_epilogue(
+            values,
+            stored,
+            spelled,
+            result=result,
+            operand_tensors=operand_tensors,
+            stated=values["elementwise_op"],
+        )
+        if isinstance(read, Drop):
+            return read
+        if read.operation is not None:
+            values["elementwise_op"] = read.operation.value
+            values["d_layouts"] = ",".join(read.layouts) or None
+            values["d_dtypes"] = _other_types(read.types, spelled)
         return None
 
     return step
+
+
+def _other_types(types: Sequence[str], result: str) -> str | None:
+    """Return what records say of the types of D tensors; nothing where all have that of the result."""
+    if all(one == result for one in types):
+        return None
+    return ",".join(one.value for one in filter(None, map(DataType.of_string, types)))

@@ -19,6 +19,7 @@ from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families.native import FAMILIES
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.element_types import types_of
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,7 +140,8 @@ def native_line(catalog: Catalog, record: Any) -> str:
         "pipeline_name": _spelled(_PIPELINES, record, "pipeline"),
         "scheduler": _spelled(_SCHEDULERS, record, "scheduler"),
     }
-    if record.elementwise_op:
+    # lines say nothing of what is done with operands
+    if record.elementwise_op and not ElementwiseOp.parse(record.elementwise_op).properties.operands:
         values["operation_result"] = record.elementwise_op
     if d_layouts:
         values |= {

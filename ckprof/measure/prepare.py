@@ -32,7 +32,7 @@ from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFil
 from ckprof.measure.worker.signs import signed_axes
 from ckprof.model.computation import Computation
 from ckprof.model.types import TypeSet
-from ckprof.plugin.operations import tensors_of
+from ckprof.plugin.operations import as_multiplied, tensors_of
 from ckprof.plugin.protocols import ContractingOperation, FurtherOperands, TolerantOperation
 
 if TYPE_CHECKING:
@@ -413,6 +413,7 @@ class _Preparation(ProblemTensors):
                 spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
                 for spec, dtype in zip(operands, self.dtypes, strict=False)
             }
+            decoded = as_multiplied(self.operation, part, decoded, self.types)
             for spec in operands:
                 if number == 0 or axis in spec.axes:
                     squares[spec.name] += float(np.vdot(decoded[spec.name], decoded[spec.name]))

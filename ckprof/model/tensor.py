@@ -27,8 +27,8 @@ class TensorSpec:
     position: int
     #: lower end of the unit interval that decimals are drawn from
     lowest_decimal: float = -0.5
-    #: values are drawn without their signs
-    nonnegative: bool = False
+    #: values are drawn without their signs, and none is less; 0: they are drawn with them
+    least: float = 0.0
 
     @property
     def elements(self) -> int:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.plugin.protocols import FurtherOperands
+from ckprof.plugin.protocols import FurtherOperands, MadeOperands
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
+    from ckprof.model.types import TypeSet
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
 
@@ -38,3 +42,14 @@ def layouts_named(registry: Registry, operations: Sequence[str] = ()) -> dict[st
 def tensors_of(operation: Operation, problem: Problem) -> tuple[str, ...]:
     """Return the names of a problem's tensors, the result last."""
     return operation.tensors_of(problem) if isinstance(operation, FurtherOperands) else operation.tensors
+
+
+def as_multiplied(
+    operation: Operation, problem: Problem, operands: Mapping[str, NDArray[np.float64]], types: TypeSet
+) -> dict[str, NDArray[np.float64]]:
+    """Return the operands with those that the operation makes of several tensors in the place of the stored.
+
+    :param operands: tensor name -> values, of all tensors but the result.
+    """
+    made = operation.multiplied(problem, operands, types) if isinstance(operation, MadeOperands) else {}
+    return {**operands, **made}

@@ -76,6 +76,7 @@ def _record_type_problem(variant: protocols.CatalogVariant) -> str:
 #: what operations may be able to do besides
 _OPERATION_ABILITIES: Final = (
     protocols.FurtherOperands,
+    protocols.MadeOperands,
     protocols.TolerantOperation,
     protocols.LineWriter,
     protocols.LogReader,

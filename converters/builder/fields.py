@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.strings.argument_kinds import ELEMENT_PAIR
 from ckprof.model.strings.line_arguments import split_label
 from ckprof.model.strings.rendering import normal_spelling
 from ckprof_converters.compiled import LineError, Problem
@@ -115,7 +116,7 @@ def _checked_fields(family: ConfFamily, arguments: Sequence[Argument]) -> dict[s
             wanted = field.kind.wanted(text)
             message = f"expected {wanted} for {field.name} (argument {position}), got {text!r}"
             problems.append(Problem(message, argument.start))
-        fields[field.name] = text
+        fields[field.name] = field.kind.parse(text) if field.kind is ELEMENT_PAIR and not problems else text
     if problems:
         raise LineError(*problems)
     return fields

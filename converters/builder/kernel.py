@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.parity import Loss
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
-from ckprof_converters.drop_rules import DropRule
+from ckprof_converters.drop_rules import Drop, DropRule
+from ckprof_converters.elementwise import read_epilogue
 from ckprof_converters.losses import fields_apart, lost_fields
 from ckprof_plugins.directions._convolution import string_kinds
-from ckprof_plugins.directions._convolution.element_types import d_tensor_types
-from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
 
 if TYPE_CHECKING:
@@ -63,12 +62,9 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
     if two_stage and plain["type_result"] == plain["type_b"]:
         losses.append(TWO_STAGE)
         changes["type_result"] = "fp32"
-    directions = {string_kinds.FORWARD.name: "fwd", string_kinds.BACKWARD_DATA.name: "bwd_data"}
+    results = {string_kinds.FORWARD.name: "output", string_kinds.BACKWARD_DATA.name: "input"}
     epilogue = epilogue_of(
-        plain,
-        "operation_result",
-        direction=directions.get(kind.name, "bwd_weight"),
-        result=plain["type_b"],
+        plain, "operation_result", result=results.get(kind.name, "weight"), result_type=plain["type_b"]
     )
     changes |= {name: text for name, text in epilogue.values.items() if text != plain[name]}
     skipped = epilogue.skipped
@@ -82,52 +78,33 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epilogue:
+class PrintedEpilogue:
     """What a kernel does with its sums, as its string says it."""
 
     values: Mapping[str, str]
     skipped: UnmetRequirement | None = None
 
 
-def epilogue_of(fields: Mapping[str, str | None], stored: str, *, direction: str, result: str) -> Epilogue:
+def epilogue_of(
+    fields: Mapping[str, str | None], stored: str, *, result: str, result_type: str, operand_tensors: int = 1
+) -> PrintedEpilogue:
     """Return what the kernel of a line does with its sums, or why none is generated.
+
+    Strings say nothing of what is done with operands.
 
     :param fields: of the line.
     :param stored: the field with the operation on the result.
-    :param direction: id.
-    :param result: spelling of the type of the result.
+    :param result: which tensor of the convolution is computed.
+    :param result_type: spelling of the type of the result.
+    :param operand_tensors: of which each operand is made.
     """
     tensors = {name: fields.get(name) or "EmptyTuple" for name in ("layout_extra", "type_extra")}
     values = {name: text.replace("Tuple(", "tuple(").replace(" ", "") for name, text in tensors.items()}
     said = fields.get(stored) or "PassThrough"
-    is_plain = said in PLAIN_OPERATIONS
-    values["operation_result"] = "PassThrough" if is_plain else said
-    others = {name: text for name, text in fields.items() if name.startswith("operation_") and name != stored}
-    changed = next((text for text in others.values() if text and text not in PLAIN_OPERATIONS), None)
-    types = values["type_extra"].removeprefix("tuple(").rstrip(")").split(",")
-    rule, message = "", ""
-    if changed is not None:
-        rule, message = DropRule.OPERAND_OPERATION.value, f"operands are changed by {changed}"
-    elif is_plain and tensors["layout_extra"] != "EmptyTuple":
-        rule, message = DropRule.ELEMENTWISE.value, "nothing is done with its D tensors"
-    elif not is_plain and said not in {one.value for one in ElementwiseOp}:
-        rule, message = DropRule.ELEMENTWISE.value, f"no kernel of {direction} has {said}"
-    elif not is_plain and not _takes(said, 0 if types == ["EmptyTuple"] else len(types)):
-        rule, message = DropRule.ELEMENTWISE.value, f"{said} takes another number of D tensors"
-    elif not is_plain and types != ["EmptyTuple"] and not set(types) <= _d_types(result):
-        rule, message = DropRule.D_TENSOR_TYPE.value, f"D tensors of {', '.join(types)}, results of {result}"
-    return Epilogue(values=values, skipped=UnmetRequirement(rule=rule, message=message) if rule else None)
-
-
-def _d_types(result: str) -> set[str]:
-    """Return the spellings of the types that D tensors can have, by that of the result."""
-    dtype = DataType.of_string(result)
-    return {result} if dtype is None else {one.spelled for one in d_tensor_types(dtype)}
-
-
-def _takes(operation: str, tensors: int) -> bool:
-    properties = ElementwiseOp(operation).properties
-    return tensors in (1, 2) if properties.variadic else tensors == len(properties.d_tensors)
+    values["operation_result"] = "PassThrough" if said in PLAIN_OPERATIONS else said
+    read = read_epilogue(fields, stored, result_type, result=result, operand_tensors=operand_tensors)
+    skipped = UnmetRequirement(rule=read.rule, message=read.reason) if isinstance(read, Drop) else None
+    return PrintedEpilogue(values=values, skipped=skipped)
 
 
 def without_lost(kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_stage: bool) -> Kernel:

@@ -234,6 +234,7 @@ class _Reading:
                 text.partition("<")[0],
                 self._dtype_of(family, fields),
                 self._request.mma_k_table,
+                family.operand_tensors,
             )
         except RouteError as error:
             raise LineError(Problem(error.message, self._lines.place_of(text, error.field))) from None

@@ -87,7 +87,12 @@ def missing_fields(direction: str, fields: Mapping[str, str]) -> list[str]:
 
 
 def gemm_kernel(
-    direction: str, fields: Mapping[str, str], name: str, dtype: str, mma_k_table: tuple[int, int]
+    direction: str,
+    fields: Mapping[str, str],
+    name: str,
+    dtype: str,
+    mma_k_table: tuple[int, int],
+    operand_tensors: int,
 ) -> Kernel:
     """Return the kernel of a line of the old library.
 
@@ -97,12 +102,19 @@ def gemm_kernel(
     :param name: the operation's name.
     :param dtype: spelling of the element type.
     :param mma_k_table: least K of the MMA tiles of the half types, (for 32-wide, for all others).
+    :param operand_tensors: of which each operand is made.
     :raises RouteError: the fields contradict each other.
     """
     explicit = "tile" in fields
-    stored = _TYPES[direction]["type_result"].replace("type_", "operation_")
-    result = fields.get(_TYPES[direction]["type_result"], dtype)
-    epilogue = epilogue_of(fields, stored, direction=direction, result=result)
+    result = _TYPES[direction]["type_result"].removeprefix("type_")
+    result_type = fields.get(f"type_{result}", dtype)
+    epilogue = epilogue_of(
+        fields,
+        f"operation_{result}",
+        result=result,
+        result_type=result_type,
+        operand_tensors=operand_tensors,
+    )
     if explicit:
         block = _explicit_block(fields)
     else:

@@ -47,7 +47,8 @@ class ClassRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     header: str
     #: name in instance strings, where it differs
     name: str = ""
-    #: parameter -> the parameter whose value it takes, for defaults that are C++ expressions
+    #: parameter -> the parameter whose value it takes, the first of several types, for defaults that are C++
+    #: expressions
     defaults: dict[str, str] = {}
     #: parameter in some release -> its name here
     synonyms: dict[str, str] = {}
@@ -115,8 +116,13 @@ class DeviceClass:
                 return values[other]
             return vocabulary.print_argument(parameter.default, is_bool=parameter.kind == "bool")
         if self.record.defaults.get(name) in values:
-            return values[self.record.defaults[name]]
+            return first_type(values[self.record.defaults[name]])
         raise InputError(f"the default of {name} of {self.name} is not known; add it to the class table")
+
+
+def first_type(printed: str) -> str:
+    """Return the first type of a tuple as strings print it, or the one type that there is."""
+    return printed.removeprefix("Tuple(").partition(",")[0].rstrip(")")
 
 
 class DeviceClasses:

@@ -124,6 +124,9 @@ def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.Extract
             )
             for text, line in item.pairs(set_name, every)
         ]
+        if not lines:
+            # a part of so few instances that none is in it: no reader takes an empty list
+            continue
         files.append(
             model.ExtractedFile(
                 place=f"{item.key.folder}/{set_name}/{item.key.file_name}",

@@ -18,6 +18,7 @@ from ckprof_converters.extract.debian import identify_package, read_package
 from ckprof_converters.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders
 from ckprof_converters.extract.library import Archive, Library
 from ckprof_converters.extract.symbols import ArchiveSymbols, collect
+from ckprof_converters.extract.vocabulary import words_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof_converters.extract.locate import Location
 
 #: of what is kept; another number is read again
-_VERSION: Final = 4
+_VERSION: Final = 5
 _LEVEL: Final = 1
 #: beginning of an archive that is part of its identity: the index, which knows the place of every member
 _INDEX_BYTES: Final = 1 << 22
@@ -42,6 +43,8 @@ class CachedLibrary(msgspec.Struct, kw_only=True):
     symbols: ArchiveSymbols | None = None
     #: mangled name -> class and arguments
     readable: dict[str, list[str]] = {}
+    #: digest of the words that arguments are printed with
+    words: str = ""
     #: name and version of a package
     package: str = ""
     #: headers of a package
@@ -73,12 +76,17 @@ def load(digest: str) -> CachedLibrary | None:
         library = msgspec.msgpack.decode(zlib.decompress(data), type=CachedLibrary)
     except (zlib.error, msgspec.DecodeError):
         return None
-    return library if library.version == _VERSION else None
+    if library.version != _VERSION:
+        return None
+    if library.words != words_digest():
+        library.readable = {}
+    return library
 
 
 def save(digest: str, library: CachedLibrary) -> None:
     """Keep a library; a cache that cannot be written is no error."""
     path = cache_path(digest)
+    library.words = words_digest()
     with contextlib.suppress(OSError):
         write_atomically(path, zlib.compress(msgspec.msgpack.encode(library), _LEVEL))
 

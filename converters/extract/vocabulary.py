@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -63,6 +64,13 @@ def words() -> Mapping[str, str]:
         for printed, spellings in table.items()
         for word in spellings
     }
+
+
+@cache
+def words_digest() -> str:
+    """Return what changes when a word is called otherwise."""
+    table = "\n".join(f"{word} {printed}" for word, printed in sorted(words().items()))
+    return hashlib.blake2b(table.encode(), digest_size=16).hexdigest()
 
 
 def combined() -> Mapping[str, CombinedRecord]:

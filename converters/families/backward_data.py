@@ -81,9 +81,7 @@ FAMILIES: Final = (
         dtype_fields=("type_a", "type_b", "type_input"),
         fixed=GEMM_DEFAULTS,
         steps=(
-            elementwise(
-                "operation_input", "type_input", "operation_output", "operation_weight", result="input"
-            ),
+            elementwise("operation_input", "type_input", result="input"),
             *STEPS,
             "compute-type",
         ),

@@ -84,9 +84,7 @@ _EXPLICIT_FIELDS: Final = (
     Field("prefetch_stages", kinds.INT, read=False, label="BlkGemmPipelinePrefetchStages"),
 )
 
-_ELEMENTWISE: Final = elementwise(
-    "operation_weight", "type_weight", "operation_input", "operation_output", result="weight"
-)
+_ELEMENTWISE: Final = elementwise("operation_weight", "type_weight", result="weight")
 
 FAMILIES: Final = (
     ConfFamily(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from ckprof.model.strings import argument_kinds as kinds
@@ -24,7 +25,6 @@ from ckprof.model.strings.fields import (
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
-from ckprof_converters.drop_rules import MEANINGS, DropRule
 from ckprof_converters.element_types import element_types
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
@@ -67,45 +67,50 @@ _CLASSIC: Final = (
     unread("loop_scheduler", kinds.LOOP_SCHEDULER),
 )
 
-_ELEMENTWISE: Final = elementwise(
-    "operation_output", "type_output", "operation_a", "operation_b", result="output"
-)
 
-_COMMON: Final[dict[str, Any]] = {
-    "direction": "fwd",
-    "variant": "forward",
-    "record_type": GemmRecord,
-    "ndim_field": "ndim",
-    "layout_fields": ("layout_input", "layout_weight", "layout_output"),
-    "dtype_fields": ("type_a",),
-    "dtypes": CONVOLUTION_TYPES,
-    "steps": (
-        element_types("type_output", agree=("type_b", "type_output")),
-        *("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
-        _ELEMENTWISE,
-    ),
-}
+def _common(operand_tensors: int = 1) -> dict[str, Any]:
+    """Return what all families have.
 
-#: two tensors for each operand, which it adds up first
-_TWO_TENSORS: Final = ConfFamily(
-    id="forward_two_tensors",
-    title="forward with operands made from two tensors each",
-    direction="fwd",
-    names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
-    marker=",ScaleAdd,ScaleAdd,",
-    rejection=MEANINGS[DropRule.OPERAND_OPERATION],
-    rejection_rule=DropRule.OPERAND_OPERATION.value,
-)
+    :param operand_tensors: of which each operand is made.
+    """
+    return {
+        "direction": "fwd",
+        "variant": "forward",
+        "record_type": GemmRecord,
+        "ndim_field": "ndim",
+        "layout_fields": ("layout_input", "layout_weight", "layout_output"),
+        "dtype_fields": ("type_a",),
+        "dtypes": CONVOLUTION_TYPES,
+        "operand_tensors": operand_tensors,
+        "steps": (
+            element_types("type_output", agree=("type_b", "type_output")),
+            *("pipeline-of-version", "square-mma", "waves", "mma-k", "compute-type"),
+            elementwise("operation_output", "type_output", result="output", operand_tensors=operand_tensors),
+        ),
+    }
+
+
+#: fields with the type of an operand -> kind of those with the types of two tensors that it is made of
+_OF_TWO: Final = {"type_a": kinds.ELEMENT_PAIR, "type_b": kinds.ELEMENT_PAIR}
+
+
+def _with_two_tensors(family: ConfFamily) -> tuple[ConfFamily, ConfFamily]:
+    """Return a family, and the one of its kernels that make each operand of two tensors."""
+    fields = tuple(replace(field, kind=_OF_TWO.get(field.name, field.kind)) for field in family.fields)
+    made = {**_common(2), "id": f"{family.id}_two_tensors", "title": f"{family.title} of two tensors each"}
+    return family, replace(family, **made, fields=fields, marker="),Tuple(")
+
 
 FAMILIES: Final = (
-    _TWO_TENSORS,
-    ConfFamily(
-        id="forward",
-        title="forward XDL",
-        names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
-        fields=(*_CLASSIC, MERGED_GROUPS),
-        fixed=GEMM_DEFAULTS,
-        **_COMMON,
+    *_with_two_tensors(
+        ConfFamily(
+            id="forward",
+            title="forward XDL",
+            names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
+            fields=(*_CLASSIC, MERGED_GROUPS),
+            fixed=GEMM_DEFAULTS,
+            **_common(),
+        )
     ),
     ConfFamily(
         id="forward_large_tensor",
@@ -113,22 +118,24 @@ FAMILIES: Final = (
         names=("DeviceGroupedConvFwdMultipleD_Xdl_CShuffle_Large_Tensor",),
         fields=_CLASSIC,
         fixed={**GEMM_DEFAULTS, "split_image": True},
-        **_COMMON,
+        **_common(),
     ),
-    ConfFamily(
-        id="forward_v3",
-        title="forward XDL V3",
-        names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3",),
-        fields=(
-            *_HEAD,
-            *_BODY,
-            SCHEDULER,
-            VERSION,
-            *COMPUTE_TYPES,
-            Field("direct_load", kinds.FLAG),
-            MERGED_GROUPS,
-        ),
-        fixed=GEMM_DEFAULTS,
-        **_COMMON,
+    *_with_two_tensors(
+        ConfFamily(
+            id="forward_v3",
+            title="forward XDL V3",
+            names=("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3",),
+            fields=(
+                *_HEAD,
+                *_BODY,
+                SCHEDULER,
+                VERSION,
+                *COMPUTE_TYPES,
+                Field("direct_load", kinds.FLAG),
+                MERGED_GROUPS,
+            ),
+            fixed=GEMM_DEFAULTS,
+            **_common(),
+        )
     ),
 )

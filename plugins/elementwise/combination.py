@@ -115,6 +115,11 @@ class Combination:
         return tuple(f"d{number}" for number in range(len(self.extents)))
 
     @property
+    def changes_operands(self) -> bool:
+        """Whether operands are made from two tensors each; nothing is done with sums then."""
+        return bool(self.operation.properties.operands)
+
+    @property
     def values(self) -> Mapping[str, float]:
         """Parameter -> value."""
         names = (parameter.name for parameter in self.operation.properties.parameters)
@@ -130,6 +135,11 @@ class Combination:
         """Floating-point operations per element of the result."""
         properties = self.operation.properties
         return properties.flop * (len(self.extents) if properties.variadic else 1)
+
+    @property
+    def operand_flop(self) -> tuple[int, ...]:
+        """Floating-point operations per element of each operand that is changed."""
+        return tuple(change.flop for change in self.operation.properties.operands)
 
     @property
     def is_exact(self) -> bool:
@@ -156,11 +166,12 @@ class Combination:
         return ",".join((self.operation.value, *settings))
 
     def numbers(self) -> tuple[int, ...]:
-        """Return how kernel libraries are told: the operation's number, the number of D tensors, one bit for
-        each that has an element per channel, and the bits of the parameters as numbers of 64 bits."""
+        """Return how kernel libraries are told: the operation's number, the number of further tensors, one
+        bit for each that has an element per channel, and the bits of the parameters as numbers of 64 bits."""
+        further = len(self.extents) + len(self.operation.properties.operands)
         flags = sum(2**index for index, extent in enumerate(self.extents) if extent is DExtent.CHANNEL)
         bits = (struct.unpack("<q", struct.pack("<d", value))[0] for value in self.parameters)
-        return self.operation.number, len(self.extents), flags, *bits
+        return self.operation.number, further, flags, *bits
 
     def apply(self, sums: NDArray[np.float64], d: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
         """Return the results in double precision.
@@ -168,6 +179,20 @@ class Combination:
         :param d: arrays that fit those of the sums.
         """
         return self.operation.properties.formula(sums, d, self._rounded)
+
+    def changed_operand(
+        self, number: int, operand: NDArray[np.float64], further: NDArray[np.float64]
+    ) -> NDArray[np.float32]:
+        """Return what an operand is made from, before it is rounded to its type.
+
+        :param number: 0 for the first operand, 1 for the second.
+        :param further: the tensor that it is combined with, an array of the same shape.
+        """
+        import numpy as np
+
+        change = self.operation.properties.operands[number]
+        with np.errstate(over="ignore"):
+            return change.formula(operand, further, self._rounded).astype(np.float32)
 
     def deviation(self, of_sum: float, mean_squares: Sequence[float]) -> float:
         """Return the standard deviation of an element of the result."""

@@ -25,6 +25,8 @@ class Functor:
     #: parameters of the C++ function of ``x``
     arguments: str
     statements: tuple[str, ...]
+    #: C++ expressions of what the operands are made from; empty: the operation is one on sums
+    operands: tuple[str, ...]
     variadic: bool
     #: ``constexpr`` with a blank behind it where nothing but arithmetic is done
     constant: str
@@ -48,6 +50,7 @@ class Functor:
             parameters=tuple((item.name, f"{item.default!r}f") for item in properties.parameters),
             arguments=", ".join(("const float x", *arguments)),
             statements=properties.cpp,
+            operands=tuple(change.cpp for change in properties.operands),
             variadic=properties.variadic,
             constant="constexpr " if properties.exact else "",
             to_integers=to_integers,

@@ -89,8 +89,23 @@ class DTensor:
     role: str
     #: that it has in the factories
     extent: DExtent = DExtent.FULL
-    #: lower end of the unit interval that decimals are drawn from; from 0 on, no number is negative
-    lowest_decimal: float = -0.5
+    #: drawn without its sign, and not less; 0: drawn with it
+    least: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperandChange:
+    """What an operand is made from: an element of it and one of a further tensor, which lies as it does.
+
+    Numbers are fp32, and rounded to the type of the operand once.
+    """
+
+    #: floating-point operations per element
+    flop: int
+    #: C++ expression of ``x``, the element of the operand, ``d0``, that of the further tensor, and parameters
+    cpp: str
+    #: the same in double precision, of arrays
+    formula: Callable[[NDArray[np.float64], NDArray[np.float64], Values], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +120,9 @@ class OperationProperties:
     aliases: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     d_tensors: tuple[DTensor, ...] = ()
+    #: what the first and the second operand are made from before they are multiplied; empty: they are as they
+    #: are. Nothing is done with sums then
+    operands: tuple[OperandChange, ...] = ()
     #: takes any number of D tensors, from one on, as the pack ``d``
     variadic: bool = False
     #: floating-point operations per element; those of a variadic one per D tensor

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.types import spellings
-from ckprof_plugins.elementwise.operation import DExtent, DTensor, OperationProperties, Parameter
+from ckprof_plugins.elementwise.operation import (
+    DExtent,
+    DTensor,
+    OperandChange,
+    OperationProperties,
+    Parameter,
+)
 from ckprof_plugins.elementwise.unary import UNARY, apply_unary, unary_constraint, unary_cpp, unary_variance
 
 if TYPE_CHECKING:
@@ -30,11 +36,14 @@ _CLAMPED: Final = (
     "const float least = y > floor ? y : floor;",
     "return least < ceiling ? least : ceiling;",
 )
-_SCALES: Final = tuple(Parameter(f"scale_{name}", 1.0) for name in ("in", "wei", "out"))
+_OPERAND_SCALES: Final = ("scale_in", "scale_wei")
+#: of variances that are drawn: what is divided by the root of less shows how sums are rounded, little else
+_LEAST_VARIANCE: Final = 2.0**-4
+_SCALES: Final = tuple(Parameter(name, 1.0) for name in (*_OPERAND_SCALES, "scale_out"))
 
 
 class ElementwiseOp(Enum):
-    """What is done with an element of the sums and those of the D tensors.
+    """What is done with an element of the sums and those of the D tensors, or with elements of the operands.
 
     The value is the name of CK's functor, as instance strings have it.
     """
@@ -53,6 +62,7 @@ class ElementwiseOp(Enum):
     CONV_SCALE_ADD = "ConvScaleAdd"
     CONV_INVSCALE = "ConvInvscale"
     DYNAMIC_UNARY_OP = "DynamicUnaryOp"
+    SCALE_ADD = "ScaleAdd"
 
     @property
     def properties(self) -> OperationProperties:
@@ -106,13 +116,9 @@ def _normalize(x: Array, d: Arrays, p: Values) -> Array:
     return _clamp((x + bias - mean) / np.sqrt(variance + p["epsilon"]) * gamma + beta, p)
 
 
-#: What the errors of sums are divided by the root of. Next to 0 it would make them large in few elements, as
-#: it does in no network, and no tolerance would be right for these and strict with the others.
-_LEAST_VARIANCE: Final = 0.25
-
-
 def _normalized_variance(x: float, d: tuple[float, ...], p: Values) -> float:
     bias, mean, _, gamma, beta = d
+    # that of a channel whose variance is the least that is drawn: its roundings are magnified most
     return (x + bias + mean) / (_LEAST_VARIANCE + p["epsilon"]) * gamma + beta
 
 
@@ -132,6 +138,14 @@ def _positive_epsilon(p: Values) -> str:
 def _no_zero(p: Values) -> str:
     zero = next((name for name, value in p.items() if value == 0), "")
     return f"{zero} is 0, which results are divided by" if zero else ""
+
+
+def _scale_add(scale: str) -> OperandChange:
+    """Return the sum of an operand times a number and a further tensor, rounded once, whatever compiles it.
+
+    :param scale: name of the number.
+    """
+    return OperandChange(flop=2, cpp=f"fmaf({scale}, x, d0)", formula=lambda x, d, p: p[scale] * x + d)
 
 
 _TABLE: Final = {
@@ -185,7 +199,7 @@ _TABLE: Final = {
         aliases=("bias_bnorm_clamp",),
         parameters=(*_CLAMP, Parameter("epsilon", 1e-4)),
         d_tensors=(
-            *(DTensor("bias"), DTensor("mean"), DTensor("variance", lowest_decimal=_LEAST_VARIANCE)),
+            *(DTensor("bias"), DTensor("mean"), DTensor("variance", least=_LEAST_VARIANCE)),
             *(DTensor("gamma"), DTensor("beta")),
         ),
         flop=9,
@@ -265,5 +279,14 @@ _TABLE: Final = {
         formula=lambda x, d, p: apply_unary(x, p),
         variance=unary_variance,
         constraint=unary_constraint,
+    ),
+    ElementwiseOp.SCALE_ADD: OperationProperties(
+        aliases=("scaleadd_ab",),
+        parameters=tuple(Parameter(name, 1.0) for name in _OPERAND_SCALES),
+        operands=tuple(map(_scale_add, _OPERAND_SCALES)),
+        flop=0,
+        cpp=(),
+        formula=lambda x, d, p: x,
+        variance=lambda x, d, p: x,
     ),
 }

@@ -21,7 +21,7 @@ COMBINED_OPERATIONS: Final = frozenset(
 _OTHERS: Final = (
     *("AddHardswish", "AddHardswishAdd", "AddRelu", "AddReluAdd", "AddSigmoid", *sorted(COMBINED_OPERATIONS)),
     *("ConvertBF16RTN", "ConvertF8RNE", "ConvertF8SR", "Elu", "LeakyRelu", "Logistic", "PassThroughPack2"),
-    *("Power", "Relu", "ScaleAdd", "Sigmoid", "SoftRelu", "Swish", "TanH", "UnaryAbs"),
+    *("Power", "Relu", "Sigmoid", "SoftRelu", "Swish", "TanH", "UnaryAbs"),
 )
 
 #: name of an element-wise operation

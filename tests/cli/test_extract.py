@@ -273,3 +273,11 @@ def test_a_pipe_is_no_package(ckprof, tmp_path):
     os.mkfifo(tmp_path / "pipe.deb")
     called = ckprof("extract", "--from", tmp_path / "pipe.deb")
     assert (called.code, "is neither a file nor a folder" in called.err) == (ExitCode.INPUT, True)
+
+
+def test_a_part_without_instances_is_no_list(ckprof, prefix, tmp_path):
+    called = ckprof("extract", "--from", prefix, *CHOSEN, "--every", "1000", "-o", "lists")
+    assert called.code == 0, called.err
+    found = {path.parent.name for path in (tmp_path / "lists").rglob("*.conf")}
+    assert "profiler" in found and "tests" not in found
+    assert ckprof("extract", "--from", prefix, *CHOSEN, "--every", "1000", "--check", "lists").code == 0

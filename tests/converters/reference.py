@@ -66,7 +66,8 @@ def records_of(texts, dtype, depthwise):
 
 
 def split(text):
-    """Split at commas outside parentheses."""
+    """Split at commas outside parentheses; two tensors of an operand count as one of their type."""
+    text = re.sub(r"Tuple\((\w+),\1\),Tuple\((\w+),\2\)", r"\1,\2", text)
     parts, depth, part = [], 0, ""
     for char in text:
         depth += (char == "(") - (char == ")")
@@ -116,6 +117,8 @@ def elementwise(line):
     if a[0] not in "123":
         return {}
     of_types = types(a) if "Fwd" in line else {}
+    if "Fwd" in line and a[11] == a[12] == "ScaleAdd":
+        return {"elementwise_op": "ScaleAdd"} | of_types
     if (name := a[name]) == "PassThrough":
         return of_types
     if name == "UnaryCombinedOp":

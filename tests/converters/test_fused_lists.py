@@ -28,6 +28,7 @@ FACTORIES = {
     "convscale_relu": ("ConvScaleRelu", 4, 114),
     "convscale_add": ("ConvScaleAdd", 2, 57),
     "convinvscale": ("ConvInvscale", 2, 57),
+    "scaleadd_ab": ("ScaleAdd", 8, 56),
 }
 #: the same of gradients; mixed types of weights have no list
 GRADIENTS = {
@@ -55,7 +56,7 @@ def test_the_lists_that_ship_are_those_of_these_factories():
 
 @pytest.mark.parametrize(("folder", "name"), ALL)
 def test_lists_convert_without_loss(converter, folder, name):
-    """Eleven of twelve factories of forward, all four of gradients; docs/epilogues.md names the other."""
+    """All twelve factories of forward, all four of gradients."""
     dropped: Counter[str] = Counter()
     kept = lines = lists = 0
     operations = set()
@@ -88,41 +89,63 @@ def factories_without_loss(lists):
 
 
 def test_how_many_factories_ship_without_loss(converter):
-    """The count that docs/epilogues.md names; the last factory adds tensors to operands."""
+    """The count that docs/epilogues.md names."""
     names = known_lists().directions["fwd"].fused
     lists = {
         name: [one for _, one in conversions(converter, conf_root() / "forward" / name, "fwd")]
         for name in names
     }
     kept, known = factories_without_loss(lists)
-    assert known - kept == {"scaleadd_ab"}
-    told = f"{len(kept)} of the {len(known)} factories"
+    assert known == kept
+    told = f"all {len(known)} factories of forward with an operation"
     assert told in (Path(__file__).parents[2] / "docs" / "epilogues.md").read_text()
+
+
+def extracted(converter, source, directions, **options):
+    """Return the factories of a library -> the conversions of their lists; and the text of each list."""
+    request = ExtractRequest(
+        source=Path(source), directions=directions, sets=("profiler",), options={"fused": "all", **options}
+    )
+    lists, texts = {}, {}
+    for item in LibraryExtractor().extract(request).lists:
+        for file in item.files:
+            texts[file.place] = "".join(f"{line}\n" for line in file.texts)
+            data = texts[file.place].encode()
+            asked = ConversionRequest(path=Path(file.place), data=data, direction=item.direction)
+            factory = Path(file.place).parent.parent.as_posix()
+            lists.setdefault(factory, []).append(converter.convert(asked))
+    return lists, texts
 
 
 @pytest.mark.thorough
 def test_how_many_factories_of_a_tree_convert_without_loss(converter):
-    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``: its lists ship, but for one factory."""
+    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``: its lists ship."""
     root = os.environ.get("CK_BUILDER_ROOT")
     if not root:
         pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
-    request = ExtractRequest(
-        source=Path(root),
-        directions=("fwd",),
-        sets=("profiler",),
-        options={"fused": "all", "no-archive": True},
-    )
-    lists = {}
-    for item in LibraryExtractor().extract(request).lists:
-        name = item.name.rpartition("/")[0]
-        for file in item.files:
-            text = "".join(f"{line}\n" for line in file.texts)
-            path = Path(file.place)
-            asked = ConversionRequest(path=path, data=text.encode(), direction="fwd")
-            lists.setdefault(name, []).append(converter.convert(asked))
-            shipped = conf_root() / file.place
-            if name and name != "scaleadd_ab":
-                assert shipped.read_text() == text, path
+    lists, texts = extracted(converter, root, ("fwd",), **{"no-archive": True})
+    for place, text in texts.items():
+        if not place.startswith("forward/profiler"):
+            assert (conf_root() / place).read_text() == text, place
     kept, known = factories_without_loss(lists)
-    assert known - kept == {"scaleadd_ab"}
-    assert len(kept) == 12
+    assert known == kept
+    # with that of convolutions alone
+    assert len(kept) == 13
+
+
+@pytest.mark.ck_package
+@pytest.mark.timeout(3000)
+def test_how_many_factories_of_the_package_convert_without_loss(converter):
+    """Needs the package of release 7.2.4 in ``$CKPROF_CK_PACKAGE``: the lists that ship are its, too."""
+    package = os.environ.get("CKPROF_CK_PACKAGE")
+    if not package:
+        pytest.fail("CKPROF_CK_PACKAGE must name the package; docs/extract.md says how to fetch it")
+    lists, texts = extracted(converter, package, tuple(DIRECTIONS.values()))
+    for place, text in texts.items():
+        if Path(place).parts[-2:-1] == ("profiler",) and Path(place).parts[1] != "profiler":
+            shipped = (conf_root() / place).read_text()
+            assert sorted(shipped.splitlines()) == sorted(text.splitlines()), place
+    kept, known = factories_without_loss(lists)
+    assert known == kept
+    # those of convolutions alone, and those with an operation
+    assert len(kept) == len(DIRECTIONS) + len(ALL)

@@ -28,7 +28,7 @@ def plan(converter, upstream_lists, request):
 
 def test_there_is_something_to_compare(plan):
     assert len(CATALOGS) == 21
-    assert len(LISTS) == 180
+    assert len(LISTS) == 188
     assert len(plan.catalogs) == 66
     assert {item.state for item in plan.lists} == {ListState.CONVERTED}
 

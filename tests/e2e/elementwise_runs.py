@@ -19,8 +19,13 @@ from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 DIRECTIONS = ckprof_register_directions()
+_HALF, _BYTE = ("16x16x16", "32x32x8"), ("16x16x32", "32x32x16")
 #: data type -> MMA tiles that kernels of it have
-MMA = {"fp16": ("16x16x16", "32x32x8"), "bf16": ("16x16x16", "32x32x8"), "fp32": ("16x16x4", "32x32x4")}
+MMA = {"fp16": _HALF, "bf16": _HALF, "fp32": ("16x16x4", "32x32x4")}
+#: the same of types that forward alone has
+FORWARD_MMA = {"fp8": _BYTE, "bf8": _BYTE, "int8": _BYTE}
+#: types of which an operand can be made of two tensors
+ONE_TYPE = ("fp16", "bf16", "fp32", "int8")
 #: block tile of so many MMA tiles along M and N, and waves
 BLOCKS = (((1, 1), "1x1x1"), ((2, 1), "2x1x1"), ((2, 2), "2x2x1"), ((2, 4), "1x2x1"))
 
@@ -43,13 +48,31 @@ def extents_of(draw: random.Random, operation: ElementwiseOp, result: str) -> tu
     return tuple(draw.choice(kinds) for _ in range(count))
 
 
+def operation_and_types(
+    draw: random.Random, is_forward: bool
+) -> tuple[ElementwiseOp | None, str, tuple[str, ...]]:
+    """Return what a kernel does beside the convolution, its element type, and options of its other types."""
+    known = [one for one in ElementwiseOp if is_forward or not one.properties.operands]
+    dtype = draw.choice(tuple(MMA | FORWARD_MMA if is_forward else MMA))
+    if dtype not in FORWARD_MMA:
+        return draw.choice(known), dtype, ()
+    operation = draw.choice([*known, None])
+    if dtype == "int8":
+        return operation, dtype, ()
+    if operation is not None and operation.properties.operands:
+        return operation, draw.choice(ONE_TYPE), ()
+    other = ("--dtype-b", "bf8" if dtype == "fp8" else "fp8")
+    result = ("--dtype-result", "fp32")
+    return operation, dtype, (*draw.choice(((), other)), *draw.choice(((), (), result)))
+
+
 def combination_of(draw: random.Random, operation: ElementwiseOp, extents) -> Combination:
     """Return an operation with random values of its parameters."""
     while True:
         values = tuple(
             float(draw.randrange(len(one.choices)))
             if one.choices
-            else draw.choice((one.default, draw.randint(-16, 16) / 8))
+            else draw.choice((one.default, draw.randint(-16, 16) / 8, draw.uniform(-2, 2)))
             for one in operation.properties.parameters
         )
         try:
@@ -61,18 +84,18 @@ def combination_of(draw: random.Random, operation: ElementwiseOp, extents) -> Co
 def question(draw: random.Random, problems: int) -> Question:
     direction = draw.choice(DIRECTIONS)
     result = direction.tensors[-1]
-    operation = draw.choice(list(ElementwiseOp))
-    dtype = draw.choice(tuple(MMA))
-    mma = draw.choice(MMA[dtype])
+    operation, dtype, types = operation_and_types(draw, direction.id == "fwd")
+    mma = draw.choice((MMA | FORWARD_MMA)[dtype])
     side, _, depth = (int(part) for part in mma.split("x"))
     (along_m, along_n), waves = draw.choice(BLOCKS)
     ndim = draw.choice((1, 2, 2, 3))
-    extents = extents_of(draw, operation, result)
+    extents = extents_of(draw, operation, result) if operation else ()
     vectors = draw.choice(("1,1,1", "2,2,2", "4,4,4", "1,2,2"))
     kernel = [
         *("--tile", f"{side * along_m}x{side * along_n}x{max(32, depth)}", "--waves", waves, "--mma", mma),
         *("--vectors", vectors, "--gemm-pipeline", draw.choice(("compv1", "mem", "compv3", "compv4"))),
-        *("--dtype", dtype, "--ndim", str(ndim), "--elementwise-op", operation.value),
+        *("--dtype", dtype, *types, "--ndim", str(ndim)),
+        *(("--elementwise-op", operation.value) if operation else ()),
     ]
     layout = next(one for one in direction.layouts if one.ndim == ndim and one.input.endswith("C"))
     if extents:
@@ -83,6 +106,8 @@ def question(draw: random.Random, problems: int) -> Question:
             for one in extents
         ]
         kernel += ["--d-layouts", ",".join(names)]
+        if dtype in FORWARD_MMA and draw.random() < 0.3:
+            kernel += ["--d-dtypes", ",".join(["fp32"] * len(extents))]
     if direction.id == "bwd_weight" and draw.random() < 0.5:
         kernel.append("--two-stage")
     lines = []
@@ -91,8 +116,10 @@ def question(draw: random.Random, problems: int) -> Question:
             plain = direction.random_problem(draw, ndim)
         except InputError:
             continue
-        fused = FusedConvProblem.of(plain, combination_of(draw, operation, extents), result)
-        lines.append(f"{to_positional(ProblemCase(problem=plain), plain, None)}{option_of(fused)}")
+        problem = plain
+        if operation is not None:
+            problem = FusedConvProblem.of(plain, combination_of(draw, operation, extents), result)
+        lines.append(f"{to_positional(ProblemCase(problem=plain), plain, None)}{option_of(problem)}")
     return Question(direction.id, tuple(kernel), tuple(lines), "1" if direction.id == "fwd" else "1,2")
 
 

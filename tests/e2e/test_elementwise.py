@@ -29,9 +29,10 @@ SETTINGS = {
     "ScaleAddScaleAddRelu": "alpha1=0.5,alpha2=-2",
     "ConvScale": "scale_in=0.5,scale_wei=2,scale_out=3",
     "DynamicUnaryOp": "function=Logistic,alpha=0.5",
+    "ScaleAdd": "scale_in=0.3,scale_wei=-1.7",
 }
 #: those of the fast suite
-FEW = ("Clamp", "AddClamp", "ScaleAddScaleAddRelu")
+FEW = ("Clamp", "AddClamp", "ScaleAddScaleAddRelu", "ScaleAdd")
 
 
 #: of gradients; the weight has no channels of its own
@@ -142,7 +143,7 @@ def test_random_runs_of_all_directions(ckprof):
         "AddClamp",
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in ("Clamp", "ScaleAddScaleAddRelu", "DynamicUnaryOp")
+            for one in ("Clamp", "ScaleAddScaleAddRelu", "DynamicUnaryOp", "ScaleAdd")
         ),
     ],
 )

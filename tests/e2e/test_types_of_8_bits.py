@@ -48,6 +48,7 @@ KERNELS = {
         "DynamicUnaryOp",
         ("function=TanH", "function=LeakyRelu,alpha=-0.3", "function=Elu,alpha=40"),
     ),
+    "bytes-operands": (("--dtype", "int8"), "ScaleAdd", ("", "scale_in=0.37,scale_wei=-2.6")),
     "bytes-clamp": (("--dtype", "int8"), "AddClamp", ("", "floor=-100,ceiling=99,bias=channel")),
 }
 

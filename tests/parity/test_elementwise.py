@@ -7,7 +7,8 @@ import json
 import pytest
 
 from ckprof import Profiler
-from ckprof.errors import ExitCode
+from ckprof.errors import ExitCode, ListError
+from ckprof.paths import conf_root
 
 from .samples import FORWARD, first_line
 from .test_losses import LINES, PLAIN, direction_of, replaced
@@ -113,6 +114,74 @@ def test_operands_are_multiplied_as_they_are(ckprof, tmp_path, kind, place):
     conversion = lists(tmp_path, LINES[kind], replaced(LINES[kind], PLAIN, ",".join(words)))
     assert [one.rule for one in conversion.dropped] == ["operand-operation"]
     assert ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf").code == ExitCode.OK
+
+
+MADE = (conf_root() / "forward/scaleadd_ab/profiler/ndhwgc_fp16.conf").read_text().splitlines()[0]
+PAIR = "Tuple(fp16,fp16)"
+LIST = "ndhwgc_fp16.conf"
+
+
+def with_operands(operations, result="PassThrough"):
+    """Return a line whose operands are made of two tensors each, with other operations on them."""
+    return replaced(MADE, "ScaleAdd,ScaleAdd,PassThrough", ",".join((*operations, result)))
+
+
+def made(tmp_path, *lines):
+    (tmp_path / LIST).write_text("\n".join([*lines, ""]))
+    return Profiler().read(tmp_path / LIST)
+
+
+def test_operands_may_be_made_of_two_tensors(ckprof, tmp_path):
+    """Strings say nothing of it: both sides have that of the plain kernel, and each its own instance."""
+    from ckprof_converters.native import to_native
+
+    plain_line = replaced(MADE, "ScaleAdd,ScaleAdd", "PassThrough,PassThrough").replace(PAIR, "fp16")
+    conversion = made(tmp_path, plain_line, MADE)
+    assert not conversion.lossy and not conversion.dropped
+    first, second = conversion.catalogs[0].records
+    assert (first.elementwise_op, second.elementwise_op, second.d_layouts) == (None, "ScaleAdd", None)
+    done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json")
+    assert done.code == ExitCode.OK, done.out
+    assert json.loads(done.out)["comparisons"][0]["counts"]["matched"] == 2
+    said = json.loads(ckprof("list", "instances", "--conf", LIST, "--format", "json").out)
+    assert said[0]["instance string"] == said[1]["instance string"]
+    assert said[1]["name"] == f"{said[0]['name']}_ScaleAdd"
+    lines = to_native(conversion.catalogs[0])
+    assert lines[1].endswith('PassThrough>  # ckprof: elementwise_op="ScaleAdd"')
+    assert made(tmp_path, *lines).catalogs[0].records == conversion.catalogs[0].records
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "reason"),
+    [
+        (with_operands(["ScaleAdd", "PassThrough"]), "operand-operation", "operation_b is PassThrough, of 2"),
+        (with_operands(["ScaleAdd", "Relu"]), "operand-operation", "operation_b is Relu"),
+        (with_operands(["Relu", "Relu"]), "operand-operation", "operation_a is Relu"),
+        (with_operands(["ScaleAdd"] * 2, "Clamp"), "operand-operation", "do nothing else"),
+        (with_operands(["PassThrough"] * 2), "operand-operation", "of 2 tensors each"),
+        (MADE.replace(PAIR, "fp16"), "operand-operation", "of one tensor each"),
+        (
+            with_operands(["PassThrough"] * 2, "ScaleAdd").replace(PAIR, "fp16"),
+            "elementwise",
+            "ScaleAdd is an operation on operands",
+        ),
+    ],
+)
+def test_what_else_is_done_with_operands_is_left_out_by_one_rule(ckprof, tmp_path, line, rule, reason):
+    conversion = made(tmp_path, line, MADE)
+    ((said, why),) = [(one.rule, one.reason) for one in conversion.dropped]
+    assert said == rule and reason in why
+    done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json")
+    assert done.code == ExitCode.OK, done.out
+    found = json.loads(done.out)["comparisons"][0]
+    assert found["counts"]["matched"] == 1
+    assert [(one["rule"], one["reason"]) for one in found["skipped"]] == [(rule, why)]
+
+
+def test_tensors_of_an_operand_have_one_type(tmp_path):
+    message = r"expected a pair of one type, such as Tuple\(fp16,fp16\) for type_a"
+    with pytest.raises(ListError, match=message):
+        made(tmp_path, MADE.replace(PAIR, "Tuple(fp16,fp32)", 1))
 
 
 def test_a_kernel_with_another_operation_is_no_match(ckprof, tmp_path):

@@ -106,8 +106,8 @@ class Drawing:
     #: elements from index to index along the axis of the integers, as they are numbered, and its length
     step: int
     length: int
-    #: negative values lose their sign
-    nonnegative: bool = False
+    #: values lose their signs, and none is less, but for those of :attr:`InitKind.ZEROS`; 0: they keep them
+    least: float = 0.0
 
     @classmethod
     def of(cls, spec: TensorSpec, dtype: DataType, wanted: OperandValues) -> Drawing:
@@ -131,7 +131,7 @@ class Drawing:
             kept=math.ceil(integers.share * _KEPT),
             step=math.prod(lengths[axis] for axis in inner),
             length=lengths.get(integers.axis, 1),
-            nonnegative=spec.nonnegative,
+            least=spec.least if kind is not InitKind.ZEROS else 0.0,
         )
 
     def values(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
@@ -139,7 +139,7 @@ class Drawing:
         import numpy as np
 
         drawn = self._drawn(numbers)
-        return np.abs(drawn) if self.nonnegative else drawn
+        return np.maximum(np.abs(drawn), np.float32(self.least)) if self.least else drawn
 
     def _drawn(self, numbers: NDArray[np.uint64]) -> NDArray[np.float32]:
         import numpy as np

@@ -91,6 +91,18 @@ OPERATION = Kind(expected="the name of an operation", pattern="[A-Za-z_][A-Za-z0
 LAYOUT = Kind(expected="a tensor layout", pattern="[A-Z]{3,8}")
 TUPLE = Kind(expected="a tuple", pattern=r"EmptyTuple|[Tt]uple\([A-Za-z0-9_, ]*\)")
 ELEMENT_TYPE = words(("fp32", "fp16", "bf16", "tf32", "fp64", "fp8", "bf8", "s8", "s32"))
+
+
+def _of_pair(text: str) -> str:
+    return text[text.find("(") + 1 :].partition(",")[0].strip(" )")
+
+
+#: one type for two tensors that are made into one; its value is that type, and what strings of kernels say
+ELEMENT_PAIR = Kind(
+    expected="a pair of one type, such as Tuple(fp16,fp16)",
+    pattern="|".join(rf"[Tt]uple\({name} *, *{name}\)" for name in ELEMENT_TYPE.meanings),
+    parse=_of_pair,
+)
 SEQUENCE = Kind(expected="a sequence such as Seq(4,64,1)", pattern=r"Seq\((?:[0-9]+(?: *, *[0-9]+)*)?\)")
 GEMM_PADDING = Kind(expected="a padding such as MNKPadding", pattern="Default|[MNKO]{1,4}Padding")
 #: orders of the three matrices of a GEMM, row or column

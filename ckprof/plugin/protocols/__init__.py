@@ -42,6 +42,7 @@ from ckprof.plugin.protocols.operations import FurtherOperands as FurtherOperand
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
 from ckprof.plugin.protocols.operations import LineWriter as LineWriter
 from ckprof.plugin.protocols.operations import LogReader as LogReader
+from ckprof.plugin.protocols.operations import MadeOperands as MadeOperands
 from ckprof.plugin.protocols.operations import Operation as Operation
 from ckprof.plugin.protocols.operations import ProblemSampler as ProblemSampler
 from ckprof.plugin.protocols.operations import ProblemSetFile as ProblemSetFile

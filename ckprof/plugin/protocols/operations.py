@@ -164,7 +164,7 @@ class FurtherOperands(Protocol):
     def deviation(self, problem: Any, mean_squares: Mapping[str, float]) -> float:
         """Return the standard deviation of an element of the result, with operands that are independent.
 
-        :param mean_squares: name of an operand -> mean of the squares of its elements.
+        :param mean_squares: name of an operand -> mean of the squares of its elements, as multiplied.
         """
 
     def roundings(self, problem: Any) -> int:
@@ -172,6 +172,23 @@ class FurtherOperands(Protocol):
 
     def is_exact(self, problem: Any) -> bool:
         """Say whether the result is the reference, rounded once, where all sums of products are exact."""
+
+
+@runtime_checkable
+class MadeOperands(Protocol):
+    """An operation that makes operands of several tensors each before it multiplies them."""
+
+    def multiplied(
+        self, problem: Any, operands: Mapping[str, NDArray[np.float64]], types: TypeSet
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Return those operands, as they are multiplied; others are as they are stored.
+
+        It is for these operands that :meth:`Operation.reference` and :meth:`FurtherOperands.deviation` are
+        asked. Problems are parts as there.
+
+        :param operands: tensor name -> values, of all tensors but the result.
+        :param types: of the tensors: an operand is rounded to its type.
+        """
 
 
 @runtime_checkable

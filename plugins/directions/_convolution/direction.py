@@ -20,6 +20,7 @@ from ckprof_plugins.directions._convolution.elementwise_option import (
 from ckprof_plugins.directions._convolution.fused_problem import (
     FusedConvProblem,
     elementwise_of,
+    multiplied,
     sum_deviation,
     tensors_of,
 )
@@ -118,8 +119,14 @@ class Direction(ABC):
         return types_of(dtype)
 
     def tensors_of(self, problem: Convolution) -> tuple[str, ...]:
-        """Return the names of a problem's tensors: operands, D tensors, result."""
+        """Return the names of a problem's tensors: operands, further ones, result."""
         return tensors_of(problem, self.tensors)
+
+    def multiplied(
+        self, problem: Convolution, operands: Mapping[str, NDArray[np.float64]], types: TypeSet
+    ) -> Mapping[str, NDArray[np.float64]]:
+        """Return the operands that a problem makes of several tensors before they are multiplied."""
+        return multiplied(problem, operands, types)
 
     def deviation(self, problem: Convolution, mean_squares: Mapping[str, float]) -> float:
         """Return the standard deviation of an element of the result."""
@@ -127,7 +134,8 @@ class Direction(ABC):
 
     def roundings(self, problem: Convolution) -> int:
         """Return 2 where a sum is rounded before an operation changes it, else 1."""
-        return 1 if elementwise_of(problem) is None else 2
+        combination = elementwise_of(problem)
+        return 1 if combination is None or combination.changes_operands else 2
 
     def is_exact(self, problem: Convolution) -> bool:
         """Say whether sums of integers give what double precision gives, rounded once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -16,7 +16,7 @@ from ckprof_plugins.directions._convolution.convolution import Convolution, size
 from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES, TENSORS
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
-from ckprof_plugins.elementwise.operation import DExtent, DTensor
+from ckprof_plugins.elementwise.operation import DExtent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,11 +28,17 @@ if TYPE_CHECKING:
 
 #: the result of a convolution that computes no gradient
 _OUTPUT: Final = "output"
+#: its operands -> what they are combined with before they are multiplied
+_FURTHER: Final = {"input": "input1", "weight": "weight1"}
+#: least number that is not converted to an integer of 32 bits
+_FIRST_TOO_LARGE: Final = 2.0**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusedConvProblem(Convolution):
-    """A convolution whose result is combined with further tensors, or changed by itself: forward.
+    """A convolution that combines its result with further tensors, or changes it by itself: forward.
+
+    Or it combines both operands with further tensors before it multiplies them.
 
     :raises InputError: as for every convolution.
     """
@@ -83,62 +89,85 @@ class FusedConvProblem(Convolution):
         return self.convolution
 
     @property
+    def operand_tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that operands are combined with."""
+        return tuple(_FURTHER.values()) if self.elementwise.changes_operands else ()
+
+    @property
+    def further_tensors(self) -> tuple[str, ...]:
+        """Names of all tensors beside those of the convolution, in the order in which kernels take them."""
+        return (*self.elementwise.d_tensors, *self.operand_tensors)
+
+    @property
     def flop(self) -> int:
-        """Those of the convolution, and those of the operation for each element of the result."""
-        return self.convolution.flop + self.result_elements * self.elementwise.flop
+        """Those of the convolution, and those of the operation for each element that it works on."""
+        return self.convolution.flop + self._elementwise_flop
 
     @property
     def real_flop(self) -> int:
         """As :attr:`flop`, without the products with padding."""
-        return self.convolution.real_flop + self.result_elements * self.elementwise.flop
+        return self.convolution.real_flop + self._elementwise_flop
 
     @property
-    def d_elements(self) -> int:
-        """Elements of all D tensors."""
-        return sum(self._d_sizes)
+    def _elementwise_flop(self) -> int:
+        of_operands = zip(self._operand_sizes, self.elementwise.operand_flop, strict=True)
+        return self.result_elements * self.elementwise.flop + sum(size * flop for size, flop in of_operands)
 
     @property
-    def _d_sizes(self) -> tuple[int, ...]:
-        """Elements of each D tensor."""
-        return tuple(
+    def further_elements(self) -> int:
+        """Elements of all tensors beside those of the convolution."""
+        return sum(self._further_sizes)
+
+    @property
+    def _operand_sizes(self) -> tuple[int, ...]:
+        """Elements of each tensor that an operand is combined with: as many as the operand has."""
+        return (self.input_elements, self.weight_elements) if self.elementwise.changes_operands else ()
+
+    @property
+    def _further_sizes(self) -> tuple[int, ...]:
+        """Elements of each of :attr:`further_tensors`."""
+        of_result = (
             self.result_elements if extent is DExtent.FULL else self.result_channels
             for extent in self.elementwise.extents
         )
+        return (*of_result, *self._operand_sizes)
 
     def typed_bytes(self, types: TypeSet) -> int:
-        """Each tensor once, D tensors among them."""
-        sizes = self._d_sizes
+        """Each tensor once, further ones among them."""
+        sizes = self._further_sizes
         sized = zip(sizes, types.further_of(len(sizes)), strict=True)
         further = sum(size * dtype.properties.size_bytes for size, dtype in sized)
         return self.convolution.typed_bytes(types) + further
 
     def moved_bytes(self, element_bytes: int) -> int:
-        """Each tensor once, D tensors among them."""
-        return self.convolution.moved_bytes(element_bytes) + element_bytes * self.d_elements
+        """Each tensor once, further ones among them."""
+        return self.convolution.moved_bytes(element_bytes) + element_bytes * self.further_elements
 
     def traffic_bytes(self, dtype: DataType) -> int:
         """Return :meth:`moved_bytes` for tensors that all have this type."""
         return self.moved_bytes(dtype.properties.size_bytes)
 
     def tensor(self, name: str, layout: Layout) -> TensorSpec:
-        """Return ``input``, ``weight``, ``output`` or a D tensor."""
+        """Return ``input``, ``weight``, ``output`` or one of :attr:`further_tensors`."""
         if name in TENSORS:
             return Convolution.tensor(self, name, layout)
+        if name in self.operand_tensors:
+            operand = next(own for own, further in _FURTHER.items() if further == name)
+            position = len(TENSORS) + self.further_tensors.index(name)
+            return replace(Convolution.tensor(self, operand, layout), name=name, position=position)
         number = self.elementwise.d_tensors.index(name)
         result = Convolution.tensor(self, self.result, layout)
         lengths = dict(zip(result.axes, result.shape, strict=True))
         full = self.elementwise.extents[number] is DExtent.FULL
         axes = result.axes if full else CHANNEL_AXES[self.result]
         d_tensors = self.elementwise.operation.properties.d_tensors
-        lowest = (d_tensors[number] if d_tensors else DTensor(name)).lowest_decimal
         return TensorSpec(
             name=name,
             axes=axes,
             shape=tuple(lengths[axis] for axis in axes),
             drawing_order=result.drawing_order if full else axes,
             position=len(TENSORS) + number,
-            lowest_decimal=lowest,
-            nonnegative=lowest >= 0,
+            least=d_tensors[number].least if d_tensors else 0.0,
         )
 
     def values(self) -> tuple[int, ...]:
@@ -182,6 +211,11 @@ class FusedGradientProblem(FusedConvProblem):
         gradients = [name for name in TENSORS if name != _OUTPUT]
         if self.gradient_of not in gradients:
             raise InputError(f"gradient_of is {self.gradient_of!r}, expected {' or '.join(gradients)}")
+        if self.elementwise.changes_operands:
+            raise InputError(
+                f"{self.elementwise.operation.value} changes operands before they are multiplied, which only "
+                f"forward convolutions do, not the gradient of the {self.gradient_of}"
+            )
         if self.gradient_of in CHANNEL_AXES:
             return
         for role, extent in zip(self.elementwise.roles, self.elementwise.extents, strict=True):
@@ -203,13 +237,36 @@ def elementwise_of(problem: Convolution) -> Combination | None:
 
 
 def tensors_of(problem: Convolution, tensors: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a problem's tensors: operands, D tensors, result.
+    """Return the names of a problem's tensors: operands, further ones, result.
 
     :param tensors: those of the convolution, the result last.
     """
     *operands, result = tensors
-    combination = elementwise_of(problem)
-    return (*operands, *(combination.d_tensors if combination else ()), result)
+    return (*operands, *(problem.further_tensors if isinstance(problem, FusedConvProblem) else ()), result)
+
+
+def multiplied(
+    problem: Convolution, operands: Mapping[str, NDArray[np.float64]], types: TypeSet
+) -> dict[str, NDArray[np.float64]]:
+    """Return the operands that a problem makes of two tensors each, as they are multiplied.
+
+    :param operands: all tensors but the result, as they are stored.
+    """
+    if not isinstance(problem, FusedConvProblem) or not problem.elementwise.changes_operands:
+        return {}
+    import numpy as np
+
+    from ckprof.measure.verify.storage import decode, encode
+
+    made = {}
+    for number, ((name, further), dtype) in enumerate(zip(_FURTHER.items(), types.operands, strict=True)):
+        values = problem.elementwise.changed_operand(number, operands[name], operands[further])
+        if dtype.properties.is_integer:
+            # as kernels, which are not to depend on what a processor makes of larger ones
+            largest = np.nextafter(np.float32(_FIRST_TOO_LARGE), np.float32(0))
+            values = np.clip(values, np.float32(-_FIRST_TOO_LARGE), largest)
+        made[name] = decode(encode(values, dtype, ocp=types.ocp), dtype, ocp=types.ocp)
+    return made
 
 
 def combined(

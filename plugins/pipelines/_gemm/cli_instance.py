@@ -76,7 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--elementwise-op",
         metavar="NAME",
-        help=f"{_one_of(ElementwiseOp)}: what is done with each element of the result (default: nothing)",
+        help=f"{_one_of(ElementwiseOp)}: what is done with elements of the result or of operands (default: "
+        "nothing)",
     )
     group.add_argument(
         "--d-layouts",

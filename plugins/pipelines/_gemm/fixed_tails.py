@@ -176,7 +176,7 @@ def fixed_tails_values(
             for group in values["constants"]
         ),
         "device_functions": loop_ends(instance, request.api_level) * (2 if splits else 1)
-        + bool(values.get("combines")),
+        + any(values.get(name, False) for name in ("combines", "changes_operands")),
         "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
         "zeroes": operation.zeroing is not Zeroing.NEVER,
         "zeroing_comment": ZEROING_COMMENTS[operation.zeroing],

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 def _elementwise(instance: GemmInstance) -> Mapping[str, str]:
-    """Return the fields of what is done with the elements of the result; those of most kernels are fixed."""
-    if instance.elementwise_op is None:
+    """Return the fields of what is done with the elements of the result; those of most kernels are fixed.
+
+    Strings have none for what is done with operands.
+    """
+    if instance.elementwise_op is None or instance.elementwise_op.properties.operands:
         return {}
     values = {"operation_result": instance.elementwise_op.value}
     if instance.d_tensors:

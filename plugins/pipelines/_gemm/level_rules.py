@@ -219,8 +219,11 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     if instance.split_image and not surface.splits_images:
         return "split images", "32-bit offsets only"
     is_forward = candidate.kernel is ConvKernel.FORWARD
-    if instance.elementwise_op is not None and is_forward and not surface.elementwise:
-        return f"element-wise operations ({instance.elementwise_op.value})", "plain results"
+    operation = instance.elementwise_op
+    # gradients and operands are changed by kernels of their own
+    is_fused = operation is not None and is_forward and not operation.properties.operands
+    if operation is not None and is_fused and not surface.elementwise:
+        return f"element-wise operations ({operation.value})", "plain results"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
     added = _added_by_pairs(candidate, surface)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.elementwise.operations import ElementwiseOp
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
@@ -74,6 +75,8 @@ class GemmHeader(KernelHeader):
     make_kernel_args: str = "Kernel::MakeKernelArgs"
     #: whether the operation is a kernel of its own, behind the one that stores the sums
     combines: bool = False
+    #: whether the operation is a kernel of its own, in front of the one that multiplies what it makes
+    changes_operands: bool = False
     #: what such a launcher's text says of D tensors: C++ types of their elements and layouts
     described_d_types: str = ""
     described_d_layouts: str = ""
@@ -81,6 +84,26 @@ class GemmHeader(KernelHeader):
     conv_traits: str = "GroupedConvTraitsType"
     #: template arguments of the launch of that kernel
     combine_bounds: str = "Config::kBlockPerCu"
+
+    @property
+    def fuses(self) -> bool:
+        """Whether the kernel that stores the sums does the operation itself."""
+        return self.functor is not None and not self.keeps_tensors
+
+    @property
+    def keeps_tensors(self) -> bool:
+        """Whether the launcher hands further tensors and the operation to a kernel of their own."""
+        return self.combines or self.changes_operands
+
+    @property
+    def kernel_host_args(self) -> str:
+        """The host arguments of the kernel that multiplies."""
+        return "gemm_args" if self.changes_operands else "args"
+
+    @property
+    def first_combine(self) -> str:
+        """What a launch says in front of the kernel that multiplies."""
+        return "combine, " if self.changes_operands else ""
 
     @property
     def stores_combined(self) -> bool:
@@ -107,6 +130,9 @@ _COMPUTE_TYPE = "ComputeDataType"
 PER_CHANNEL_TYPE: Final = "PerChannel"
 #: standard headers of what kernels with an element-wise operation have besides
 _FUSED_INCLUDES: Final = ("<array>", "<bit>", "<cmath>", "<utility>", "<vector>")
+_NO_D_TENSORS: Final = "std::vector<const void*>(DTensorCount)"
+#: what those that change operands have besides
+_OPERAND_INCLUDES: Final = ("<type_traits>", '"ckprof_workspace.hpp"')
 
 _RUN_PARAMETERS = {
     TailForm.HOT_LOOP: "auto /*has_hot_loop*/",
@@ -170,6 +196,8 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
     """Return what the headers of kernels with an element-wise operation show besides."""
     if instance.elementwise_op is None:
         return {}
+    if instance.elementwise_op.properties.operands:
+        return _operand_values(instance.elementwise_op, instance, operation)
     result_layout = f"Config::{operation.result_layout}"
     channels = CHANNEL_LAYOUTS.get(operation.result, "")
     layouts = [PER_CHANNEL_TYPE if per_channel(name) else result_layout for name in instance.d_tensors]
@@ -187,7 +215,7 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
         ),
         "per_channel": channels,
         "channel_flags": sum(2**d for d, name in enumerate(instance.d_tensors) if per_channel(name)),
-        "no_d_tensors": "std::vector<const void*>(DTensorCount)",
+        "no_d_tensors": _NO_D_TENSORS,
         "own_host_args": "HostArgs",
         "further_includes": _FUSED_INCLUDES,
         "fused_host_args": operation.host_args.replace("<>", "<Elementwise>"),
@@ -205,6 +233,22 @@ def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str,
         "d_layouts": d_layouts,
         "gemm_d_layouts": f"tuple<{', '.join(('tensor_layout::gemm::RowMajor',) * len(layouts))}>",
         "make_kernel_args": "make_kernel_args",
+    }
+
+
+def _operand_values(
+    made_by: ElementwiseOp, instance: GemmInstance, operation: ConvOperation
+) -> dict[str, Any]:
+    """Return what the headers of kernels show whose operands are made from two tensors each."""
+    functor = Functor.of(made_by, to_integers=instance.dtype.properties.is_integer)
+    return {
+        "functor": functor,
+        "changes_operands": True,
+        "d_count": len(functor.operands),
+        "no_d_tensors": _NO_D_TENSORS,
+        "own_host_args": "HostArgs",
+        "further_includes": (*_FUSED_INCLUDES, *_OPERAND_INCLUDES),
+        "fused_host_args": operation.host_args,
     }
 
 

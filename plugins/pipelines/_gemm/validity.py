@@ -220,6 +220,8 @@ def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
             instance.pipeline,
             has,
         )
+    if instance.elementwise_op.properties.operands:
+        return _made_operands(candidate)
     known = d_layouts_of(candidate.operation.result, instance.layout)
     for name in instance.d_tensors:
         if name not in known:
@@ -234,6 +236,23 @@ def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
                 name,
                 "an element for each of the result",
             )
+    return None
+
+
+def _made_operands(candidate: Candidate[GemmInstance]) -> Violation | None:
+    """What operands are made from has their types, which are known where all tensors have one."""
+    instance, types = candidate.instance, candidate.instance.types
+    what = f"elementwise_op {instance.elementwise_op.value}" if instance.elementwise_op else ""
+    if not _is_forward(candidate):
+        found = f"{instance.direction} of {instance.pipeline}"
+        return Violation(
+            f"{what}: {found} multiplies operands as they are, {_FORWARD} may make them of two tensors each",
+            found,
+            _FORWARD,
+        )
+    if set(types.operands) != {types.result}:
+        expected = types.result.value
+        return Violation(f"{what}: tensors of {types.text}, expected one type", types.text, expected)
     return None
 
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.classes import class_records, read_head
+from ckprof_converters.extract.classes import class_records, first_type, read_head
 from ckprof_converters.extract.header import read_header, substitute
 from ckprof_converters.extract.preprocess import preprocess
+from ckprof_converters.extract.readable import take_apart
 from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
 
 
@@ -165,3 +166,16 @@ def test_the_class_table_is_consistent() -> None:
     for name, record in class_records().items():
         assert record.header.endswith(".hpp"), name
         assert bool(record.fields) + bool(record.text) + bool(record.wraps) + bool(record.refusal) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("printed", "first"), [("fp16", "fp16"), ("Tuple(bf16,bf16)", "bf16"), ("Tuple(s8,s8)", "s8")]
+)
+def test_operands_of_several_tensors_are_computed_in_the_type_of_the_first(printed, first):
+    assert first_type(printed) == first
+
+
+def test_compiled_names_of_types_of_8_bits():
+    """Headers call them as they are for all architectures, symbols as they are for one."""
+    name = "vtable for ck::Device<ck::f8_ocp_t, ck::bf8_ocp_t, ck::Tuple<_Float16, _Float16>>"
+    assert take_apart(name) == ["Device", "fp8", "bf8", "Tuple(fp16,fp16)"]

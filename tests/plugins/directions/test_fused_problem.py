@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import msgspec
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
+from ckprof.measure.verify.storage import decode
 from ckprof.model.problem_cells import cells_of_problem, problem_of_cells
 from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.model.problem_types import exact_problem, know_problem_type, problem_from, sizes
@@ -148,6 +151,52 @@ def test_the_reference(direction, text, ndim):
     )
 
 
+#: type -> what a number of fp32 is as one of the type
+ROUNDED = {
+    DataType.FP32: lambda x: float(x),
+    DataType.FP16: lambda x: float(np.float16(x)),
+    # 7 bits of the fraction, ties to even
+    DataType.BF16: lambda x: math.ldexp(round(math.ldexp(math.frexp(x)[0], 8)), math.frexp(x)[1] - 8),
+    # the low bits of what is left of the point
+    DataType.INT8: lambda x: float((int(x) + 128) % 256 - 128),
+}
+
+
+@pytest.mark.parametrize("dtype", ROUNDED, ids=lambda one: one.value)
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (0.37, -2.6), (-90.3, 55.5)])
+def test_operands_are_made_of_two_tensors_each(dtype, scales):
+    problem = fused(f"scaleadd_ab,scale_in={scales[0]},scale_wei={scales[1]}")
+    layout = layout_of(problem)
+    names = FORWARD.tensors_of(problem)
+    assert names == ("input", "weight", "input1", "weight1", "output")
+    specs = [problem.tensor(name, layout) for name in names]
+    assert [one.position for one in specs] == [0, 1, 3, 4, 2]
+    wanted = OperandValues(kind=InitKind.DECIMAL, seed=3, reduction_length=9)
+    types = FORWARD.types(dtype)
+    operands = {one.name: decode(make_operand(one, dtype, wanted), dtype) for one in specs[:-1]}
+    assert not np.array_equal(operands["input"], operands["input1"])
+    made = FORWARD.multiplied(problem, operands, types)
+    assert made.keys() == {"input", "weight"}
+    for (name, values), scale in zip(made.items(), scales, strict=True):
+        assert values.shape == operands[name].shape
+        single = Fraction(float(np.float32(scale)))
+        pairs = zip(operands[name].flat, operands[f"{name}1"].flat, strict=True)
+        sums = [np.float32(float(single * Fraction(x) + Fraction(d))) for x, d in pairs]
+        assert [ROUNDED[dtype](float(one)) for one in sums] == list(values.flat)
+    np.testing.assert_allclose(
+        FORWARD.reference(problem, layout, made), naive(problem, made, layout), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_numbers_beyond_those_of_32_bits_are_the_largest_of_them():
+    """As in kernels: what a processor makes of them is its own affair."""
+    problem = fused("scaleadd_ab,scale_in=1e10,scale_wei=-1e10")
+    ones = {name: np.ones((2, 2)) for name in ("input", "weight", "input1", "weight1")}
+    made = FORWARD.multiplied(problem, ones, FORWARD.types(DataType.INT8))
+    # 2^31 - 128 and -2^31
+    assert set(made["input"].flat) == {-128.0} and set(made["weight"].flat) == {0.0}
+
+
 def test_operations_and_bytes_are_counted():
     outputs = 2 * 3 * 4 * PLAIN.output[0] * PLAIN.output[1]
     for text, operations, tensors in (
@@ -156,10 +205,15 @@ def test_operations_and_bytes_are_counted():
         ("AddClamp,bias=channel", 3, 2 * 4),
         ("ScaleAddScaleAddRelu", 5, outputs + 2 * 4),
         ("MultiDAdd,d0=full,d1=channel", 2, outputs + 2 * 4),
+        ("ScaleAdd", 0, 0),
     ):
         problem = fused(text)
-        assert problem.flop == PLAIN.flop + operations * outputs
-        assert problem.real_flop == PLAIN.real_flop + operations * outputs
+        of_operands = 0
+        if problem.operand_tensors:
+            tensors = PLAIN.input_elements + PLAIN.weight_elements
+            of_operands = 2 * tensors
+        assert problem.flop == PLAIN.flop + operations * outputs + of_operands
+        assert problem.real_flop == PLAIN.real_flop + operations * outputs + of_operands
         assert problem.traffic_bytes(DataType.FP16) == PLAIN.traffic_bytes(DataType.FP16) + 2 * tensors
         assert FORWARD.product(problem, DataType.FP16).tensor_bytes == problem.moved_bytes(2)
 
@@ -182,12 +236,15 @@ def test_tensors_lie_as_the_output_or_by_channel():
     assert [one.position for one in (output, full, channel)] == [2, 3, 4]
 
 
-def test_variances_are_drawn_without_their_signs():
+def test_variances_are_drawn_without_their_signs_and_not_next_to_zero():
     problem = fused("BiasNormalizeInInferClamp")
     layout = layout_of(problem)
     wanted = OperandValues(kind=InitKind.DECIMAL, seed=1, reduction_length=9)
     drawn = [make_operand(problem.tensor(f"d{n}", layout), DataType.FP32, wanted) for n in range(5)]
     assert [bool((one < 0).any()) for one in drawn] == [True, True, False, True, True]
+    assert drawn[2].min() == 2.0**-4 and drawn[2].max() > 0.4
+    zeros = replace(wanted, kind=InitKind.ZEROS)
+    assert not make_operand(problem.tensor("d2", layout), DataType.FP32, zeros).any()
 
 
 def test_problems_are_kept_as_json():
@@ -196,7 +253,8 @@ def test_problems_are_kept_as_json():
     know_problem_type(ConvProblem)
     draw = random.Random(1)
     for operation in ElementwiseOp:
-        for result in ("output", "input"):
+        results = ("output",) if operation.properties.operands else ("output", "input")
+        for result in results:
             problem = FusedConvProblem.of(PLAIN, Combination.usual(operation), result)
             values = msgspec.json.decode(msgspec.json.encode(sizes(problem)))
             assert exact_problem(values) == problem == problem_from({**values, "more": draw.random()})
@@ -225,6 +283,9 @@ def test_devices_are_told_that_results_are_no_sums():
     assert not FORWARD.contraction(PLAIN).is_changed
     assert (FORWARD.roundings(PLAIN), FORWARD.roundings(fused("Clamp"))) == (1, 2)
     assert FORWARD.is_exact(fused("AddClamp")) and not FORWARD.is_exact(fused("Scale"))
+    # the sums are the result, but not of what is stored
+    assert FORWARD.roundings(fused("ScaleAdd")) == 1
+    assert FORWARD.contraction(fused("ScaleAdd")).is_changed and not FORWARD.is_exact(fused("ScaleAdd"))
 
 
 def parse(text, direction=FORWARD):
@@ -267,9 +328,11 @@ def test_gradients_have_operations_on_what_they_compute():
     for form in BackwardData().line_forms:
         assert parse(BackwardData().problem_line(case, form), BackwardData()).problem == case.problem
     assert parse(f"{SIZES} --elementwise-op scale", BackwardWeight()).problem.gradient_of == "weight"
-    assert parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardData()).problem.d_elements == 8
+    assert parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardData()).problem.further_elements == 8
     with pytest.raises(InputError, match=r"bias is channel: the gradient of the weight has no channels"):
         parse(f"{SIZES} --elementwise-op Add,bias=channel", BackwardWeight())
+    with pytest.raises(InputError, match=r"ScaleAdd changes operands before .* only forward convolutions do"):
+        parse(f"{SIZES} --elementwise-op scaleadd_ab", BackwardData())
     with pytest.raises(InputError, match=r"gradient_of is 'output', expected input or weight"):
         FusedGradientProblem(**sizes_of(PLAIN), elementwise=Combination.parse("Scale"), gradient_of="output")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -54,7 +55,10 @@ DEFINITIONS = {
     "ConvScaleAdd": lambda x, d, i, w, o: (x * i * w + d[0]) * o,
     "ConvInvscale": lambda x, d, i, w, o: x / i / w / o,
     "DynamicUnaryOp": lambda x, d, function, a, b, g: unary(x, function, a, b, g),
+    "ScaleAdd": lambda x, d, i, w: x,
 }
+#: of both operands: (element, that of the further tensor), then parameters
+OPERANDS = {"ScaleAdd": (lambda x, d, i, w: i * x + d, lambda x, d, i, w: w * x + d)}
 
 
 def drawn(draw, parameter):
@@ -105,6 +109,24 @@ def test_formulas(operation):
 
 
 @pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda one: one.value)
+def test_operands_are_changed_with_one_rounding(operation):
+    """Definitions are computed with fractions, so that nothing is rounded but the result."""
+    changes = OPERANDS.get(operation.value, ())
+    assert len(operation.properties.operands) == len(changes)
+    draw = random.Random(13)
+    for combination in combinations(operation, draw):
+        assert combination.changes_operands is bool(changes)
+        for number, definition in enumerate(changes):
+            pairs = np.array([[draw.uniform(-3, 3), draw.uniform(-3, 3)] for _ in range(200)])
+            pairs = pairs.astype(np.float16).astype(np.float64)
+            scales = [Fraction(single(one)) for one in combination.parameters]
+            exact = [definition(Fraction(x), Fraction(d), *scales) for x, d in pairs]
+            changed = combination.changed_operand(number, pairs[:, 0], pairs[:, 1])
+            assert changed.dtype == np.float32
+            assert [single(float(one)) for one in exact] == list(changed)
+
+
+@pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda one: one.value)
 def test_deviations_are_no_less_than_what_is_drawn(operation):
     """They may be larger: they bound tolerances."""
     draw, random_numbers = random.Random(3), np.random.default_rng(5)
@@ -116,6 +138,27 @@ def test_deviations_are_no_less_than_what_is_drawn(operation):
         result = combination.apply(sums, tuple(tensors))
         said = combination.deviation(4.0, [float(np.mean(one**2)) for one in tensors])
         assert np.std(result) <= 1.1 * said
+
+
+@pytest.mark.parametrize("limits", [(-0.5, 1.6), (-2.0, 2.0), (-LARGEST, LARGEST)])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 6.0])
+def test_tolerances_hold_what_small_variances_make_of_roundings(limits, spread):
+    """A million sums that are rounded to fp16, as in kernels, with tensors that are drawn as in runs."""
+    numbers = np.random.default_rng(20261127)
+    operation = ElementwiseOp.BIAS_NORMALIZE_CLAMP
+    least = operation.properties.d_tensors[2].least
+    combination = Combination(operation=operation, parameters=(*limits, 1e-4), extents=(DExtent.CHANNEL,) * 5)
+    d = [numbers.uniform(-0.5, 0.5, (1, 4000)).astype(np.float16).astype(np.float64) for _ in range(5)]
+    d[2] = np.maximum(abs(d[2]), least)
+    sums = numbers.normal(0, spread, (250, 4000))
+    exact = combination.apply(sums, tuple(d))
+    rounded = combination.apply(sums.astype(np.float16).astype(np.float64), tuple(d))
+    found = rounded.astype(np.float16).astype(np.float64)
+    deviation = combination.deviation(spread, [float(np.mean(one**2)) for one in d])
+    magnitude = float(abs(exact).max())
+    told = Sums(reduction_length=40, magnitude=magnitude, deviation=deviation, roundings=2)
+    allowed = derive_tolerance(DataType.FP16, told)
+    assert np.all(abs(found - exact) <= allowed.atol + allowed.rtol * abs(exact))
 
 
 def test_every_parameter_and_tensor_is_said_in_lines():
@@ -150,6 +193,7 @@ def test_what_lines_can_say():
         ("Scale,scale=1e39", "expected a number that fp32 holds"),
         ("Scale,scale", "scale is , expected a number"),
         ("Scale,d0=full", "Scale has no 'd0', expected scale"),
+        ("ScaleAdd,d0=channel", "ScaleAdd has no 'd0', expected scale_in, scale_wei"),
         ("ConvInvscale,scale_out=0", "scale_out is 0, which results are divided by"),
         ("dynamic_op,function=Gelu", "function is Gelu, expected one of Relu"),
         ("dynamic_op,function=Power,gamma=0.5", "gamma is 0.5, expected an integer from 0 on"),
@@ -166,6 +210,8 @@ def test_libraries_are_told_by_numbers():
     number, tensors, channels, *bits = Combination.parse("AddClamp,ceiling=6,bias=channel").numbers()
     assert (number, tensors, channels) == (list(ElementwiseOp).index(ElementwiseOp.ADD_CLAMP) + 1, 1, 1)
     assert [struct.unpack("d", struct.pack("q", one))[0] for one in bits] == [0.0, 6.0]
+    # one further tensor for each operand
+    assert Combination.parse("scaleadd_ab").numbers()[1:3] == (2, 0)
 
 
 LENGTH, ELEMENTS = 432, 60_000
@@ -185,14 +231,18 @@ def sums():
     return single, double, math.sqrt(LENGTH * np.prod(squares / LENGTH))
 
 
-@pytest.mark.parametrize("operation", ElementwiseOp)
+@pytest.mark.parametrize("operation", [one for one in ElementwiseOp if not one.properties.operands])
 def test_the_tolerance_is_for_what_operations_make_of_errors(sums, operation):
     single, double, of_sum = sums
     row = operation.properties
     values = {parameter.name: parameter.default for parameter in row.parameters}
-    lowest = [one.lowest_decimal for one in row.d_tensors] or [-0.5] * (2 if row.variadic else 0)
+    least = [one.least for one in row.d_tensors] or [0.0] * (2 if row.variadic else 0)
     draw = np.random.default_rng(23)
-    d_tensors = tuple(draw.random(ELEMENTS, np.float32) + np.float32(low) for low in lowest)
+    decimals = (draw.random(ELEMENTS, np.float32) - np.float32(0.5) for _ in least)
+    d_tensors = tuple(
+        np.maximum(abs(one), np.float32(bound)) if bound else one
+        for one, bound in zip(decimals, least, strict=True)
+    )
     expected = row.formula(double, tuple(one.astype(float) for one in d_tensors), values)
     deviation = row.deviation(of_sum, tuple(float(np.square(one).mean()) for one in d_tensors), values)
     tolerance = derive_tolerance(
