@@ -174,8 +174,13 @@ def native(name, a):
     }
 
 
+def elements(text):
+    """The words of a tuple, whatever the case of its own."""
+    return re.sub(r"^tuple\((.*)\)$", r"\1", text, flags=re.IGNORECASE)
+
+
 def forward(name, a):
-    tensors = a[9].removeprefix("Tuple(").removesuffix(")")
+    tensors = elements(a[9])
     allowed = {a[10], "fp32"} if a[10] in BYTES else {a[10]}
     if tensors != "EmptyTuple" and not set(tensors.split(",")) <= allowed:
         return None

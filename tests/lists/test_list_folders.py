@@ -47,8 +47,8 @@ def test_the_shipped_tree_goes_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     assert find_tree("conf") == conf_root()
     assert find_tree("conf/forward") == conf_root() / "forward"
-    assert len(find_lists(find_tree("conf"), "tests")) == 80
-    assert len(find_lists(find_tree("conf"), "profiler")) == 88  # dynamic_op has no others
+    assert len(find_lists(find_tree("conf"), "tests")) == 84
+    assert len(find_lists(find_tree("conf"), "profiler")) == 92  # dynamic_op has no others
     with pytest.raises(InputError, match="no such folder"):
         find_tree("confs")
 

@@ -26,6 +26,7 @@ inline constexpr const char* elementwise_names[] = {
     "ConvScaleAdd",
     "ConvInvscale",
     "DynamicUnaryOp",
+    "ScaleAdd",
 };
 } // namespace ckprof::entry
 
@@ -42,7 +43,7 @@ struct elementwise_request
 
     int number; // of the operation; 0: none
     int d_count;
-    std::int64_t channels; // one bit for each D tensor that has an element per channel
+    std::int64_t channels; // one bit for each further tensor that has an element per channel
     const std::int64_t* parameters;
 
     explicit elementwise_request(const ckprof_problem& problem)
@@ -62,7 +63,8 @@ CKPROF_COLD inline std::string elementwise_text(int number, int d_count)
     const std::string name =
         number > 0 && number < known ? elementwise_names[number] : "another operation";
     if(d_count == 0) { return name; }
-    return name + " with " + std::to_string(d_count) + (d_count == 1 ? " D tensor" : " D tensors");
+    return name + " with " + std::to_string(d_count) +
+           (d_count == 1 ? " further tensor" : " further tensors");
 }
 
 // Whether a kernel does with its sums what a problem asks for.
