@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
+from ckprof.model.strings.argument_kinds import elements_of
 from ckprof.model.types import DataType
 from ckprof_converters.annotations import MARK
 from ckprof_converters.drop_rules import Drop, DropRule, dropped_by
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 _OPERATION: Final = "operation_"
 #: the result of the kernels that make operands of several tensors
 _OUTPUT: Final = "output"
-#: a tuple as strings spell it
-_TUPLE: Final = re.compile(r"[Tt]uple\((.*)\)")
-
-
-def elements_of(text: str) -> tuple[str, ...]:
-    """Return the elements of a tuple as strings spell it; none of ``EmptyTuple``."""
-    match = _TUPLE.fullmatch(text)
-    return tuple(element.strip() for element in match[1].split(",")) if match and match[1].strip() else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

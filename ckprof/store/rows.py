@@ -101,6 +101,7 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
     """
     key, kernel = parts.measurement(row.measurement_id)
     extra = _decoded_extra(row.id, row.extra, _EXTRA.decode) if row.extra else {}
+    said = evidence(row.id, row.extra)
     for name in (CHECKED, UNITS):
         extra.pop(name, None)
     return Attempt(
@@ -112,8 +113,8 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
         reason=parts.text(row.reason_id),
         requirements=parts.decoded(row.requirements_id, decode_requirements) or (),
         split_chosen=row.split_chosen,
-        measurement=_measurement(row, samples, parts),
-        verification=_verification(row, parts),
+        measurement=_measurement(row, samples, said, parts),
+        verification=_verification(row, said, parts),
         workspace_bytes=row.workspace_bytes,
         marks=parts.decoded(row.marks_id, decode_marks) or (),
         conditions=Conditions(
@@ -182,7 +183,9 @@ def _decoded_extra(number: int, extra: str, decode: Callable[[str], T]) -> T:
         raise DamagedRow("attempts", number, "extra", f"{exc}, found {extra!r:.60}") from None
 
 
-def _measurement(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -> Measurement | None:
+def _measurement(
+    row: AttemptRow, samples: SamplesRow | None, said: Evidence, parts: PartReader
+) -> Measurement | None:
     if row.median_ms is None:
         return None
     for name in ("spread_ms", "min_ms", "mean_ms", "samples"):
@@ -200,11 +203,11 @@ def _measurement(row: AttemptRow, samples: SamplesRow | None, parts: PartReader)
         samples=row.samples or 0,
         stopped_by=parts.text(row.stopped_by_id),
         samples_ms=taken,
-        units=evidence(row.id, row.extra).units,
+        units=said.units,
     )
 
 
-def _verification(row: AttemptRow, parts: PartReader) -> Verification | None:
+def _verification(row: AttemptRow, said: Evidence, parts: PartReader) -> Verification | None:
     if row.wrong_elements is None:
         return None
     tolerance = parts.decoded(row.tolerance_id, _TOLERANCE.decode)
@@ -212,7 +215,7 @@ def _verification(row: AttemptRow, parts: PartReader) -> Verification | None:
         raise DamagedRow("attempts", row.id, "tolerance_id", "is missing beside a count of wrong elements")
     # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
     error = row.max_error if row.max_error is not None else float("inf")
-    share = evidence(row.id, row.extra).checked
+    share = said.checked
     return Verification(
         max_error=error,
         wrong_elements=row.wrong_elements,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.model.strings.argument_kinds import elements_of
 from ckprof_converters.extract.header import read_parameters
 from ckprof_converters.extract.headers import DEVICES
 from ckprof_converters.extract.preprocess import preprocess
@@ -122,7 +123,7 @@ class DeviceClass:
 
 def first_type(printed: str) -> str:
     """Return the first type of a tuple as strings print it, or the one type that there is."""
-    return printed.removeprefix("Tuple(").partition(",")[0].rstrip(")")
+    return (elements_of(printed) or (printed,))[0]
 
 
 class DeviceClasses:

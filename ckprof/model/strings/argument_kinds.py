@@ -93,8 +93,14 @@ TUPLE = Kind(expected="a tuple", pattern=r"EmptyTuple|[Tt]uple\([A-Za-z0-9_, ]*\
 ELEMENT_TYPE = words(("fp32", "fp16", "bf16", "tf32", "fp64", "fp8", "bf8", "s8", "s32"))
 
 
+def elements_of(text: str) -> tuple[str, ...]:
+    """Return the elements of a tuple as strings spell it; none of ``EmptyTuple``."""
+    match = re.fullmatch(r"[Tt]uple\((.*)\)", text)
+    return tuple(element.strip() for element in match[1].split(",")) if match and match[1].strip() else ()
+
+
 def _of_pair(text: str) -> str:
-    return text[text.find("(") + 1 :].partition(",")[0].strip(" )")
+    return elements_of(text)[0]
 
 
 #: one type for two tensors that are made into one; its value is that type, and what strings of kernels say
