@@ -81,23 +81,6 @@ struct fused_operation
     __device__ __forceinline__ void for_each_of_channel(std::int64_t channel, const Use& use) const
     { use_channel(channel, use, indices{}); }
 
-    // Sums are as staged_type says; what becomes of them is rounded to E.
-    template <host_model::data_type Sum,
-              host_model::data_type E,
-              bf16_rounding_mode Rounding,
-              int Vector>
-    __device__ __forceinline__ void apply(const stored_t<Sum> (&sums)[Vector],
-                                          const elements<Vector>& all,
-                                          stored_t<E> (&results)[Vector]) const
-    {
-        const Functor function = in_registers();
-        float values[Vector];
-        widen_all<Sum>(sums, values);
-        combine(function, values, all, indices{});
-        narrow_all<E, Rounding>(values, results);
-    }
-
-private:
     // Where the compiler may read its numbers when it needs them, conditions become branches.
     __device__ __forceinline__ Functor in_registers() const
     {
@@ -113,6 +96,44 @@ private:
         return copy;
     }
 
+    // Elements of the D tensors as the functor takes them, for neighbouring elements of the result.
+    template <int Vector>
+    struct operands
+    {
+        float d[count > 0 ? count : 1][Vector];
+    };
+    template <int Vector>
+    __device__ __forceinline__ static operands<Vector> widened(const elements<Vector>& all)
+    { return widen_each(all, indices{}); }
+
+    // Sums are as staged_type says; what becomes of them is rounded to E.
+    template <host_model::data_type Sum,
+              host_model::data_type E,
+              bf16_rounding_mode Rounding,
+              int Vector>
+    __device__ __forceinline__ void apply(const stored_t<Sum> (&sums)[Vector],
+                                          const elements<Vector>& all,
+                                          stored_t<E> (&results)[Vector]) const
+    {
+        const Functor function = in_registers();
+        float values[Vector];
+        widen_all<Sum>(sums, values);
+        combine(function, values, widened(all), indices{});
+        narrow_all<E, Rounding>(values, results);
+    }
+
+    // The same of sums in registers, which become results that are still to be rounded.
+    template <host_model::data_type E, bf16_rounding_mode Rounding, int Vector>
+    __device__ __forceinline__ static void
+    apply_in_place(const Functor& function, float (&sums)[Vector], const operands<Vector>& all)
+    {
+        alignas(4) stored_t<E> rounded[Vector];
+        narrow_all<E, Rounding>(sums, rounded);
+        widen_all<E>(rounded, sums);
+        combine(function, sums, all, indices{});
+    }
+
+private:
     template <typename Use, std::size_t... I>
     __device__ __forceinline__ void
     use_channel(std::int64_t channel, const Use& use, std::index_sequence<I...>) const
@@ -134,20 +155,27 @@ private:
          ...);
     }
 
+    template <int Vector, std::size_t... I>
+    __device__ __forceinline__ static operands<Vector> widen_each(const elements<Vector>& all,
+                                                                  std::index_sequence<I...>)
+    {
+        operands<Vector> widened;
+        (static_cast<const d_elements<I, Types, Vector>&>(all).widen_to(widened.d[I]), ...);
+        return widened;
+    }
+
     // Sums become results.
     template <int Vector, std::size_t... I>
     __device__ __forceinline__ static void combine(const Functor& function,
                                                    float (&values)[Vector],
-                                                   const elements<Vector>& all,
+                                                   const operands<Vector>& all,
                                                    std::index_sequence<I...>)
     {
-        float d_values[count > 0 ? count : 1][Vector];
-        (static_cast<const d_elements<I, Types, Vector>&>(all).widen_to(d_values[I]), ...);
 #pragma unroll
         for(int i = 0; i < Vector; ++i)
         {
             const float sum = values[i];
-            function(values[i], sum, d_values[I][i]...);
+            function(values[i], sum, all.d[I][i]...);
         }
     }
 };
@@ -174,6 +202,10 @@ constexpr int divisor_up_to(int number, int most)
     while(number % found != 0) { --found; }
     return found;
 }
+
+// What puts vectors where they belong, and does something with them on the way.
+template <typename Put>
+concept combining = requires { typename Put::elements; };
 
 // Puts Rounds vectors: row(round) and column(round) tell where they belong, and values(round) where
 // they are after stage() was called. OneColumn: they are of the same columns. Then, what belongs to

@@ -155,10 +155,18 @@ private:
         {
             weight_result<Config>{{p.work, place}}.store(way, sum, first_row(), columns);
         }
-        else if constexpr(forward && !Config::fused::exists)
+        else if constexpr(forward)
         {
             const bool some = Config::clusters && p.work.sums.cluster > 1;
             image(place, [&](const auto& result) {
+                if constexpr(Config::fused::exists)
+                {
+                    if(!result.combine(sum))
+                    {
+                        result.store_combining(sum, columns);
+                        return;
+                    }
+                }
                 if(some) { result.store(sum, columns); }
                 else
                 {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ck_tile/cuda_model/hopper_channel_operation.hpp"
 #include "ck_tile/cuda_model/hopper_store.hpp"
 #include "ck_tile/cuda_model/hopper_transposed_store.hpp"
 #include "ck_tile/cuda_model/result.hpp"
@@ -48,6 +49,8 @@ struct image_result
 {
     static constexpr int vector = result_place<Config>::vector;
 
+    using sums = float[Config::own_blocks][Config::n / 2];
+
     const hopper_store<Config>& way;
     const gemm_params& g;
     const tile_place& at;
@@ -57,11 +60,10 @@ struct image_result
 
     // Calls put(row, column, values) with what result_place says of row and column.
     template <typename Columns, typename Put>
-    __device__ __forceinline__ void
-    each_vector(const float (&sum)[Config::own_blocks][Config::n / 2],
-                const Columns& columns,
-                const result_place<Config>& result,
-                const Put& put) const
+    __device__ __forceinline__ void each_vector(const sums& sum,
+                                                const Columns& columns,
+                                                const result_place<Config>& result,
+                                                const Put& put) const
     {
         const auto row_part = [&](int tile_row) -> std::int64_t {
             const int number = rows(tile_row);
@@ -94,30 +96,49 @@ struct image_result
     }
 
     template <typename Columns>
-    __device__ __forceinline__ void store(const float (&sum)[Config::own_blocks][Config::n / 2],
-                                          const Columns& columns) const
+    __device__ __forceinline__ void store(const sums& sum, const Columns& columns) const
     {
+        each_vector(sum,
+                    columns,
+                    result_place<Config>{g, at, false, fused},
+                    [&](std::int64_t row, std::int64_t column, const auto* values) {
+                        if(row >= 0 && column >= 0)
+                        {
+                            put_vector<vector>(g.result, row + column, values);
+                        }
+                    });
+    }
+
+    // Does what is fused to sums, which are then stored. Says no where that is for each element to
+    // do on its way to memory.
+    __device__ __forceinline__ bool combine(sums& sum) const
+    {
+        if(!fused.channels_alone) { return false; }
         const result_place<Config> result{g, at, false, fused};
-        if constexpr(Config::fused::exists)
+        if constexpr(Config::transposed)
         {
-            each_vector(sum, columns, result, result.combining());
+#pragma unroll
+            for(int block = 0; block < Config::own_blocks; ++block)
+            {
+                combine_rows(result, first_row + block * 64, sum[block]);
+            }
         }
         else
         {
-            each_vector(sum,
-                        columns,
-                        result,
-                        [&](std::int64_t row, std::int64_t column, const auto* values) {
-                            if(row >= 0 && column >= 0)
-                            {
-                                put_vector<vector>(g.result, row + column, values);
-                            }
-                        });
+            combine_columns(result, sum);
         }
+        return true;
+    }
+
+    template <typename Columns>
+    __device__ __forceinline__ void store_combining(const sums& sum, const Columns& columns) const
+    {
+        const result_place<Config> result{g, at, false, fused};
+        each_vector(sum, columns, result, result.combining());
     }
 
     // To what other parts of K have added or will add.
-    __device__ __forceinline__ void add(const float (&sum)[Config::own_blocks][Config::n / 2]) const
+    __device__ __forceinline__ void add(const sums& sum) const
     {
         using element = stored_t<Config::e_type>;
         each_vector(sum,

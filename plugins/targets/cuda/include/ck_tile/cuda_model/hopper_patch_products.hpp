@@ -36,7 +36,7 @@ struct patch_products
 
     __device__ __forceinline__ static void store(const hopper_team<Config>& team,
                                                  const hopper_work& w,
-                                                 const sums& sum,
+                                                 sums& sum,
                                                  const tile_place& at,
                                                  const patch_rows& rows,
                                                  const typename Config::fused& fused)
@@ -46,29 +46,31 @@ struct patch_products
         const transposed_store<Config> way{team};
         if constexpr(Config::fused::exists)
         {
-            way.template store<vector>(
-                sum[0],
-                [&](int position) {
-                    const int row = rows(position);
-                    return row < 0 ? std::int64_t{-1} : result.row_part(row);
-                },
-                [&](int channel) { return result.column_part(channel); },
-                result.combining());
+            if(!fused.channels_alone)
+            {
+                way.template store<vector>(
+                    sum[0],
+                    [&](int position) {
+                        const int row = rows(position);
+                        return row < 0 ? std::int64_t{-1} : result.row_part(row);
+                    },
+                    [&](int channel) { return result.column_part(channel); },
+                    result.combining());
+                return;
+            }
+            combine_rows(result, 0, sum[0]);
         }
-        else
-        {
-            way.template store<vector>(
-                sum[0],
-                rows,
-                [](int channel) { return channel; },
-                [&](int row, int channel, const auto* values) {
-                    if(row < 0) { return; }
-                    const std::int64_t start  = result.row_part(row);
-                    const std::int64_t column = result.column_part(channel);
-                    if(start < 0 || column < 0) { return; }
-                    put_vector<vector>(w.g.result, start + column, values);
-                });
-        }
+        way.template store<vector>(
+            sum[0],
+            rows,
+            [](int channel) { return channel; },
+            [&](int row, int channel, const auto* values) {
+                if(row < 0) { return; }
+                const std::int64_t start  = result.row_part(row);
+                const std::int64_t column = result.column_part(channel);
+                if(start < 0 || column < 0) { return; }
+                put_vector<vector>(w.g.result, start + column, values);
+            });
     }
 };
 
@@ -107,13 +109,22 @@ struct patch_group_products
 
     __device__ __forceinline__ static void store(const hopper_team<Config>& team,
                                                  const hopper_work& w,
-                                                 const sums& sum,
+                                                 sums& sum,
                                                  const tile_place& at,
                                                  const patch_rows& rows,
                                                  const typename Config::fused& fused)
     {
         const hopper_store<wide> way{{team.staging, team.warpgroup}};
-        image_result<wide, patch_rows>{way, w.g, at, rows, 0, fused}.store(sum, every_column{});
+        const image_result<wide, patch_rows> result{way, w.g, at, rows, 0, fused};
+        if constexpr(Config::fused::exists)
+        {
+            if(!result.combine(sum))
+            {
+                result.store_combining(sum, every_column{});
+                return;
+            }
+        }
+        result.store(sum, every_column{});
     }
 };
 

@@ -78,8 +78,8 @@ struct hopper_store : hopper_team<Config>
     }
 
     // Calls put(row, column, values) for vectors of the result in some columns; see put_rounds()
-    // where an operation is fused. What it is told of
-    // row and column is what row_part(block, row of the warp) and column_part(column) have said.
+    // for one that combines. What it is told of row and column is what row_part(block, row of the
+    // warp) and column_part(column) have said.
     template <int Vector,
               typename Sum,
               typename Columns,
@@ -94,11 +94,10 @@ struct hopper_store : hopper_team<Config>
     {
         constexpr int pieces = columns / Vector; // of a line
         constexpr int rounds = 16 * pieces / 32;
-        constexpr bool keeps =
-            rounds <= 8 && !Config::fused::exists; // the parts of a thread's rows
-        using row_type    = decltype(row_part(0, 0));
-        const int lane    = threadIdx.x % 32;
-        const char* lines = own_staging();
+        constexpr bool keeps = rounds <= 8 && !combining<Put>; // the parts of a thread's rows
+        using row_type       = decltype(row_part(0, 0));
+        const int lane       = threadIdx.x % 32;
+        const char* lines    = own_staging();
 #pragma unroll
         for(int i = 0; i < blocks; ++i)
         {
@@ -115,7 +114,7 @@ struct hopper_store : hopper_team<Config>
             for(int chunk = 0; chunk < Config::n / columns; ++chunk)
             {
                 if(!wanted.meets(chunk * columns, columns)) { continue; }
-                if constexpr(Config::fused::exists)
+                if constexpr(combining<Put>)
                 {
                     const auto column_of = [&](int round) {
                         const int number = chunk * columns + (lane + round * 32) % pieces * Vector;

@@ -57,7 +57,7 @@ struct transposed_store : hopper_team<Config>
 
     // Calls put(position, channel, values) for vectors of the 64 channels of a block; what it is
     // told of them is what position_part(number) and channel_part(number) have said. See
-    // put_rounds() where an operation is fused.
+    // put_rounds() for one that combines.
     template <int Vector, int Registers, typename Position, typename Channel, typename Put>
     __device__ __forceinline__ void store(const float (&sums)[Registers],
                                           const Position& position_part,
@@ -71,7 +71,7 @@ struct transposed_store : hopper_team<Config>
 #pragma unroll
         for(int chunk = 0; chunk < Registers * 2 / positions; ++chunk)
         {
-            if constexpr(Config::fused::exists)
+            if constexpr(combining<Put>)
             {
                 const int channel = thread % pieces * Vector;
                 static_assert(128 % pieces == 0);
