@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     Arrays = tuple[Array, ...]
 
 _CLAMP: Final = (Parameter("floor", 0.0), Parameter("ceiling", 256.0))
-#: one condition at a time: compilers for GPUs make branches of conditions inside of others
-_CLAMPED: Final = (
-    "const float least = y > floor ? y : floor;",
-    "return least < ceiling ? least : ceiling;",
-)
+_CLAMPED: Final = ("return ck_tile::min(ck_tile::max(y, floor), ceiling);",)
 _OPERAND_SCALES: Final = ("scale_in", "scale_wei")
 #: of variances that are drawn: what is divided by the root of less shows how sums are rounded, little else
 _LEAST_VARIANCE: Final = 2.0**-4

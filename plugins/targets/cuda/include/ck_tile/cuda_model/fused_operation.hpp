@@ -30,6 +30,10 @@ struct d_elements
         for(int i = 0; i < bytes / piece; ++i) { pieces[i] = read_only(from + i); }
     }
 
+    // The same of shared memory.
+    __device__ __forceinline__ void load(const char* shared)
+    { memcpy(pieces, __builtin_assume_aligned(shared, piece), bytes); }
+
     __device__ __forceinline__ void widen_to(float (&values)[Vector]) const
     {
         alignas(raw) stored_t<Type> stored[Vector];
@@ -76,11 +80,6 @@ struct fused_operation
         return all;
     }
 
-    // Calls use() with where the elements of a channel are, for D tensors that have such.
-    template <typename Use>
-    __device__ __forceinline__ void for_each_of_channel(std::int64_t channel, const Use& use) const
-    { use_channel(channel, use, indices{}); }
-
     // Where the compiler may read its numbers when it needs them, conditions become branches.
     __device__ __forceinline__ Functor in_registers() const
     {
@@ -122,28 +121,21 @@ struct fused_operation
         narrow_all<E, Rounding>(values, results);
     }
 
-    // The same of sums in registers, which become results that are still to be rounded.
-    template <host_model::data_type E, bf16_rounding_mode Rounding, int Vector>
+    // The same of two sums in registers, which become results that are still to be rounded.
+    template <host_model::data_type E, bf16_rounding_mode Rounding>
     __device__ __forceinline__ static void
-    apply_in_place(const Functor& function, float (&sums)[Vector], const operands<Vector>& all)
+    apply_in_place(const Functor& function, float& first, float& second, const operands<2>& all)
     {
-        alignas(4) stored_t<E> rounded[Vector];
-        narrow_all<E, Rounding>(sums, rounded);
-        widen_all<E>(rounded, sums);
-        combine(function, sums, all, indices{});
+        float pair[2] = {first, second};
+        alignas(4) stored_t<E> rounded[2];
+        narrow_all<E, Rounding>(pair, rounded);
+        widen_all<E>(rounded, pair);
+        combine(function, pair, all, indices{});
+        first  = pair[0];
+        second = pair[1];
     }
 
 private:
-    template <typename Use, std::size_t... I>
-    __device__ __forceinline__ void
-    use_channel(std::int64_t channel, const Use& use, std::index_sequence<I...>) const
-    {
-        const auto use_one = [&](const void* tensor, bool channels, int bytes) {
-            if(channels) { use(static_cast<const char*>(tensor) + channel * bytes); }
-        };
-        (use_one(d[I], per_channel[I], static_cast<int>(sizeof(stored_t<Types>))), ...);
-    }
-
     template <int Vector, std::size_t... I>
     __device__ __forceinline__ void read_all(elements<Vector>& all,
                                              std::int64_t element,

@@ -1,109 +1,247 @@
 // SPDX-License-Identifier: MIT
-// Operations whose D tensors are of channels alone, done with engine W's sums in registers: a
-// thread needs few of their elements, and what becomes of its sums takes the way of any kernel's.
+// Operations whose D tensors are of channels alone, done with engine W's sums in registers. What
+// becomes of them takes the way of any kernel's results. What a tile needs of the D tensors is read
+// while it is multiplied: memory that is busy answers late.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <utility>
 
-#include "ck_tile/cuda_model/result.hpp"
+#include "ck_tile/cuda_model/fused_operation.hpp"
+#include "ck_tile/cuda_model/operands.hpp"
 
 namespace ck_tile::cuda_model {
 
-// What the functor takes for two columns of a tile; anything where there is none.
-template <typename Config>
-struct channel_operands
+// The channels of a tile from one of them on.
+struct channel_range
 {
-    using fused = typename Config::fused;
-    using pair  = typename fused::template operands<2>;
+    std::int64_t first; // of all groups
+    int count;          // that the GEMM has; may be negative
 
-    const result_place<Config>& result;
+    __device__ __forceinline__ channel_range(const gemm_params& g,
+                                             const tile_place& at,
+                                             int skipped)
+        : first(static_cast<std::int64_t>(at.first_group) * g.out_channels + at.first_column +
+                skipped),
+          count(g.n - at.first_column - skipped)
+    {}
+};
 
-    __device__ __forceinline__ pair of_neighbours(int tile_column) const
+// Elements of Columns channels of a D tensor: a warp reads them, each lane its pieces of 16 bytes.
+template <host_model::data_type Type, int Columns>
+struct channel_pieces
+{
+    static constexpr int size    = static_cast<int>(sizeof(stored_t<Type>));
+    static constexpr int piece   = 16 / size;
+    static constexpr int of_lane = divide_up(Columns, piece * 32);
+    static constexpr int bytes   = divide_up(Columns * size, 16) * 16;
+
+    uint4 pieces[of_lane];
+
+    __device__ __forceinline__ void read(const void* tensor, const channel_range& channels)
     {
-        if constexpr(result_place<Config>::vector % 2 == 0)
+        const auto* from   = static_cast<const stored_t<Type>*>(tensor) + channels.first;
+        const bool aligned = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+#pragma unroll
+        for(int i = 0; i < of_lane; ++i)
         {
-            const std::int64_t column = result.column_part(tile_column);
-            return column < 0 ? pair{}
-                              : fused::template widened<2>(
-                                    result.fused.template read<2>(0, channel_of(column)));
-        }
-        else
-        {
-            return of_two(tile_column, tile_column + 1);
+            pieces[i]        = uint4{};
+            const int column = first_column(i);
+            if(column >= Columns) { continue; }
+            if(aligned && column + piece <= channels.count)
+            {
+                pieces[i] = read_only(reinterpret_cast<const uint4*>(from + column));
+                continue;
+            }
+            stored_t<Type> elements[piece]{};
+#pragma unroll
+            for(int e = 0; e < piece; ++e)
+            {
+                if(column + e < channels.count) { elements[e] = read_only(from + column + e); }
+            }
+            memcpy(&pieces[i], elements, 16);
         }
     }
 
-    __device__ __forceinline__ pair of_two(int first, int second) const
+    __device__ __forceinline__ void write(char* shared) const
     {
-        pair both{};
-        set(both, 0, result.column_part(first));
-        set(both, 1, result.column_part(second));
-        return both;
+#pragma unroll
+        for(int i = 0; i < of_lane; ++i)
+        {
+            if(first_column(i) < Columns)
+            {
+                *reinterpret_cast<uint4*>(shared + first_column(i) * size) = pieces[i];
+            }
+        }
     }
 
 private:
-    __device__ __forceinline__ std::int64_t channel_of(std::int64_t column) const
-    { return static_cast<std::int64_t>(result.at.first_group) * result.p.out_channels + column; }
+    __device__ __forceinline__ static int first_column(int i)
+    { return (static_cast<int>(threadIdx.x) % 32 + i * 32) * piece; }
+};
 
-    __device__ __forceinline__ void set(pair& both, int place, std::int64_t column) const
+// Of a tile whose columns are channels. Staging: bytes of shared memory that a warp has for itself
+// after its products.
+template <typename Fused, int Columns, int Staging>
+struct column_operation;
+template <typename Functor, host_model::data_type... Types, int Columns, int Staging>
+struct column_operation<fused_operation<Functor, Types...>, Columns, Staging>
+{
+    using fused_type = fused_operation<Functor, Types...>;
+    using indices    = typename fused_type::indices;
+
+    static constexpr int needed    = (channel_pieces<Types, Columns>::bytes + ... + 0);
+    static constexpr bool possible = needed <= Staging;
+
+    std::tuple<channel_pieces<Types, Columns>...> read;
+
+    __device__ __forceinline__ column_operation(const fused_type& fused,
+                                                const channel_range& channels)
     {
-        if(column < 0) { return; }
-        const auto one =
-            fused::template widened<1>(result.fused.template read<1>(0, channel_of(column)));
+        if constexpr(possible)
+        {
+            if(fused.channels_alone) { read_all(fused, channels, indices{}); }
+        }
+    }
+
+    // A lane's four sums are two neighbouring ones of one row, then of the eighth row after it.
+    template <host_model::data_type E, bf16_rounding_mode Rounding, int Blocks, int Registers>
+    __device__ __forceinline__ void
+    combine(const fused_type& fused, float (&sum)[Blocks][Registers], char* staging) const
+    {
+        write_all(staging, indices{});
+        __syncwarp();
+        const auto function = fused.in_registers();
+        const int first     = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
-        for(std::size_t i = 0; i < fused::count; ++i) { both.d[i][place] = one.d[i][0]; }
+        for(int j = 0; j < Registers; j += 4)
+        {
+            typename fused_type::template elements<2> pair;
+            load_all(pair, staging, j * 2 + first, indices{});
+            const auto operands = fused_type::template widened<2>(pair);
+#pragma unroll
+            for(int i = 0; i < Blocks; ++i)
+#pragma unroll
+                for(int row = 0; row < 4; row += 2)
+                {
+                    fused_type::template apply_in_place<E, Rounding>(
+                        function, sum[i][j + row], sum[i][j + row + 1], operands);
+                }
+        }
+        __syncwarp();
+    }
+
+private:
+    // Where the elements of tensor I are.
+    template <std::size_t I>
+    static constexpr int start_of()
+    {
+        constexpr int bytes[] = {channel_pieces<Types, Columns>::bytes..., 0};
+        int start             = 0;
+        for(std::size_t i = 0; i < I; ++i) { start += bytes[i]; }
+        return start;
+    }
+
+    template <std::size_t... I>
+    __device__ __forceinline__ void
+    read_all(const fused_type& fused, const channel_range& channels, std::index_sequence<I...>)
+    { (std::get<I>(read).read(fused.d[I], channels), ...); }
+
+    template <std::size_t... I>
+    __device__ __forceinline__ void write_all(char* staging, std::index_sequence<I...>) const
+    { (std::get<I>(read).write(staging + start_of<I>()), ...); }
+
+    template <std::size_t... I>
+    __device__ __forceinline__ static void load_all(typename fused_type::template elements<2>& pair,
+                                                    const char* staging,
+                                                    int column,
+                                                    std::index_sequence<I...>)
+    {
+        (static_cast<d_elements<I, Types, 2>&>(pair).load(
+             staging + start_of<I>() + column * static_cast<int>(sizeof(stored_t<Types>))),
+         ...);
     }
 };
 
-// Of sums whose columns are channels: a lane's four sums are two neighbouring ones of one row, then
-// of the eighth row after it.
-template <typename Config, int Blocks, int Registers>
-__device__ __forceinline__ void combine_columns(const result_place<Config>& result,
-                                                float (&sum)[Blocks][Registers])
+// Of a tile whose rows are channels, in blocks of 64 of them: a lane has two of each.
+template <typename Fused, int Blocks>
+struct row_operation
 {
-    const auto function = result.fused.in_registers();
-    const channel_operands<Config> operands{result};
-    const int first = static_cast<int>(threadIdx.x) % 4 * 2;
-#pragma unroll
-    for(int j = 0; j < Registers; j += 4)
+    static constexpr bool possible = true;
+
+    typename Fused::template operands<2> read[Blocks];
+
+    __device__ __forceinline__ row_operation(const Fused& fused, const channel_range& channels)
     {
-        const auto read = operands.of_neighbours(j * 2 + first);
+        if(!fused.channels_alone) { return; }
+        const int own =
+            static_cast<int>(threadIdx.x) / 32 % 4 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+#pragma unroll
+        for(int block = 0; block < Blocks; ++block)
+#pragma unroll
+            for(int place = 0; place < 2; ++place)
+            {
+                const int channel = block * 64 + place * 8 + own;
+                if(channel >= channels.count) { continue; }
+                const auto one =
+                    Fused::template widened<1>(fused.template read<1>(0, channels.first + channel));
+#pragma unroll
+                for(std::size_t i = 0; i < Fused::count; ++i)
+                {
+                    read[block].d[i][place] = one.d[i][0];
+                }
+            }
+    }
+
+    // A lane's four sums are two positions of one channel, then of the eighth channel after it.
+    template <host_model::data_type E, bf16_rounding_mode Rounding, int Registers>
+    __device__ __forceinline__ void
+    combine(const Fused& fused, float (&sum)[Blocks][Registers], char*) const
+    {
+        const auto function = fused.in_registers();
 #pragma unroll
         for(int i = 0; i < Blocks; ++i)
 #pragma unroll
-            for(int row = 0; row < 4; row += 2)
-            {
-                float pair[2] = {sum[i][j + row], sum[i][j + row + 1]};
-                Config::fused::template apply_in_place<Config::e_type, Config::rounding>(
-                    function, pair, read);
-                sum[i][j + row]     = pair[0];
-                sum[i][j + row + 1] = pair[1];
-            }
+            for(int j = 0; j < Registers; j += 4)
+#pragma unroll
+                for(int position = 0; position < 2; ++position)
+                {
+                    Fused::template apply_in_place<E, Rounding>(
+                        function, sum[i][j + position], sum[i][j + position + 2], read[i]);
+                }
     }
-}
+};
 
-// Of sums whose rows are channels, of a block of 64 of them: a lane's four sums are two positions
-// of one channel, then of the eighth one after it.
-template <typename Config, int Registers>
-__device__ __forceinline__ void
-combine_rows(const result_place<Config>& result, int first_channel, float (&sum)[Registers])
+// What a warpgroup reads for its tile; nothing where nothing is fused.
+template <typename Config, bool Exists = Config::fused::exists>
+struct channel_operation
 {
-    const auto function = result.fused.in_registers();
-    const int lane      = static_cast<int>(threadIdx.x) % 32;
-    const int channel   = first_channel + static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
-    const auto read     = channel_operands<Config>{result}.of_two(channel, channel + 8);
-#pragma unroll
-    for(int j = 0; j < Registers; j += 4)
-#pragma unroll
-        for(int position = 0; position < 2; ++position)
-        {
-            float pair[2] = {sum[j + position], sum[j + position + 2]};
-            Config::fused::template apply_in_place<Config::e_type, Config::rounding>(
-                function, pair, read);
-            sum[j + position]     = pair[0];
-            sum[j + position + 2] = pair[1];
-        }
-}
+    template <typename Params>
+    __device__ __forceinline__
+    channel_operation(const typename Config::fused&, const Params&, const tile_place&, int)
+    {}
+};
+
+template <typename Config>
+using channel_operation_of = std::conditional_t<
+    Config::transposed,
+    row_operation<typename Config::fused, Config::own_blocks>,
+    column_operation<typename Config::fused, Config::n, 16 * Config::staging_line_bytes>>;
+
+template <typename Config>
+struct channel_operation<Config, true> : channel_operation_of<Config>
+{
+    // first_row: of the warpgroup's products.
+    __device__ __forceinline__ channel_operation(const typename Config::fused& fused,
+                                                 const gemm_params& g,
+                                                 const tile_place& at,
+                                                 int first_row)
+        : channel_operation_of<Config>(fused,
+                                       channel_range(g, at, Config::transposed ? first_row : 0))
+    {}
+};
 
 } // namespace ck_tile::cuda_model

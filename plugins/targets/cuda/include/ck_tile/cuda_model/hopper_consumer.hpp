@@ -78,7 +78,9 @@ struct hopper_consumer
     }
 
     // With clusters all blocks call this for the same tiles; `turn` flips from one to the next.
-    __device__ __forceinline__ void store_result(const hopper_tile_place& place, std::uint32_t turn)
+    __device__ __forceinline__ void store_result(const hopper_tile_place& place,
+                                                 std::uint32_t turn,
+                                                 const channel_operation<Config>& operation)
     {
         column_range columns{0, Config::n};
         if constexpr(can_split)
@@ -102,7 +104,7 @@ struct hopper_consumer
                 else if(!exchange.collect(sum, place.number, needed_pieces(place))) { return; }
             }
         }
-        put(place, columns);
+        put(place, columns, operation);
     }
 
 private:
@@ -138,7 +140,9 @@ private:
             way, p.work.g, place.at, rows, first_row(), fused});
     }
 
-    __device__ __forceinline__ void put(const hopper_tile_place& place, const column_range& columns)
+    __device__ __forceinline__ void put(const hopper_tile_place& place,
+                                        const column_range& columns,
+                                        [[maybe_unused]] const channel_operation<Config>& operation)
     {
         const hopper_store<Config> way{{shared.staging, warpgroup}};
         if constexpr(Config::plain)
@@ -161,7 +165,7 @@ private:
             image(place, [&](const auto& result) {
                 if constexpr(Config::fused::exists)
                 {
-                    if(!result.combine(sum))
+                    if(!result.combine(sum, operation))
                     {
                         result.store_combining(sum, columns);
                         return;

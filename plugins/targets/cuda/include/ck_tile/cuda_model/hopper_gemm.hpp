@@ -43,12 +43,9 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                 continue;
             }
         }
-        if constexpr(Config::fused::exists)
-        {
-            fetch_channels<Config>(fused, p.work.g, place.at, Config::tile_n);
-        }
+        const channel_operation<Config> operation{fused, p.work.g, place.at, consumer.first_row()};
         consumer.multiply(steps);
-        consumer.store_result(place, turn);
+        consumer.store_result(place, turn, operation);
         if constexpr(!Config::turns) { turn ^= 1; }
     }
 }

@@ -24,25 +24,6 @@ struct consecutive_rows
     }
 };
 
-// What an operation needs for the columns of a tile is on its way to the cache while that is
-// multiplied; by one warp of each warpgroup.
-template <typename Config>
-__device__ __forceinline__ void fetch_channels(const typename Config::fused& fused,
-                                               const gemm_params& g,
-                                               const tile_place& at,
-                                               int columns)
-{
-    if constexpr(Config::fused::exists)
-    {
-        constexpr int step = 8; // at most 32 bytes
-        const int lane     = static_cast<int>(threadIdx.x) % 32;
-        const int column   = at.first_column + lane * step;
-        if(threadIdx.x / 32 % 4 != 0 || lane * step >= columns || column >= g.n) { return; }
-        fused.for_each_of_channel(std::int64_t{at.first_group} * g.out_channels + column,
-                                  [](const void* from) { fetch_to_cache(from); });
-    }
-}
-
 // Rows says which rows of the GEMM a tile has.
 template <typename Config, typename Rows>
 struct image_result
@@ -111,23 +92,19 @@ struct image_result
 
     // Does what is fused to sums, which are then stored. Says no where that is for each element to
     // do on its way to memory.
-    __device__ __forceinline__ bool combine(sums& sum) const
+    __device__ __forceinline__ bool combine(sums& sum,
+                                            const channel_operation<Config>& operation) const
     {
-        if(!fused.channels_alone) { return false; }
-        const result_place<Config> result{g, at, false, fused};
-        if constexpr(Config::transposed)
+        if constexpr(channel_operation<Config>::possible)
         {
-#pragma unroll
-            for(int block = 0; block < Config::own_blocks; ++block)
+            if(fused.channels_alone)
             {
-                combine_rows(result, first_row + block * 64, sum[block]);
+                operation.template combine<Config::e_type, Config::rounding>(
+                    fused, sum, way.own_staging());
+                return true;
             }
         }
-        else
-        {
-            combine_columns(result, sum);
-        }
-        return true;
+        return false;
     }
 
     template <typename Columns>

@@ -251,15 +251,17 @@ struct hopper_patch_consumer
                 skip();
                 continue;
             }
-            if constexpr(Config::fused::exists)
-            {
-                const tile_place at = find_patch_place<Config>(p.work, p.patch, tile).at;
-                fetch_channels<Config>(fused, p.work.g, at, Config::n);
-            }
+            const typename Products::operation operation{
+                fused, p.work.g, find_patch_place<Config>(p.work, p.patch, tile).at, 0};
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
-            Products::store(
-                {shared.staging, warpgroup}, p.work, sum, place.at, rows_of(p.patch, place), fused);
+            Products::store({shared.staging, warpgroup},
+                            p.work,
+                            sum,
+                            place.at,
+                            rows_of(p.patch, place),
+                            fused,
+                            operation);
         }
     }
 };

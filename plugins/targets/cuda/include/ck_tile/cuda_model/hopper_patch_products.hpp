@@ -20,6 +20,13 @@ struct patch_products
     using product = warpgroup_product<Config::ab_type, Config::m, !weights_along_k, false>;
     using sums    = float[1][Config::m / 2]; // of 64 channels
 
+    struct rows_of_channels : Config
+    {
+        static constexpr bool transposed = true;
+        static constexpr int own_blocks  = 1;
+    };
+    using operation = channel_operation<rows_of_channels>;
+
     // The products of 64 channels, of which descriptors give the first.
     __device__ __forceinline__ static void
     issue(sums& sum, std::uint64_t weights, std::uint64_t positions)
@@ -39,7 +46,8 @@ struct patch_products
                                                  sums& sum,
                                                  const tile_place& at,
                                                  const patch_rows& rows,
-                                                 const typename Config::fused& fused)
+                                                 const typename Config::fused& fused,
+                                                 [[maybe_unused]] const operation& channels)
     {
         constexpr int vector = result_place<Config>::vector;
         const result_place<Config> result{w.g, at, false, fused};
@@ -58,7 +66,7 @@ struct patch_products
                     result.combining());
                 return;
             }
-            combine_rows(result, 0, sum[0]);
+            channels.template combine<Config::e_type, Config::rounding>(fused, sum, nullptr);
         }
         way.template store<vector>(
             sum[0],
@@ -89,6 +97,8 @@ struct patch_group_products
     struct wide : Config
     { static constexpr int vector_c = 16 / Config::e_bytes; };
 
+    using operation = channel_operation<wide>;
+
     // 16 channels further in both directions.
     static constexpr std::uint64_t step = descriptor_k_step(true) + descriptor_k_step(false);
 
@@ -112,13 +122,14 @@ struct patch_group_products
                                                  sums& sum,
                                                  const tile_place& at,
                                                  const patch_rows& rows,
-                                                 const typename Config::fused& fused)
+                                                 const typename Config::fused& fused,
+                                                 [[maybe_unused]] const operation& channels)
     {
         const hopper_store<wide> way{{team.staging, team.warpgroup}};
         const image_result<wide, patch_rows> result{way, w.g, at, rows, 0, fused};
         if constexpr(Config::fused::exists)
         {
-            if(!result.combine(sum))
+            if(!result.combine(sum, channels))
             {
                 result.store_combining(sum, every_column{});
                 return;

@@ -306,10 +306,6 @@ __device__ __forceinline__ void copy_windows(std::uint32_t destination,
 __device__ __forceinline__ void prefetch_map(const CUtensorMap& map)
 { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
-// Of the device: there are few lines of a block's own left beside shared memory.
-__device__ __forceinline__ void fetch_to_cache(const void* from)
-{ asm volatile("prefetch.global.L2 [%0];" ::"l"(from) : "memory"); }
-
 // Four 8x8 matrices of 16-bit elements to shared memory, Transposed ones turned over; each lane
 // knows the address of one line.
 template <bool Transposed>

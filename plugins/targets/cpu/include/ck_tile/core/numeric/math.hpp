@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Integer helpers.
+// Helpers of integers, and of floating-point numbers the larger and the smaller of two.
 #pragma once
+
+#include <type_traits>
+
+#include "ck_tile/core/config.hpp"
 
 namespace ck_tile {
 
@@ -12,5 +16,31 @@ constexpr auto integer_divide_ceil(X x, Y y)
 template <typename X, typename Y>
 constexpr auto integer_least_multiple(X x, Y y)
 { return y * integer_divide_ceil(x, y); }
+
+// One instruction of a GPU, which a condition is not: that knows which zero is which, and what to
+// answer where both are NaN. Where x alone is NaN, y is the answer of either.
+template <typename T>
+CK_TILE_HOST_DEVICE constexpr T max(T x, T y)
+{
+#if defined(__CUDA_ARCH__)
+    if constexpr(std::is_same_v<T, float>)
+    {
+        if(!std::is_constant_evaluated()) { return fmaxf(x, y); }
+    }
+#endif
+    return x > y ? x : y;
+}
+
+template <typename T>
+CK_TILE_HOST_DEVICE constexpr T min(T x, T y)
+{
+#if defined(__CUDA_ARCH__)
+    if constexpr(std::is_same_v<T, float>)
+    {
+        if(!std::is_constant_evaluated()) { return fminf(x, y); }
+    }
+#endif
+    return x < y ? x : y;
+}
 
 } // namespace ck_tile
