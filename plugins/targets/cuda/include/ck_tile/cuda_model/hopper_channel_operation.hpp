@@ -96,15 +96,11 @@ struct column_operation<fused_operation<Functor, Types...>, Columns, Staging>
     static constexpr int needed    = (channel_pieces<Types, Columns>::bytes + ... + 0);
     static constexpr bool possible = needed <= Staging;
 
-    std::tuple<channel_pieces<Types, Columns>...> read;
+    std::tuple<channel_pieces<Types, Columns>...> pieces;
 
-    __device__ __forceinline__ column_operation(const fused_type& fused,
-                                                const channel_range& channels)
+    __device__ __forceinline__ void read(const fused_type& fused, const channel_range& channels)
     {
-        if constexpr(possible)
-        {
-            if(fused.channels_alone) { read_all(fused, channels, indices{}); }
-        }
+        if constexpr(possible) { read_all(fused, channels, indices{}); }
     }
 
     // A lane's four sums are two neighbouring ones of one row, then of the eighth row after it.
@@ -148,11 +144,11 @@ private:
     template <std::size_t... I>
     __device__ __forceinline__ void
     read_all(const fused_type& fused, const channel_range& channels, std::index_sequence<I...>)
-    { (std::get<I>(read).read(fused.d[I], channels), ...); }
+    { (std::get<I>(pieces).read(fused.d[I], channels), ...); }
 
     template <std::size_t... I>
     __device__ __forceinline__ void write_all(char* staging, std::index_sequence<I...>) const
-    { (std::get<I>(read).write(staging + start_of<I>()), ...); }
+    { (std::get<I>(pieces).write(staging + start_of<I>()), ...); }
 
     template <std::size_t... I>
     __device__ __forceinline__ static void load_all(typename fused_type::template elements<2>& pair,
@@ -172,11 +168,10 @@ struct row_operation
 {
     static constexpr bool possible = true;
 
-    typename Fused::template operands<2> read[Blocks];
+    typename Fused::template elements<1> pairs[Blocks][2];
 
-    __device__ __forceinline__ row_operation(const Fused& fused, const channel_range& channels)
+    __device__ __forceinline__ void read(const Fused& fused, const channel_range& channels)
     {
-        if(!fused.channels_alone) { return; }
         const int own =
             static_cast<int>(threadIdx.x) / 32 % 4 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
 #pragma unroll
@@ -185,13 +180,9 @@ struct row_operation
             for(int place = 0; place < 2; ++place)
             {
                 const int channel = block * 64 + place * 8 + own;
-                if(channel >= channels.count) { continue; }
-                const auto one =
-                    Fused::template widened<1>(fused.template read<1>(0, channels.first + channel));
-#pragma unroll
-                for(std::size_t i = 0; i < Fused::count; ++i)
+                if(channel < channels.count)
                 {
-                    read[block].d[i][place] = one.d[i][0];
+                    pairs[block][place] = fused.template read<1>(0, channels.first + channel);
                 }
             }
     }
@@ -204,24 +195,27 @@ struct row_operation
         const auto function = fused.in_registers();
 #pragma unroll
         for(int i = 0; i < Blocks; ++i)
+        {
+            const auto operands = Fused::joined(pairs[i]);
 #pragma unroll
             for(int j = 0; j < Registers; j += 4)
 #pragma unroll
                 for(int position = 0; position < 2; ++position)
                 {
                     Fused::template apply_in_place<E, Rounding>(
-                        function, sum[i][j + position], sum[i][j + position + 2], read[i]);
+                        function, sum[i][j + position], sum[i][j + position + 2], operands);
                 }
+        }
     }
 };
 
-// What a warpgroup reads for its tile; nothing where nothing is fused.
+// What a warpgroup reads for its tiles; nothing where nothing is fused.
 template <typename Config, bool Exists = Config::fused::exists>
 struct channel_operation
 {
     template <typename Params>
-    __device__ __forceinline__
-    channel_operation(const typename Config::fused&, const Params&, const tile_place&, int)
+    __device__ __forceinline__ void
+    read(const typename Config::fused&, const Params&, const tile_place&, int) const
     {}
 };
 
@@ -234,14 +228,25 @@ using channel_operation_of = std::conditional_t<
 template <typename Config>
 struct channel_operation<Config, true> : channel_operation_of<Config>
 {
-    // first_row: of the warpgroup's products.
-    __device__ __forceinline__ channel_operation(const typename Config::fused& fused,
-                                                 const gemm_params& g,
-                                                 const tile_place& at,
-                                                 int first_row)
-        : channel_operation_of<Config>(fused,
-                                       channel_range(g, at, Config::transposed ? first_row : 0))
-    {}
+    int first_group = -1, first_column = -1; // of what has been read
+
+    // Nothing for a tile of the same channels as the one before. first_row: of the warpgroup's
+    // products.
+    __device__ __forceinline__ void read(const typename Config::fused& fused,
+                                         const gemm_params& g,
+                                         const tile_place& at,
+                                         int first_row)
+    {
+        if(!fused.channels_alone ||
+           (at.first_group == first_group && at.first_column == first_column))
+        {
+            return;
+        }
+        first_group  = at.first_group;
+        first_column = at.first_column;
+        channel_operation_of<Config>::read(
+            fused, channel_range(g, at, Config::transposed ? first_row : 0));
+    }
 };
 
 } // namespace ck_tile::cuda_model

@@ -243,6 +243,7 @@ struct hopper_patch_consumer
 
     __device__ __forceinline__ void run(int stride)
     {
+        typename Products::operation operation;
         int turn = 0;
         for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride, turn ^= 1)
         {
@@ -251,8 +252,7 @@ struct hopper_patch_consumer
                 skip();
                 continue;
             }
-            const typename Products::operation operation{
-                fused, p.work.g, find_patch_place<Config>(p.work, p.patch, tile).at, 0};
+            operation.read(fused, p.work.g, find_patch_place<Config>(p.work, p.patch, tile).at, 0);
             multiply();
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
             Products::store({shared.staging, warpgroup},
