@@ -105,20 +105,6 @@ struct fused_operation
     __device__ __forceinline__ static operands<Vector> widened(const elements<Vector>& all)
     { return widen_each(all, indices{}); }
 
-    // Those of two elements of the result that are no neighbours.
-    __device__ __forceinline__ static operands<2> joined(const elements<1> (&two)[2])
-    {
-        operands<2> all;
-#pragma unroll
-        for(int place = 0; place < 2; ++place)
-        {
-            const operands<1> one = widened(two[place]);
-#pragma unroll
-            for(std::size_t i = 0; i < count; ++i) { all.d[i][place] = one.d[i][0]; }
-        }
-        return all;
-    }
-
     // Sums are as staged_type says; what becomes of them is rounded to E.
     template <host_model::data_type Sum,
               host_model::data_type E,

@@ -164,13 +164,19 @@ private:
 
 // Of a tile whose rows are channels, in blocks of 64 of them: a lane has two of each.
 template <typename Fused, int Blocks>
-struct row_operation
+struct row_operation;
+template <typename Functor, host_model::data_type... Types, int Blocks>
+struct row_operation<fused_operation<Functor, Types...>, Blocks>
 {
+    using fused_type = fused_operation<Functor, Types...>;
+
     static constexpr bool possible = true;
 
-    typename Fused::template elements<1> pairs[Blocks][2];
+    // Elements as they are stored: a register each, which nothing waits for before it is used.
+    static constexpr int count = sizeof...(Types) > 0 ? static_cast<int>(sizeof...(Types)) : 1;
+    std::uint32_t bits[Blocks][count][2];
 
-    __device__ __forceinline__ void read(const Fused& fused, const channel_range& channels)
+    __device__ __forceinline__ void read(const fused_type& fused, const channel_range& channels)
     {
         const int own =
             static_cast<int>(threadIdx.x) / 32 % 4 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
@@ -179,32 +185,68 @@ struct row_operation
 #pragma unroll
             for(int place = 0; place < 2; ++place)
             {
-                const int channel = block * 64 + place * 8 + own;
-                if(channel < channels.count)
-                {
-                    pairs[block][place] = fused.template read<1>(0, channels.first + channel);
-                }
+                // Beyond the last channel, its elements again: they belong to nothing.
+                const int channel = min(block * 64 + place * 8 + own, channels.count - 1);
+                int number        = 0;
+                ((bits[block][number][place] =
+                      element_bits<Types>(fused.d[number], channels.first + max(channel, 0)),
+                  ++number),
+                 ...);
             }
     }
 
     // A lane's four sums are two positions of one channel, then of the eighth channel after it.
     template <host_model::data_type E, bf16_rounding_mode Rounding, int Registers>
     __device__ __forceinline__ void
-    combine(const Fused& fused, float (&sum)[Blocks][Registers], char*) const
+    combine(const fused_type& fused, float (&sum)[Blocks][Registers], char*) const
     {
         const auto function = fused.in_registers();
 #pragma unroll
         for(int i = 0; i < Blocks; ++i)
         {
-            const auto operands = Fused::joined(pairs[i]);
+            typename fused_type::template operands<2> operands;
+#pragma unroll
+            for(int place = 0; place < 2; ++place)
+            {
+                int number = 0;
+                ((operands.d[number][place] = element_value<Types>(bits[i][number][place]),
+                  ++number),
+                 ...);
+            }
 #pragma unroll
             for(int j = 0; j < Registers; j += 4)
 #pragma unroll
                 for(int position = 0; position < 2; ++position)
                 {
-                    Fused::template apply_in_place<E, Rounding>(
+                    fused_type::template apply_in_place<E, Rounding>(
                         function, sum[i][j + position], sum[i][j + position + 2], operands);
                 }
+        }
+    }
+
+private:
+    template <host_model::data_type Type>
+    __device__ __forceinline__ static std::uint32_t element_bits(const void* tensor,
+                                                                 std::int64_t offset)
+    {
+        const auto element = read_only(static_cast<const stored_t<Type>*>(tensor) + offset);
+        if constexpr(sizeof(element) == 4) { return __builtin_bit_cast(std::uint32_t, element); }
+        else
+        {
+            return element;
+        }
+    }
+
+    template <host_model::data_type Type>
+    __device__ __forceinline__ static float element_value(std::uint32_t bits)
+    {
+        if constexpr(sizeof(stored_t<Type>) == 4)
+        {
+            return widen<Type>(__builtin_bit_cast(stored_t<Type>, bits));
+        }
+        else
+        {
+            return widen<Type>(static_cast<stored_t<Type>>(bits));
         }
     }
 };
@@ -228,22 +270,13 @@ using channel_operation_of = std::conditional_t<
 template <typename Config>
 struct channel_operation<Config, true> : channel_operation_of<Config>
 {
-    int first_group = -1, first_column = -1; // of what has been read
-
-    // Nothing for a tile of the same channels as the one before. first_row: of the warpgroup's
-    // products.
+    // Also where D tensors have an element for each of the result: they begin with as many, and a
+    // condition would cost registers. first_row: of the warpgroup's products.
     __device__ __forceinline__ void read(const typename Config::fused& fused,
                                          const gemm_params& g,
                                          const tile_place& at,
                                          int first_row)
     {
-        if(!fused.channels_alone ||
-           (at.first_group == first_group && at.first_column == first_column))
-        {
-            return;
-        }
-        first_group  = at.first_group;
-        first_column = at.first_column;
         channel_operation_of<Config>::read(
             fused, channel_range(g, at, Config::transposed ? first_row : 0));
     }

@@ -28,7 +28,6 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                                               const tile_walk& walk)
 {
     hopper_consumer<Config> consumer{p, fused, shared, warpgroup, {shared.order, warpgroup}};
-    channel_operation<Config> operation;
     int turn = 0;
     for(int tile = walk.first; tile < walk.end; tile += walk.stride)
     {
@@ -44,6 +43,7 @@ __device__ __forceinline__ void consume_tiles(const hopper_params_of<Config>& p,
                 continue;
             }
         }
+        channel_operation<Config> operation;
         operation.read(fused, p.work.g, place.at, consumer.first_row());
         consumer.multiply(steps);
         consumer.store_result(place, turn, operation);

@@ -183,8 +183,10 @@ struct hopper_patch_consumer
     }
 
     // One loop over all taps of all patches: products that are under way across the end of an inner
-    // loop would be waited for there.
-    __device__ __forceinline__ void multiply()
+    // loop would be waited for there. Calls before_last() while the last ones are under way: there
+    // are no registers for what it reads to wait in.
+    template <typename BeforeLast>
+    __device__ __forceinline__ void multiply(const BeforeLast& before_last)
     {
         // What the taps displace by, in descriptors.
         constexpr int row = hopper_row_bytes / 16;
@@ -235,6 +237,7 @@ struct hopper_patch_consumer
         }
         patch.advance();
         turns.end();
+        before_last();
         products_wait<0>();
         pin_sums(sum);
         release_stage(shared.weight_empty + 8 * weights_before);
@@ -243,7 +246,6 @@ struct hopper_patch_consumer
 
     __device__ __forceinline__ void run(int stride)
     {
-        typename Products::operation operation;
         int turn = 0;
         for(int tile = blockIdx.x; tile < p.work.tiles; tile += stride, turn ^= 1)
         {
@@ -252,8 +254,12 @@ struct hopper_patch_consumer
                 skip();
                 continue;
             }
-            operation.read(fused, p.work.g, find_patch_place<Config>(p.work, p.patch, tile).at, 0);
-            multiply();
+            typename Products::operation operation;
+            const auto read_for_operation = [&] {
+                operation.read(
+                    fused, p.work.g, find_patch_place<Config>(p.work, p.patch, tile).at, 0);
+            };
+            multiply(read_for_operation);
             const hopper_patch_place place = find_patch_place<Config>(p.work, p.patch, tile);
             Products::store({shared.staging, warpgroup},
                             p.work,
