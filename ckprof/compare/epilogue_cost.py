@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import AUTO
-from ckprof.model.ranking import time_of
+from ckprof.model.ranking import unranked_time_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,10 @@ class EpilogueCost:
 
 
 def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost]:
-    """Return the costs on a problem, the fastest kernels first: of pairs that both have a verified time."""
+    """Return the costs on a problem, the fastest kernels first: of pairs that both have a time.
+
+    A cost ranks nothing, so that times count which nobody asked to verify.
+    """
     pairs = _pairs(results, problem_index)
     if not pairs:
         return []
@@ -56,7 +59,7 @@ def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost
             traffic_of(results.problems[outcome.problem_index], types[outcome.key])
             for outcome in (fused, unfused)
         )
-        times = [time.time_ms for time in map(time_of, (fused, unfused)) if time is not None]
+        times = [time.time_ms for time in map(unranked_time_of, (fused, unfused)) if time is not None]
         costs.append(
             EpilogueCost(
                 fused=fused,
@@ -73,7 +76,7 @@ def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost
 
 
 def without_cost(results: RunResults, problem_index: int) -> int:
-    """Return how many kernels with something fused have a verified time, but none beside them has."""
+    """Return how many kernels with something fused have a time, but none beside them has."""
     fused = [one for one in _timed(results, problem_index) if one.key in results.unfused_instances]
     return len(fused) - len(_pairs(results, problem_index))
 
@@ -92,7 +95,7 @@ def _pairs(results: RunResults, problem_index: int) -> list[tuple[Outcome, Outco
 
 
 def _timed(results: RunResults, problem_index: int) -> list[Outcome]:
-    return [outcome for outcome in results.of_problem(problem_index) if time_of(outcome) is not None]
+    return [outcome for outcome in results.of_problem(problem_index) if unranked_time_of(outcome) is not None]
 
 
 def _cell(key: str | None, outcome: Outcome) -> tuple[str | None, int]:

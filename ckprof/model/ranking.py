@@ -290,8 +290,13 @@ class Ranked:
 
 def time_of(outcome: Outcome) -> KernelTime | None:
     """Return the time of an outcome that may be ranked: verified, ``ok`` and timed."""
+    return None if outcome.verification is None else unranked_time_of(outcome)
+
+
+def unranked_time_of(outcome: Outcome) -> KernelTime | None:
+    """Return the time of an outcome that is ``ok`` and timed, also of one that nobody asked to verify."""
     measured = outcome.measurement
-    if outcome.status is not Status.OK or measured is None or outcome.verification is None:
+    if outcome.status is not Status.OK or measured is None:
         return None
     whole = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms)
     return kernel_time(outcome.rounds or (whole,))

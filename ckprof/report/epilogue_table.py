@@ -45,7 +45,7 @@ def cost_table(results: RunResults, problem_index: int) -> Table[EpilogueCost] |
     if left:
         notes.append(
             f"{counted(left, 'kernel')} {agreeing(left, 'has', 'have')} no cost: the same without the "
-            f"epilogue has no verified time on problem {results.unfused_problems[problem_index]}"
+            f"epilogue has no time on problem {results.unfused_problems[problem_index]}"
         )
     return Table(columns, rows, notes=lambda left_out: notes)
 

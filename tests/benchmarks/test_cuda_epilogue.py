@@ -30,7 +30,8 @@ FLAT = {
 OPERATION = "AddClamp,floor=0,ceiling=6,bias=channel"
 #: time with the operation by time without it: what fails, and the goal
 LIMIT, GOAL = 1.10, 1.03
-MEASUREMENT = ("--rounds", "9", "--max-time", "0.1")
+#: results of operations are compared on the host, which takes longer than all that is measured here
+MEASUREMENT = ("--rounds", "9", "--max-time", "0.1", "--no-verify")
 
 
 def fused_records() -> Iterator[dict[str, Any]]:

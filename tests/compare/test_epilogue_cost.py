@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 
@@ -139,7 +140,7 @@ def test_intervals_hold_the_truth(processes, noise, widest):
     assert width / 400 < widest
 
 
-def test_pairs_have_the_same_splits_and_verified_times():
+def test_pairs_have_the_same_splits_and_right_results():
     times = {1: 1.0, 2: 1.0, 3: 1.0}
     found = results(
         outcome("f", times, 0),
@@ -158,3 +159,11 @@ def test_pairs_have_the_same_splits_and_verified_times():
     }
     assert without_cost(found, 0) == 2
     assert epilogue_costs(found, 1) == []
+
+
+def test_costs_need_no_verification():
+    times = {1: 1.0, 2: 1.1, 3: 0.9}
+    both = (outcome("f", times, 0), outcome("p", times, 1, side="x"))
+    unverified = [dataclasses.replace(one, verification=None) for one in both]
+    found = results(*unverified, pairs={"f": "p"})
+    assert [cost.ratio for cost in epilogue_costs(found, 0)] == [pytest.approx(1.0)]
