@@ -756,6 +756,15 @@ struct counting_kernel
     }
 };
 
+// As clamps have it: what is no number becomes the bound.
+void larger_and_smaller()
+{
+    const float none = std::numeric_limits<float>::quiet_NaN();
+    static_assert(ck_tile::max(1.0f, 2.0f) == 2.0f && ck_tile::min(1.0f, 2.0f) == 1.0f);
+    static_assert(ck_tile::max(-3, 2) == 2 && ck_tile::min(-3, 2) == -3);
+    EXPECT(ck_tile::max(none, -1.5f) == -1.5f && ck_tile::min(none, 6.0f) == 6.0f);
+}
+
 void launching()
 {
     const dim3 grid(7, 5, 3);
@@ -932,6 +941,7 @@ int main()
     all_rejections();
     tails();
     conversions();
+    larger_and_smaller();
     launching();
     sample();
     return test::finish("surface");
