@@ -122,14 +122,14 @@ def host_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def host_model_objects(host_model_folder: Path) -> list[Path]:
-    """The host model's runtime and device table as objects, for programs that are compiled by hand.
+def host_model_objects(host_runtime: None) -> list[Path]:
+    """The host model's runtime and device table, as all libraries for the CPU are linked with them.
 
     What is linked with them takes ``-march=native``.
     """
-    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, runtime_objects
+    from tests.plugins.targets.cpu.cpp_programs import objects_of_builds
 
-    return runtime_objects(host_model_folder, COMPILERS[0], ["-O1", "-march=native", "-fPIC"])
+    return objects_of_builds()
 
 
 @pytest.fixture(scope="session")
