@@ -31,8 +31,11 @@ SETTINGS = {
     "DynamicUnaryOp": "function=Logistic,alpha=0.5",
     "ScaleAdd": "scale_in=0.3,scale_wei=-1.7",
 }
-#: those of the fast suite
-FEW = ("Clamp", "AddClamp", "ScaleAddScaleAddRelu", "ScaleAdd")
+#: of fp16, in the fast suite those without and with most tensors
+FEW = (
+    *("Clamp", "ScaleAddScaleAddRelu"),
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("AddClamp", "ScaleAdd")),
+)
 
 
 #: of gradients; the weight has no channels of its own
