@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -19,6 +20,9 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# Python's own limit has all objects looked through again and again while thousands of tests are collected.
+gc.set_threshold(100_000, 20, 100)
 
 # What follows is for commands that tests start and for processes of pytest-xdist, which get it as well.
 # A module is compiled once, and not by each command.
@@ -85,7 +89,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Compile what tests write each time: two modules of one size in a second would pass for the same."""
+    """Leave what was collected alone from now on, and compile what tests write each time.
+
+    The collector need not look at tests and modules, which stay. Two modules of one size in a second would
+    pass for the same.
+    """
+    gc.freeze()
     sys.dont_write_bytecode = True
 
 

@@ -86,7 +86,10 @@ def test_all_operations(ckprof, operation, dtype):
 
 @pytest.mark.parametrize(
     ("direction", "name", "more"),
-    [("bwd_data", "Bilinear", ()), ("bwd_weight", "Bilinear", ("--two-stage",))],
+    [
+        pytest.param("bwd_data", "Bilinear", (), marks=pytest.mark.thorough),
+        ("bwd_weight", "Bilinear", ("--two-stage",)),
+    ],
 )
 def test_a_few_operations_on_gradients(ckprof, direction, name, more):
     few = ("--dtype", "fp16", "--gemm-pipeline", "compv3", *more)
