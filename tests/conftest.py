@@ -115,7 +115,7 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
 
     folder = tmp_path_factory.getbasetemp().parent / "host-runtime"
     conf = Path(__file__).parent / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
-    # with more kernels than compilers, the header that they share is precompiled: later builds have it as well
+    # with more kernels than compilers, the header that they share is precompiled: later builds use it as well
     command = ["build", "fwd", "--conf", conf, "--instance", "0-2", "--jobs", "2"]
     command += ["--build-dir", folder / "build"]
     with FileLock(f"{folder}.lock"):

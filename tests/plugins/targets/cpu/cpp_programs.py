@@ -83,15 +83,22 @@ def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]
 
     :param folder: where they are kept, the same for all processes.
     """
-    place = folder / blake2b(repr((compiler, flags)).encode(), digest_size=8).hexdigest()
+    common = [compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, "-c"]
+    return [compile_once(folder, f"{source.stem}.o", [*common, source]) for source in runtime_sources()]
+
+
+def compile_once(folder: Path, name: str, command: list[str | Path]) -> Path:
+    """Return what a compiler makes, by this command called once, whatever the number of test processes.
+
+    :param folder: where it is kept, the same for all processes.
+    :param command: without where it writes.
+    """
+    place = folder / blake2b(repr(list(map(str, command))).encode(), digest_size=8).hexdigest()
     place.mkdir(parents=True, exist_ok=True)
-    objects = []
-    for source in runtime_sources():
-        made = place / f"{source.stem}.o"
-        with FileLock(f"{made}.lock"):
-            if not made.exists():
-                part = made.with_suffix(".part")
-                run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, "-c", source, "-o", part])
-                part.rename(made)
-        objects.append(made)
-    return objects
+    made = place / name
+    with FileLock(f"{made}.lock"):
+        if not made.exists():
+            part = made.with_suffix(".part")
+            run([*command, "-o", part])
+            part.rename(made)
+    return made

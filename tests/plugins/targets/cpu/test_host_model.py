@@ -15,6 +15,7 @@ from tests.plugins.targets.cpu.cpp_programs import (
     SANITIZERS,
     STANDARD,
     WARNINGS,
+    compile_once,
     run,
     runtime_objects,
 )
@@ -36,13 +37,12 @@ pytestmark = [
 
 
 @pytest.fixture
-def build(host_model_folder: Path, host_model_objects: list[Path], tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that compiles a test program; the runtime is compiled once for the same flags."""
+def build(host_model_folder: Path, host_model_objects: list[Path]) -> Callable[..., Path]:
+    """Return a function that compiles a test program and the runtime, once for the same flags."""
 
     def build_program(
         program: str, flags: list[str], *, compiler: str = COMPILERS[0], header_only: bool = False
     ) -> Path:
-        binary = tmp_path / program
         inputs = [HERE / f"{program}.cpp"]
         if header_only:
             flags = [*flags, "-DCK_TILE_HOST_MODEL_HEADER_ONLY"]
@@ -52,8 +52,9 @@ def build(host_model_folder: Path, host_model_objects: list[Path], tmp_path: Pat
         else:
             own = [flag for flag in flags if flag != FEW]
             inputs += runtime_objects(host_model_folder, compiler, [*own, "-fPIC"])
-        run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *inputs, "-o", binary])
-        return binary
+        return compile_once(
+            host_model_folder, program, [compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *inputs]
+        )
 
     return build_program
 
