@@ -43,6 +43,18 @@ from .test_parity_formats import FULL, report
 
 ALL = " ".join(PAYLOADS)
 HOSTILE = pytest.mark.parametrize("payload", [*PAYLOADS, ALL], ids=lambda text: ascii(text)[1:25])
+#: of whole pages; in the fast suite all in one, and a link, a comment, a fence, controls, a service's command
+HOSTILE_PAGE = pytest.mark.parametrize(
+    "payload",
+    [
+        ALL,
+        *(
+            pytest.param(payload, marks=pytest.mark.thorough if number % 5 else ())
+            for number, payload in enumerate(PAYLOADS)
+        ),
+    ],
+    ids=lambda text: ascii(text)[1:25],
+)
 #: characters that some format acts upon
 SPECIAL = st.text("ab1 \n\t\\`*_{}[]()<>#+-=.!|~&;:/@$\"'\r\x00\x1b\x9b\u202e\u200b漢", max_size=30)
 
@@ -180,7 +192,7 @@ def test_comparisons_show_texts_as_texts(payload: str) -> None:
     ElementTree.fromstring(text)  # noqa: S314 - our own text
 
 
-@HOSTILE
+@HOSTILE_PAGE
 def test_stores_show_texts_as_texts(payload: str) -> None:
     old, new = sides(payload)
     content = report_content(old, ReportOptions(title=f"title {payload}"), new)
