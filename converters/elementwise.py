@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
@@ -38,6 +39,12 @@ class Epilogue:
     types: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=256)
+def _operand_fields(names: tuple[str, ...], stored: str) -> tuple[str, ...]:
+    """Return which fields hold operations on operands: lines of a family have the same fields."""
+    return tuple(name for name in names if name.startswith(_OPERATION) and name != stored)
+
+
 def read_epilogue(
     fields: Mapping[str, Any],
     stored: str,
@@ -60,9 +67,7 @@ def read_epilogue(
     """
     layouts, types = (elements_of(fields.get(name) or "") for name in ("layout_extra", "type_extra"))
     said = fields.get(stored) or STORED_AS_IT_IS
-    of_operands = {
-        name: text for name, text in fields.items() if name.startswith(_OPERATION) and name != stored and text
-    }
+    of_operands = {name: text for name in _operand_fields(tuple(fields), stored) if (text := fields[name])}
     changed = any(text not in PLAIN_OPERATIONS for text in of_operands.values())
     if changed or operand_tensors > 1:
         is_alone = said in PLAIN_OPERATIONS and not layouts and result == _OUTPUT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,8 @@ _COMPUTE_TYPE: Final = "compute_type_"
 _ACCUMULATOR: Final = "type_accumulator"
 _RESULT: Final = "type_result"
 _NAMES: Final = frozenset({_ACCUMULATOR, _RESULT})
+#: fields that decide what is lost, beside those that it is lost of
+_ASKED: Final = (f"{_COMPUTE_TYPE}a", f"{_COMPUTE_TYPE}b", "compute_type", "type_b")
 
 #: compute type of a line, where catalogs have a word for it -> type of the operands
 _MADE_FROM: Final = MappingProxyType({kind.value: kind.properties.operands for kind in ComputeType})
@@ -63,17 +66,27 @@ def lost_fields(
     :param dtype: of the operands; ``None`` if nothing says it.
     :param two_stage: the generated kernel has a second stage, so that its first one stores fp32.
     """
-    return tuple(_lost(names, values, dtype, two_stage=two_stage))
+    if dtype is None:
+        return ()
+    names = tuple(names)
+    said = tuple((name, values[name]) for name in (*names, *_ASKED) if name in values)
+    return _lost_of(names, said, dtype, two_stage)
+
+
+# lines of a list say few different things of their types
+@lru_cache(maxsize=1024)
+def _lost_of(
+    names: tuple[str, ...], said: tuple[tuple[str, Any], ...], dtype: DataType, two_stage: bool
+) -> tuple[LostField, ...]:
+    return tuple(_lost(names, dict(said), dtype, two_stage=two_stage))
 
 
 def _lost(
-    names: Iterable[str], values: Mapping[str, Any], dtype: DataType | None, *, two_stage: bool
+    names: Iterable[str], values: Mapping[str, Any], dtype: DataType, *, two_stage: bool
 ) -> Iterator[LostField]:
     for name in names:
         said = values.get(name)
         if said is None:
-            continue
-        if dtype is None:
             continue
         if name.startswith(_COMPUTE_TYPE):
             first, second = (values.get(f"{_COMPUTE_TYPE}{letter}", dtype.spelled) for letter in "ab")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -19,6 +20,9 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# Python's own limit has all objects looked through again and again while thousands of tests are collected.
+gc.set_threshold(100_000, 20, 100)
 
 # What follows is for commands that tests start and for processes of pytest-xdist, which get it as well.
 # A module is compiled once, and not by each command.
@@ -85,7 +89,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Compile what tests write each time: two modules of one size in a second would pass for the same."""
+    """Leave what was collected alone from now on, and compile what tests write each time.
+
+    The collector need not look at tests and modules, which stay. Two modules of one size in a second would
+    pass for the same.
+    """
+    gc.freeze()
     sys.dont_write_bytecode = True
 
 
@@ -106,7 +115,9 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
 
     folder = tmp_path_factory.getbasetemp().parent / "host-runtime"
     conf = Path(__file__).parent / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
-    command = ["build", "fwd", "--conf", conf, "--instance", "0", "--build-dir", folder / "build"]
+    # with more kernels than compilers, the header that they share is precompiled: later builds use it as well
+    command = ["build", "fwd", "--conf", conf, "--instance", "0-2", "--jobs", "2"]
+    command += ["--build-dir", folder / "build"]
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             folder.mkdir()
@@ -122,14 +133,14 @@ def host_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def host_model_objects(host_model_folder: Path) -> list[Path]:
-    """The host model's runtime and device table as objects, for programs that are compiled by hand.
+def host_model_objects(host_runtime: None) -> list[Path]:
+    """The host model's runtime and device table, as all libraries for the CPU are linked with them.
 
     What is linked with them takes ``-march=native``.
     """
-    from tests.plugins.targets.cpu.cpp_programs import COMPILERS, runtime_objects
+    from tests.plugins.targets.cpu.cpp_programs import objects_of_builds
 
-    return runtime_objects(host_model_folder, COMPILERS[0], ["-O1", "-march=native", "-fPIC"])
+    return objects_of_builds()
 
 
 @pytest.fixture(scope="session")

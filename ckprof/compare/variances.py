@@ -64,7 +64,21 @@ def posteriors(squares: Array, freedom: Array, counts: Array, assumed: float) ->
 
 #: logarithms of normal tail probabilities
 _Z: Final = np.linspace(-9.0, 37.0, 4601)
+_Z_STEPS: Final = (len(_Z) - 1) / (_Z[-1] - _Z[0])
 _LOG_TAIL: Final = np.log([0.5 * math.erfc(z / math.sqrt(2)) for z in _Z.tolist()])
+_RISE: Final = np.append(np.diff(_LOG_TAIL), 0.0)
+
+
+def _normal_tail(values: Array) -> Array:
+    """Return the probabilities that a standard normal variable exceeds some values.
+
+    Interpolated between points that are equally far apart, so that none of them has to be looked for.
+    """
+    steps = np.clip((values - _Z[0]) * _Z_STEPS, 0.0, len(_Z) - 1)
+    below = steps.astype(np.intp)
+    result: Array = np.exp(_LOG_TAIL[below] + (steps - below) * _RISE[below])
+    return result
+
 
 #: rows that are looked at at once, which bounds the memory
 _BLOCK: Final = 4096
@@ -125,8 +139,7 @@ class Errors:
         for start in range(0, len(size), _BLOCK):
             some = slice(start, start + _BLOCK)
             deviations = np.sqrt(_VARIANCES + self.extra[some, None])
-            tails = np.exp(np.interp(size[some, None] / deviations, _Z, _LOG_TAIL))
-            result[some] = (self.weights[some] * tails).sum(axis=1)
+            result[some] = (self.weights[some] * _normal_tail(size[some, None] / deviations)).sum(axis=1)
         return result
 
     def quantile(self, share: float) -> Array:

@@ -90,6 +90,8 @@ class Track:
     logs: Sequence[float]
     #: logarithm of the time
     middle: float
+    #: what :data:`_SHARES` of them do not exceed
+    ends: tuple[float, float, float]
     #: by how much it varies, divided by how much all kernels do
     scale: float = 1.0
     #: independent rounds that its rounds are worth
@@ -126,7 +128,7 @@ class Noise:
                 track.scale = math.sqrt((_PRIOR_ROUNDS + len(own) * more) / (_PRIOR_ROUNDS + len(own)))
             track.worth = self._worth(track)
         self._freedom = sum(track.worth - 1 for track in self.tracks)
-        self._found: dict[tuple[float, float], list[tuple[float, float]]] = {}
+        self._found: dict[tuple[float, float], tuple[float, float, float]] = {}
 
     @property
     def known(self) -> bool:
@@ -142,18 +144,21 @@ class Noise:
 
     def above(self, track: Track, probability: float) -> float:
         """Return by how much the logarithm of a time may be too high, but for this probability."""
-        limits = self._limits(track.worth, 1 - probability / _CHANCES)
-        most = max(quantile(track.logs, share) - track.scale * far for share, far in limits)
-        return track.middle - most
+        return track.middle - max(self._limits(track, 1 - probability / _CHANCES))
 
     def below(self, track: Track, probability: float) -> float:
         """Return by how much the logarithm of a time may be too low, but for this probability."""
-        limits = self._limits(track.worth, probability / _CHANCES)
-        least = min(quantile(track.logs, share) - track.scale * far for share, far in limits)
-        return least - track.middle
+        return min(self._limits(track, probability / _CHANCES)) - track.middle
 
-    def _limits(self, worth: float, probability: float) -> list[tuple[float, float]]:
-        """Return quantiles of a kernel's rounds, and by how much they exceed its true time at most.
+    def _limits(self, track: Track, probability: float) -> tuple[float, float, float]:
+        """Return what quantiles of a kernel's rounds say that its true time is, but for this probability."""
+        first, second, third = self._excess(track.worth, probability)
+        least, quarter, half = track.ends
+        scale = track.scale
+        return least - scale * first, quarter - scale * second, half - scale * third
+
+    def _excess(self, worth: float, probability: float) -> tuple[float, float, float]:
+        """Return by how much quantiles of a kernel's rounds exceed its true time at most.
 
         Where many rounds are disturbed, the fastest says best what the time is not below; where several
         agree, their median says best what it is not above.
@@ -163,13 +168,15 @@ class Noise:
             certain = max(probability, 1 - probability)
             few = t_quantile(certain, self._freedom) / _NORMAL.inv_cdf(certain)
             true = self._at(QUARTILE)
-            limits = []
-            for share in _SHARES:
+
+            def excess(share: float) -> float:
                 place = share * (worth - 1) + 1
                 usual = self._at(place / (worth + 1))
                 far = self._at(beta_quantile(probability, place, worth + 1 - place))
-                limits.append((share, few * (far - usual) + usual - true))
-            self._found[key] = limits
+                return few * (far - usual) + usual - true
+
+            least, quarter, half = map(excess, _SHARES)
+            self._found[key] = least, quarter, half
         return self._found[key]
 
     def _at(self, share: float) -> float:
@@ -255,7 +262,8 @@ def _track(rounds: Iterable[RoundTime], states: Mapping[object, float]) -> Track
         process = one.process or (one.place[0] if one.place else "")
         groups.setdefault(process, []).append(math.log(one.median_ms) - states.get(one.place, 0.0))
     logs = sorted(chain.from_iterable(groups.values()))
-    return Track(groups=groups, logs=logs, middle=quartile(logs))
+    least, quarter, half = (quantile(logs, share) for share in _SHARES)
+    return Track(groups=groups, logs=logs, middle=quartile(logs), ends=(least, quarter, half))
 
 
 def _beside_others(track: Track) -> list[float]:

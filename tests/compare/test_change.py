@@ -41,7 +41,9 @@ def test_false_discovery_control_agrees_with_scipy(p_values: list[float], rate: 
             assert rejected == (p_value <= rate)
 
 
-@pytest.mark.parametrize(("processes", "rounds"), [(4, 3), (1, 3), (1, 10)])
+@pytest.mark.parametrize(
+    ("processes", "rounds"), [(4, 3), (1, 3), pytest.param(1, 10, marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_that_did_not_change_gets_a_verdict_and_a_large_change_does(
     kind: str, processes: int, rounds: int

@@ -41,7 +41,8 @@ def with_medians(
         for one in store:
             measured, key = one.measurement, one.key
             if measured is not None:
-                measured = replace(measured, median_ms=medians[one.conditions.round % len(medians)])
+                median = medians[one.conditions.round % len(medians)]
+                measured = replace(measured, median_ms=median, min_ms=min(measured.min_ms, median))
             if compiler is not None:
                 key = replace(key, toolchain=replace(key.toolchain, compiler=compiler))
             writer.append(

@@ -31,8 +31,11 @@ SETTINGS = {
     "DynamicUnaryOp": "function=Logistic,alpha=0.5",
     "ScaleAdd": "scale_in=0.3,scale_wei=-1.7",
 }
-#: those of the fast suite
-FEW = ("Clamp", "AddClamp", "ScaleAddScaleAddRelu", "ScaleAdd")
+#: of fp16, in the fast suite those without and with most tensors
+FEW = (
+    *("Clamp", "ScaleAddScaleAddRelu"),
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("AddClamp", "ScaleAdd")),
+)
 
 
 #: of gradients; the weight has no channels of its own
@@ -83,7 +86,10 @@ def test_all_operations(ckprof, operation, dtype):
 
 @pytest.mark.parametrize(
     ("direction", "name", "more"),
-    [("bwd_data", "Bilinear", ()), ("bwd_weight", "Bilinear", ("--two-stage",))],
+    [
+        pytest.param("bwd_data", "Bilinear", (), marks=pytest.mark.thorough),
+        ("bwd_weight", "Bilinear", ("--two-stage",)),
+    ],
 )
 def test_a_few_operations_on_gradients(ckprof, direction, name, more):
     few = ("--dtype", "fp16", "--gemm-pipeline", "compv3", *more)

@@ -5,7 +5,7 @@ Lengths are binary logarithms: 1 is a factor of two along one axis.
 
 from __future__ import annotations
 
-from math import log2
+from math import dist, log2
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def beyond(ranges: Mapping[str, tuple[float, float]], sizes: Sizes) -> tuple[flo
 
 def squared_gap(place: Sequence[float], other: Sequence[float]) -> float:
     """Return the square of the distance between two points."""
-    return sum((a - b) ** 2 for a, b in zip(place, other, strict=True))
+    return dist(place, other) ** 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -56,6 +57,14 @@ def types_of(
     :param d_tensors: of the first D tensors; the others have that of the result.
     :raises InputError: they do not go together.
     """
+    return _types_of(dtype, weight, result, tuple(d_tensors))
+
+
+# rule sets ask the same few questions for each of thousands of kernels
+@cache
+def _types_of(
+    dtype: DataType, weight: DataType | None, result: DataType | None, d_tensors: tuple[DataType, ...]
+) -> TypeSet:
     if dtype not in _RESULTS:
         raise InputError(f"convolutions of {dtype.value}: expected one of {spellings(CONVOLUTION_TYPES)}")
     weight = weight or dtype
@@ -73,5 +82,5 @@ def types_of(
         operands=(dtype, weight),
         acc=accumulator_of(dtype, weight),
         result=result,
-        further=tuple(d_tensors) if any(one is not result for one in d_tensors) else (),
+        further=d_tensors if any(one is not result for one in d_tensors) else (),
     )

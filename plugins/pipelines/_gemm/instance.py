@@ -118,9 +118,10 @@ class GemmInstance(Instance):
             "num_wave_groups",
         ):
             _check_positive(name, getattr(self, name))
-        # which of them the direction has is a rule
-        known = dict.fromkeys(name for result in TENSORS for name in d_layouts_of(result, self.layout))
-        check_d_layouts(self.elementwise_op, self.d_tensors, tuple(known))
+        if self.elementwise_op is not None or self.d_layouts:
+            # which of them the direction has is a rule
+            known = dict.fromkeys(name for result in TENSORS for name in d_layouts_of(result, self.layout))
+            check_d_layouts(self.elementwise_op, self.d_tensors, tuple(known))
         check_d_types(self.d_types, self.d_tensors)
         _ = self.types
 

@@ -44,23 +44,15 @@ _FAMILY_FLAGS: Final = {
 }
 #: the loops that take the time are in the support sources; a kernel only chooses among them
 _KERNEL_FLAGS: Final = ("-O1",)
+_OCP_FLOAT8: Final = "CK_TILE_USE_OCP_FP8"
 #: nothing is launched, so launchers need not be compiled
 _ANSWER_FLAGS: Final = ("-O0", "-DCKPROF_SUPPORT_ONLY")
 _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
 
 
-def compile_flags(compiler: Compiler, arch: Architecture, request: BuildRequest) -> tuple[str, ...]:
-    """Return what every source is compiled with; the user's own flags come last."""
-    return (
-        *_FLAGS,
-        *_FAMILY_FLAGS[compiler.family],
-        *_quirks(compiler),
-        # CK Tile's build system defines them, and rounding to bfloat16 depends on one
-        *(f"-D{macro}" for macro in arch.macros),
-        # the compiler cannot know the encoding of 8-bit floating point from the CPU
-        f"-DCK_TILE_USE_OCP_FP8={int(has_ocp_float8(arch))}",
-        *request.extra_flags,
-    )
+def compile_flags(compiler: Compiler, request: BuildRequest) -> tuple[str, ...]:
+    """Return what every source is compiled with, for all architectures; the user's own flags come last."""
+    return (*_FLAGS, *_FAMILY_FLAGS[compiler.family], *_quirks(compiler), *request.extra_flags)
 
 
 def link_flags(request: BuildRequest) -> tuple[str, ...]:
@@ -69,11 +61,23 @@ def link_flags(request: BuildRequest) -> tuple[str, ...]:
     return (*_LINK_FLAGS, *request.extra_flags)
 
 
-def kernel_flags(request: BuildRequest) -> tuple[str, ...]:
-    """Return what kernels and their prefix header are compiled with in addition."""
+def kernel_flags(arch: Architecture, request: BuildRequest) -> tuple[str, ...]:
+    """Return what kernels and their prefix header are compiled with in addition.
+
+    Macros of the architecture are among it: what kernels are linked with is told how they round, and takes
+    long to compile. One that the user's flags name is left to them.
+    """
+    macros = {
+        # CK Tile's build system defines them, and rounding to bfloat16 depends on one
+        **{macro: f"-D{macro}" for macro in arch.macros},
+        # the compiler cannot know the encoding of 8-bit floating point from the CPU
+        _OCP_FLOAT8: f"-D{_OCP_FLOAT8}={int(has_ocp_float8(arch))}",
+    }
+    users = request.extra_flags
+    defined = tuple(flag for macro, flag in macros.items() if not any(macro in word for word in users))
     if request.purpose is Purpose.SUPPORT_CHECK:
-        return _ANSWER_FLAGS
-    return () if any(flag.startswith("-O") for flag in request.extra_flags) else _KERNEL_FLAGS
+        return (*defined, *_ANSWER_FLAGS)
+    return (*defined, *(() if any(flag.startswith("-O") for flag in users) else _KERNEL_FLAGS))
 
 
 def _quirks(compiler: Compiler) -> tuple[str, ...]:
@@ -132,8 +136,8 @@ def recipe(request: BuildRequest) -> BuildRecipe:
         arch=request.arch,
         api_level=level,
         compiler=compiler,
-        compile_flags=compile_flags(compiler, arch, request),
-        kernel_flags=kernel_flags(request),
+        compile_flags=compile_flags(compiler, request),
+        kernel_flags=kernel_flags(arch, request),
         functions_per_unit=_ANSWERS_PER_UNIT if request.purpose is Purpose.SUPPORT_CHECK else 1,
         link_flags=link_flags(request),
         include_dirs=(*level_dirs, INCLUDE_DIR, abi_dir()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,17 +17,20 @@ import pytest
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.builder import BuildLimits, build_tree
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.keys import abi_version
+from ckprof.kernels.build.compile_step import MESSAGES_FILE
+from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.keys import Keys, abi_version
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.kernels.source.c_interface import library_source
 from ckprof.measure.worker.abi import AbiStatus
 from ckprof.model.architecture import architectures
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
+from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.cpu import doctor, machine, plugin
 from ckprof_plugins.targets.cpu import recipe as cpu_recipe
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cpu.target import CpuTarget
+from ckprof_plugins.targets.cpu.target import SOURCE_DIR, CpuTarget
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +80,48 @@ def test_recipe(compiler):
     assert (recipe.target, recipe.arch, recipe.api_level) == ("cpu", "gfx942:sramecc+", "2026-06")
     assert recipe.compiler == compiler
     assert "-march=native" in recipe.compile_flags and "-std=c++20" in recipe.compile_flags
-    assert "-DCK_GFX950_SUPPORT" not in recipe.compile_flags
-    assert "-DCK_GFX950_SUPPORT" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
-    assert "-DCK_TILE_USE_OCP_FP8=0" in CpuTarget().recipe(BuildRequest(arch="gfx942")).compile_flags
-    assert "-DCK_TILE_USE_OCP_FP8=1" in CpuTarget().recipe(BuildRequest(arch="gfx950")).compile_flags
+    assert recipe.kernel_flags == ("-DCK_TILE_USE_OCP_FP8=0", "-O1")
     assert {path.name for path in recipe.support_sources} >= {"target.cpp", "host_model_blocks.cpp"}
     assert all(path.is_dir() for path in recipe.include_dirs)
     assert recipe.machine_identity == machine.machine_identity(compiler)
     for header in re.findall(r'#include "(.*)"', recipe.prefix_header):
         assert any((folder / header).is_file() for folder in recipe.include_dirs), header
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("purpose", [Purpose.RUN, Purpose.SUPPORT_CHECK])
+def test_an_architecture_changes_how_kernels_are_compiled_alone(purpose):
+    """What they are linked with takes long to compile: it is the same for all."""
+    recipes = {name: CpuTarget().recipe(BuildRequest(arch=name, purpose=purpose)) for name in architectures()}
+    assert len({recipe.compile_flags for recipe in recipes.values()}) == 1
+    macros = {
+        name: {flag for flag in recipe.kernel_flags if flag.startswith("-DCK_")}
+        for name, recipe in recipes.items()
+    }
+    assert macros["gfx942"] == {"-DCK_TILE_USE_OCP_FP8=0"}
+    assert macros["gfx1201"] == {"-DCK_TILE_USE_OCP_FP8=1"}
+    assert macros["gfx950"] == {"-DCK_GFX950_SUPPORT", "-DCK_TILE_USE_OCP_FP8=1"}
+
+
+@pytest.mark.compiler
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(path.name for path in SOURCE_DIR.glob("*.cpp")))
+def test_what_kernels_are_linked_with_is_the_same_with_macros_of_architectures(name):
+    """Headers define types and defaults by them, which none of these sources uses."""
+    recipe = CpuTarget().recipe(BuildRequest(arch="gfx950"))
+    includes = [f"-I{folder}" for folder in recipe.include_dirs]
+    texts = []
+    for arch in ("gfx950", "gfx942"):
+        flags = CpuTarget().recipe(BuildRequest(arch=arch)).kernel_flags
+        command = [*recipe.compiler.command, *recipe.compile_flags, *flags, "-O0", "-S", "-frandom-seed=1"]
+        done = subprocess.run(
+            [*command, *includes, str(SOURCE_DIR / name), "-o", "-"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        texts.append(done.stdout)
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.compiler
@@ -100,8 +137,13 @@ def test_answers_do_without_what_kernels_compute():
 def test_extra_flags_have_the_last_word(compiler):
     recipe = CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-fsanitize=address",)))
     assert recipe.compile_flags[-1] == recipe.link_flags[-1] == "-fsanitize=address"
-    assert recipe.kernel_flags == ("-O1",)
-    assert CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-O0",))).kernel_flags == ()
+    assert recipe.kernel_flags[-1] == "-O1"
+    macros = ("-DCK_GFX950_SUPPORT", "-DCK_TILE_USE_OCP_FP8=1")
+    assert CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-O0",))).kernel_flags == macros
+    for own in (("-DCK_TILE_USE_OCP_FP8=0",), ("-D", "CK_TILE_USE_OCP_FP8=0"), ("-UCK_TILE_USE_OCP_FP8",)):
+        changed = CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=own))
+        assert changed.compile_flags[-len(own) :] == own
+        assert changed.kernel_flags == (macros[0], "-O1")
 
 
 @pytest.mark.parametrize("family", list(CompilerFamily))
@@ -250,19 +292,25 @@ class OneKernel:
 
 @pytest.fixture(scope="module")
 def table(compiler, tmp_path_factory) -> Table:
-    """Build a library with all support sources, without a warning, and return its target."""
+    """Build a library with all support sources, which compile without a warning, and return its target."""
+    recipe = CpuTarget().recipe(BuildRequest(arch="gfx950"))
+    cache = ObjectCache(object_cache_dir())
     tree = OneKernel(tmp_path_factory.mktemp("tree"))
     tree.header.write_text("")
     # the prefix header is all that declares the row's type
     tree.entry.write_text('extern "C" { extern const ckprof_kernel row; const ckprof_kernel row{}; }\n')
     result = build_tree(
         tree,
-        CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-Werror", "-O1"))),
+        recipe,
         BuildLimits(timeout_s=120),
         work_dir=tree.root,
-        cache=ObjectCache(tree.root / "cache"),
+        cache=cache,
     )
     assert result.failures == {}
+    keys = Keys(recipe, FolderDigests(cache.folder_digests))
+    for source in recipe.support_sources:
+        said = cache.object_path(keys.plain(source)).with_name(MESSAGES_FILE)
+        assert not said.exists(), said.read_text()
     function = ctypes.CDLL(str(result.library)).ckprof_get_library
     function.restype = ctypes.POINTER(Library)
     loaded = function().contents

@@ -146,6 +146,7 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
     assert found.efficiency.mean() >= 0.99
 
 
+@pytest.mark.thorough
 def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies) -> None:
     model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     table = table_of("gfx950_fwd_bf16_30kernels_even")

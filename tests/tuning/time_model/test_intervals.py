@@ -59,7 +59,7 @@ def noisy(
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 @pytest.mark.parametrize("of_problem", [0.0, 0.05])
 def test_simulated_times_are_covered(seed: int, of_problem: float) -> None:
     # tails heavier than a normal distribution's, another scale for each kernel, errors that problems share

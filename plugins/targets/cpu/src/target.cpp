@@ -248,7 +248,10 @@ extern "C" void ckprof_units_used(char* names, size_t names_size)
         std::uint64_t& told          = told_launches[static_cast<std::size_t>(unit)];
         const std::uint64_t launches = ck_tile::host_model::launches_by(unit);
         if(launches != told)
-            used += (used.empty() ? "" : ",") + std::string(ck_tile::host_model::name_of(unit));
+        {
+            if(!used.empty()) { used += ','; }
+            used += ck_tile::host_model::name_of(unit);
+        }
         told = launches;
     }
     copy_text(used.c_str(), names, names_size);

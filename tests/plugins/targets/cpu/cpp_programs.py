@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.keys import Keys
+from ckprof.model.recipe import BuildRequest
+from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cpu.target import CpuTarget
 
 HERE = Path(__file__).parent
 CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
@@ -54,6 +60,22 @@ def run(arguments: list[str | Path], **environment: str) -> str:
     return done.stdout + done.stderr
 
 
+def runtime_sources() -> list[Path]:
+    """Return the sources of the host model's runtime and device table."""
+    return [*sorted((CPU_TARGET / "src").glob("host_model_*.cpp")), device_table_source()]
+
+
+def objects_of_builds() -> list[Path]:
+    """Return the objects of these sources from the cache of compiled objects, where a build has put them."""
+    recipe = CpuTarget().recipe(BuildRequest(arch=CpuTarget.default_arch))
+    cache = ObjectCache(object_cache_dir())
+    keys = Keys(recipe, FolderDigests(cache.folder_digests))
+    found = {source.name: cache.find(keys.plain(source)) for source in runtime_sources()}
+    objects = [path for path in found.values() if path is not None]
+    assert len(objects) == len(found), f"a library for the CPU was not built: {found}"
+    return objects
+
+
 def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]:
     """Compile the host model's runtime and device table, which take longer than most programs that need them.
 
@@ -61,15 +83,22 @@ def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]
 
     :param folder: where they are kept, the same for all processes.
     """
-    place = folder / blake2b(repr((compiler, flags)).encode(), digest_size=8).hexdigest()
+    common = [compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, "-c"]
+    return [compile_once(folder, f"{source.stem}.o", [*common, source]) for source in runtime_sources()]
+
+
+def compile_once(folder: Path, name: str, command: list[str | Path]) -> Path:
+    """Return what a compiler makes, by this command called once, whatever the number of test processes.
+
+    :param folder: where it is kept, the same for all processes.
+    :param command: without where it writes.
+    """
+    place = folder / blake2b(repr(list(map(str, command))).encode(), digest_size=8).hexdigest()
     place.mkdir(parents=True, exist_ok=True)
-    objects = []
-    for source in (*sorted((CPU_TARGET / "src").glob("host_model_*.cpp")), device_table_source()):
-        made = place / f"{source.stem}.o"
-        with FileLock(f"{made}.lock"):
-            if not made.exists():
-                part = made.with_suffix(".part")
-                run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, "-c", source, "-o", part])
-                part.rename(made)
-        objects.append(made)
-    return objects
+    made = place / name
+    with FileLock(f"{made}.lock"):
+        if not made.exists():
+            part = made.with_suffix(".part")
+            run([*command, "-o", part])
+            part.rename(made)
+    return made

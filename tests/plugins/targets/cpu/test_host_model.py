@@ -15,6 +15,7 @@ from tests.plugins.targets.cpu.cpp_programs import (
     SANITIZERS,
     STANDARD,
     WARNINGS,
+    compile_once,
     run,
     runtime_objects,
 )
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 #: leaves out kernels of a test program
 FEW = "-DCKPROF_TEST_FEW_KERNELS"
 
+#: programs with these flags are linked with what libraries are linked with
+USUAL = ["-O1", "-march=native"]
+
 pytestmark = [
     pytest.mark.compiler,
     pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
@@ -33,22 +37,24 @@ pytestmark = [
 
 
 @pytest.fixture
-def build(host_model_folder: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that compiles a test program; the runtime is compiled once for the same flags."""
+def build(host_model_folder: Path, host_model_objects: list[Path]) -> Callable[..., Path]:
+    """Return a function that compiles a test program and the runtime, once for the same flags."""
 
     def build_program(
         program: str, flags: list[str], *, compiler: str = COMPILERS[0], header_only: bool = False
     ) -> Path:
-        binary = tmp_path / program
         inputs = [HERE / f"{program}.cpp"]
         if header_only:
             flags = [*flags, "-DCK_TILE_HOST_MODEL_HEADER_ONLY"]
             inputs.append(device_table_source())
+        elif flags == USUAL and compiler == COMPILERS[0]:
+            inputs += host_model_objects
         else:
             own = [flag for flag in flags if flag != FEW]
             inputs += runtime_objects(host_model_folder, compiler, [*own, "-fPIC"])
-        run([compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *inputs, "-o", binary])
-        return binary
+        return compile_once(
+            host_model_folder, program, [compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, *inputs]
+        )
 
     return build_program
 
@@ -65,7 +71,7 @@ def test_surface(compiler: str, build: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
 def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> None:
     """Random problems in all types and dimensions against the definition, bf16 by each unit that is there."""
-    binary = build(f"{direction}_numerics", ["-O1", "-march=native"], compiler=compiler)
+    binary = build(f"{direction}_numerics", USUAL, compiler=compiler)
     assert f"{direction} numerics: ok" in run([binary, "12"])
     if direction != "depthwise":
         for unit in ("pairs", "fp32"):
@@ -76,7 +82,7 @@ def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> 
 @pytest.mark.parametrize("sanitizer", [None, pytest.param("address", marks=pytest.mark.slow)])
 def test_product_units(sanitizer: str | None, build: Callable[..., Path]) -> None:
     """What multiplies bf16, where the machine has it: when it is chosen, and which bits it computes."""
-    flags = ["-O1", "-march=native", *(SANITIZERS[sanitizer] if sanitizer else ())]
+    flags = [*USUAL, *(SANITIZERS[sanitizer] if sanitizer else ())]
     assert "product units: ok" in run([build("product_units", flags), "4"])
 
 
@@ -92,7 +98,7 @@ def test_pairs_are_imitated(build: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("unit", ["fp32", "pairs"])
 def test_unit_of_the_environment(unit: str, build: Callable[..., Path]) -> None:
     """CKPROF_CPU_BF16 rules out better units than the one that it names."""
-    binary = build("product_units", ["-O1", "-march=native"])
+    binary = build("product_units", USUAL)
     named = run([binary, "1"], CKPROF_CPU_BF16=unit).partition("\n")[0].rpartition(" ")[2]
     assert named in {"fp32": ("fp32",), "pairs": ("fp32", "pairs")}[unit]
 
@@ -100,14 +106,14 @@ def test_unit_of_the_environment(unit: str, build: Callable[..., Path]) -> None:
 @pytest.mark.thorough
 def test_large_tensors(build: Callable[..., Path]) -> None:
     """No kernel counts the elements of a tensor with 32 bits; one that does is found."""
-    binary = build("large_tensors", ["-O1", "-march=native"])
+    binary = build("large_tensors", USUAL)
     assert "large tensors: ok" in run([binary])
 
 
 @pytest.mark.thorough
 def test_stream_k_partition(build: Callable[..., Path]) -> None:
     """From 1 to 300 workgroups: each iteration once, nothing read before it is written, exact results."""
-    binary = build("stream_k_partition", ["-O1", "-march=native"])
+    binary = build("stream_k_partition", USUAL)
     assert "stream-K partition: ok" in run([binary, "300"])
 
 
@@ -115,7 +121,7 @@ def test_stream_k_partition(build: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("sanitizer", [None, pytest.param("thread", marks=pytest.mark.slow)])
 def test_repeats(sanitizer: str | None, build: Callable[..., Path]) -> None:
     """Split-K, two-stage and stream-K kernels give the same bits 20 times, on more threads than cores."""
-    flags = ["-O1", "-march=native", *(SANITIZERS[sanitizer] if sanitizer else ())]
+    flags = [*USUAL, *(SANITIZERS[sanitizer] if sanitizer else ())]
     assert "repeats: ok" in run([build("repeats", flags)])
 
 
