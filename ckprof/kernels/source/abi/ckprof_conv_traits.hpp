@@ -5,6 +5,7 @@
 #define CKPROF_CONV_TRAITS_HPP
 
 #include "ck_tile/ops/grouped_convolution.hpp"
+#include "ckprof_shared_loads.hpp"
 
 namespace ckprof {
 
