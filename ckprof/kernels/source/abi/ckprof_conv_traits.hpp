@@ -5,7 +5,11 @@
 #define CKPROF_CONV_TRAITS_HPP
 
 #include "ck_tile/ops/grouped_convolution.hpp"
+
+// the host model has no device code
+#if !__has_include("ck_tile/host_model/rejection.hpp")
 #include "ckprof_shared_loads.hpp"
+#endif
 
 namespace ckprof {
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Loads that kernels share, for headers of November 2025: the same instructions for less compile time.
+// Loads that kernels share, for headers of November 2025: the same instructions for less compile
+// time.
 //
-// Pipelines there load tiles through a function of an element. Kernels of convolutions give none, and
-// each pipeline then takes a closure of its own, whose type is another one for each hot loop, tail and
-// kind of window. So is all that a load is made of, hundreds of functions. With one type for all of them,
-// loads of equal tiles are instantiated and optimised once.
+// Pipelines there load tiles through a function of an element. Kernels of convolutions give none,
+// and each pipeline then takes a closure of its own, whose type is another one for each hot loop,
+// tail and kind of window. So is all that a load is made of, hundreds of functions. With one type
+// for all of them, loads of equal tiles are instantiated and optimised once, and as the plain loads
+// that they are.
 #ifndef CKPROF_SHARED_LOADS_HPP
 #define CKPROF_SHARED_LOADS_HPP
+
+#include <tuple>
 
 #include "ck_tile/core.hpp"
 #include "ck_tile/ops/gemm.hpp"
@@ -23,7 +27,7 @@ struct assign
     { element = value; }
 };
 
-// Pipeline with these functions, which its kernel calls without any.
+// Pipeline with these functions, for kernels that call it without any.
 template <typename Pipeline, typename A, typename B>
 struct shared_loads : Pipeline
 {
@@ -44,57 +48,58 @@ struct shared_loads : Pipeline
 
 // Policies under other names: with them, CK Tile's own definitions of pipelines are reached.
 struct universal_policy : ck_tile::UniversalGemmPipelineAgBgCrPolicy
-{
-};
+{};
 struct compv4_policy : ck_tile::GemmPipelineAgBgCrCompV4DefaultPolicy
-{
-};
+{};
 
 // Headers of other levels load tiles in other ways.
 template <typename Problem>
 concept loads_by_function = requires { typename Problem::AsDataTypeTuple; };
 
 template <typename Problem>
-using first_a = ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::AsDataTypeTuple>>;
+using element_of_a =
+    ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::AsDataTypeTuple>>;
 template <typename Problem>
-using first_b = ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::BsDataTypeTuple>>;
+using element_of_b =
+    ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::BsDataTypeTuple>>;
 
 } // namespace ckprof
 
 namespace ck_tile {
 
+template <typename Window, typename T>
+    requires std::is_same_v<typename Window::DataType, T>
+CK_TILE_DEVICE auto load_tile_with_elementwise(const tuple<Window>& windows, ckprof::assign<T>)
+{ return load_tile(windows[number<0>{}]); }
+
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAGmemBGmemCRegV1<Problem, UniversalGemmPipelineAgBgCrPolicy>
     : ckprof::shared_loads<GemmPipelineAGmemBGmemCRegV1<Problem, ckprof::universal_policy>,
-                           ckprof::first_a<Problem>,
-                           ckprof::first_b<Problem>>
-{
-};
+                           ckprof::element_of_a<Problem>,
+                           ckprof::element_of_b<Problem>>
+{};
 
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAgBgCrCompV3<Problem, UniversalGemmPipelineAgBgCrPolicy>
     : ckprof::shared_loads<GemmPipelineAgBgCrCompV3<Problem, ckprof::universal_policy>,
-                           ckprof::first_a<Problem>,
-                           ckprof::first_b<Problem>>
-{
-};
+                           ckprof::element_of_a<Problem>,
+                           ckprof::element_of_b<Problem>>
+{};
 
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAgBgCrCompV4<Problem, GemmPipelineAgBgCrCompV4DefaultPolicy>
     : ckprof::shared_loads<GemmPipelineAgBgCrCompV4<Problem, ckprof::compv4_policy>,
-                           ckprof::first_a<Problem>,
-                           ckprof::first_b<Problem>>
-{
-};
+                           ckprof::element_of_a<Problem>,
+                           ckprof::element_of_b<Problem>>
+{};
 
 // This one's closure for B takes elements of A.
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAgBgCrMem<Problem, UniversalGemmPipelineAgBgCrPolicy>
     : ckprof::shared_loads<GemmPipelineAgBgCrMem<Problem, ckprof::universal_policy>,
-                           ckprof::first_a<Problem>,
-                           ckprof::first_a<Problem>>
-{
-};
+                           ckprof::element_of_a<Problem>,
+                           ckprof::element_of_a<Problem>>
+{};
 
 } // namespace ck_tile
 
