@@ -6,8 +6,8 @@
 // Pipelines there load tiles through a function of an element. Kernels of convolutions give none,
 // and each pipeline then takes a closure of its own, whose type is another one for each hot loop,
 // tail and kind of window. So is all that a load is made of, hundreds of functions. With one type
-// for all of them, loads of equal tiles are instantiated and optimised once, and as the plain loads
-// that they are.
+// for all of them, loads of equal tiles are instantiated and optimised once. Plain loads in their
+// place would cost less still, but come out in other instructions.
 #ifndef CKPROF_SHARED_LOADS_HPP
 #define CKPROF_SHARED_LOADS_HPP
 
@@ -66,11 +66,6 @@ using element_of_b =
 } // namespace ckprof
 
 namespace ck_tile {
-
-template <typename Window, typename T>
-    requires std::is_same_v<typename Window::DataType, T>
-CK_TILE_DEVICE auto load_tile_with_elementwise(const tuple<Window>& windows, ckprof::assign<T>)
-{ return load_tile(windows[number<0>{}]); }
 
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAGmemBGmemCRegV1<Problem, UniversalGemmPipelineAgBgCrPolicy>
