@@ -5,6 +5,7 @@ Needs what :mod:`tests.e2e.test_amd` needs.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -38,6 +39,15 @@ KERNELS = {
         {**TILE, "pipeline": "compv1", "tile_n": 128},
     ],
 }
+#: every pipeline of November's headers
+PIPELINES = {
+    "forward": [{**TILE, **change} for change in FORWARD if change["pipeline"] != "compv5"],
+    "bwd_data": [{**TILE, "pipeline": "compv1"}, {**TILE, "pipeline": "compv3"}],
+    "bwd_weight": [{**TILE, "pipeline": "compv1"}, {**TILE, "pipeline": "mem", "two_stage": False}],
+}
+NOVEMBER = os.environ.get("CK_BUILDER_ROOT", "")
+#: with the guard of the header defined, it is empty
+WITHOUT_SHARED_LOADS = "-DCKPROF_SHARED_LOADS_HPP"
 #: ``0000000000001900 <name>:``, and ``    s_endpgm    // 00000000183C: BF810000``
 _LINE = re.compile(r"^[0-9a-f]+ <(?P<function>.*)>:$|^[ \t]+(?P<text>\S.*?)[ \t]*// (?P<address>[0-9A-F]+):")
 
@@ -95,6 +105,29 @@ def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_
     assert sum(len(code[0]) for name, code in alone.items() if "kentry" in name) > 500 * len(kernels)
     for name, code in alone.items():
         assert together[name] == code, name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not NOVEMBER, reason="CK_BUILDER_ROOT names no headers of November 2025")
+@pytest.mark.parametrize(
+    ("direction", "variant"), [("fwd", "forward"), ("bwd_data", "bwd_data"), ("bwd_weight", "bwd_weight")]
+)
+def test_shared_loads_change_no_instruction(ckprof, tmp_path, direction, variant):
+    catalog = write_catalog(tmp_path / "list.json", variant, PIPELINES[variant])
+    codes = []
+    for name, flags in (("shared", ()), ("own", (f"--cxx-flags={WITHOUT_SHARED_LOADS}",))):
+        called = ckprof(
+            *("build", direction, "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--jobs", "1"),
+            *("--ck-root", NOVEMBER, "--build-dir", name, *flags),
+            env={"CKPROF_CACHE_DIR": str(tmp_path / f"cache-{name}")},
+            timeout=2400,
+        )
+        assert called.code == 0, called.err
+        (unit,) = {kernel.path for kernel in read_code_objects(tmp_path / name).kernels}
+        codes.append(functions(unit))
+    shared, own = codes
+    assert shared == own
+    assert sum("kentry" in name for name in own) > len(PIPELINES[variant])
 
 
 def test_libraries_optimise_code_of_the_device_as_code_objects_are(tmp_path):

@@ -108,6 +108,7 @@ FIELDS_WITHOUT_COST: Final = frozenset(
     {
         *("gemm_pipeline", "scheduler", "epilogue", "double_smem_buffer", "specialization"),
         *("vector_size_a", "vector_size_b", "vector_size_c", "pad_m", "pad_n", "pad_k"),
+        *("ndim", "layout"),
     }
 )
 #: without code generation a kernel costs next to nothing

@@ -6,6 +6,11 @@
 
 #include "ck_tile/ops/grouped_convolution.hpp"
 
+// the host model has no device code
+#if !__has_include("ck_tile/host_model/rejection.hpp")
+#include "ckprof_shared_loads.hpp"
+#endif
+
 namespace ckprof {
 
 // Kernels of backward data and backward weight ask the traits for a name that they do not have. One
