@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+from ckprof.cli.main import GARBAGE_THRESHOLDS
 from ckprof.model.catalog import Catalog
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
@@ -22,7 +23,7 @@ from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 GOLDEN = Path(__file__).parent / "golden"
 
 # Python's own limit has all objects looked through again and again while thousands of tests are collected.
-gc.set_threshold(100_000, 20, 100)
+gc.set_threshold(*GARBAGE_THRESHOLDS)
 
 # What follows is for commands that tests start and for processes of pytest-xdist, which get it as well.
 # A module is compiled once, and not by each command.

@@ -35,7 +35,7 @@ verified, timed and ranked CK Tile kernels out. Without a GPU, kernels run on th
 
 #: how many new objects are looked through for unused ones, and how often older ones are: with Python's usual
 #: numbers that takes a fifth of the time of commands that convert lists, whose objects all stay
-_GARBAGE: Final = (100_000, 20, 100)
+GARBAGE_THRESHOLDS: Final = (100_000, 20, 100)
 #: of the list of commands
 _HELP_WIDTH: Final = 80
 
@@ -59,7 +59,7 @@ exit codes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if argv is None:  # the process is ours
-        gc.set_threshold(*_GARBAGE)
+        gc.set_threshold(*GARBAGE_THRESHOLDS)
     arguments = list(sys.argv[1:] if argv is None else argv)
     if completion.is_asked():
         arguments = completion.typed_words()

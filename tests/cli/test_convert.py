@@ -57,6 +57,7 @@ def test_the_lists_that_ship_are_converted(ckprof):
     called = ckprof("convert", "conf", "-o", "out")
     assert called.code == 0, called.err
     assert "194 lists: 194 converted; 186 catalogs with 12245 instances: 186 written" in called.out
+    assert ckprof("convert", "conf", "-o", "out", "--check").code == 0
 
 
 def test_the_table_says_what_became_of_each_list(ckprof, tree, tmp_path):

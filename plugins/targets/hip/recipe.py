@@ -74,8 +74,8 @@ PRECOMPILING: Final = Precompiling(
 #: what is flushed of an emulated device, which has no cache
 _EMULATED_CACHE: Final = 2**16
 _HERE: Final = Path(__file__).parent
-SHIM_DIR: Final = _HERE / "include"
-_SHIM: Final = SHIM_DIR / "ckprof_hip_shim.hpp"
+INCLUDE_DIR: Final = _HERE / "include"
+_SHIM: Final = INCLUDE_DIR / "ckprof_hip_shim.hpp"
 _RUNTIME: Final = tuple(sorted((_HERE / "src").glob("*.cpp")))
 _ANSWERS: Final = tuple(sorted((_HERE / "src_answers").glob("*.cpp")))
 
@@ -108,7 +108,6 @@ FIELDS_WITHOUT_COST: Final = frozenset(
     {
         *("gemm_pipeline", "scheduler", "epilogue", "double_smem_buffer", "specialization"),
         *("vector_size_a", "vector_size_b", "vector_size_c", "pad_m", "pad_n", "pad_k"),
-        *("ndim", "layout"),
     }
 )
 #: without code generation a kernel costs next to nothing
@@ -300,8 +299,8 @@ def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> Build
         ),
         link_flags=parts.link_flags,
         parts=parts.parts,
-        include_dirs=(tools.headers.root, abi_dir()),
-        digested_dirs=(tools.headers.root / "ck_tile", abi_dir(), SHIM_DIR),
+        include_dirs=(tools.headers.root, INCLUDE_DIR, abi_dir()),
+        digested_dirs=(tools.headers.root / "ck_tile", abi_dir(), INCLUDE_DIR),
         prefix_header=parts.prefix_header,
         support_sources=parts.support_sources,
         # headers of HIP and device libraries lie outside the folders that are searched for headers

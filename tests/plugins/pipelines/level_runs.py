@@ -57,8 +57,8 @@ TILE: Final = (
     *("mma_tile_m", "mma_tile_n", "mma_tile_k"),
 )
 _TESTS: Final = "/tests/"
-#: kernels that are compiled, run and recorded together, more of them if one tile has more
-TOGETHER: Final = 24
+#: kernels that are compiled, run and recorded together
+TOGETHER: Final = 12
 #: convolutions that are drawn at a time for such kernels
 PROBLEMS: Final = 12
 #: runs of a kernel that support what was drawn, after which nothing more is drawn for it
@@ -89,15 +89,9 @@ def in_order(
     others = [one for one in rest if _TESTS not in one.source]
     for stage in (first, of_tests, others):
         for alike in _grouped(stage, ("direction", "dtype")):
-            # most of what those of one tile need is compiled once if they are not parted
-            together: list[Candidate] = []
-            for of_tile in _grouped(alike, TILE):
-                if together and len(together) + len(of_tile) > TOGETHER:
-                    yield together
-                    together = []
-                together = [*together, *of_tile]
-            if together:
-                yield together
+            # those of one tile side by side
+            ordered = [one for group in _grouped(alike, TILE) for one in group]
+            yield from (ordered[start : start + TOGETHER] for start in range(0, len(ordered), TOGETHER))
 
 
 def _grouped(kernels: Iterable[Candidate], fields: Sequence[str]) -> list[list[Candidate]]:
@@ -138,22 +132,24 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
     """Compile kernels of one direction together, run them, and say what became of each."""
     outcomes = {one.instance.key: Outcome(one.instance.key, record.source_of(one)) for one in kernels}
     draw = random.Random(kernels[0].instance.key)
-    build = BuildOptions(
-        target="hip", arch=record.arch, device="emulated:check=all", jobs=1, compile_timeout_s=3600
-    )
-    # runs are of kernels of as many dimensions as their problems have; compiled they are together
-    profiler.build(_selection(kernels), build)
     for attempt in range(DRAWS):
         left = [one for one in kernels if outcomes[one.instance.key].right < ENOUGH]
         left = [one for one in left if outcomes[one.instance.key].failure == RAN]
         for ndim in sorted({one.instance.ndim for one in left}):
-            alike = [one for one in left if one.instance.ndim == ndim]
+            alike = tuple(replace(one, index=place) for place, one in enumerate(left))
+            alike = tuple(one for one in alike if one.instance.ndim == ndim)
             direction = alike[0].instance.direction
             merged = max(one.instance.fields().get("num_groups_to_merge", 1) for one in alike)
             request = RunRequest(
-                selection=_selection(alike),
+                selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
                 problems=tuple(convolutions(draw, ndim, merged)),
-                build=build,
+                build=BuildOptions(
+                    target="hip",
+                    arch=record.arch,
+                    device="emulated:check=all",
+                    jobs=1,
+                    compile_timeout_s=3600,
+                ),
                 options=RunOptions(
                     device=f"emulated:seed={attempt},threads=1",
                     checks=("all",),
@@ -185,11 +181,6 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
         total.update(right=one.right, wrong=len(one.wrong), failed=int(bool(one.failure)))
     print(f"{len(names)} kernels: " + ", ".join(f"{n} {name}" for name, n in total.items()), flush=True)
     return list(outcomes.values())
-
-
-def _selection(kernels: Sequence[Candidate]) -> Selection:
-    candidates = tuple(replace(one, index=place) for place, one in enumerate(kernels))
-    return Selection(conversions=(), candidates=candidates, source="shipped lists")
 
 
 def main() -> None:

@@ -6,8 +6,8 @@
 
 #include "ck_tile/ops/grouped_convolution.hpp"
 
-// the host model has no device code
-#if !__has_include("ck_tile/host_model/rejection.hpp")
+// of targets that have it
+#if __has_include("ckprof_shared_loads.hpp")
 #include "ckprof_shared_loads.hpp"
 #endif
 

@@ -21,7 +21,7 @@ from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
-from ckprof_plugins.targets.hip.recipe import PREFIX_HEADER, SHIM_DIR
+from ckprof_plugins.targets.hip.recipe import INCLUDE_DIR, PREFIX_HEADER
 from tests.candidates import candidates_of
 from tests.measure.run_instances import run_instances
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 #: its headers are found before those of the host model
 FAKE_HIP = Path(__file__).parent / "fake_hip"
-RUNTIME = SHIM_DIR.parent / "src" / "target.cpp"
+RUNTIME = INCLUDE_DIR.parent / "src" / "target.cpp"
 #: what the host model models unless requested otherwise
 ARCH = CpuTarget().default_arch
 MIB = 1 << 20

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "ck_tile/cuda_model/fused_operation.hpp"

@@ -163,14 +163,7 @@ private:
         {
             const bool some = Config::clusters && p.work.sums.cluster > 1;
             image(place, [&](const auto& result) {
-                if constexpr(Config::fused::exists)
-                {
-                    if(!result.combine(sum, operation))
-                    {
-                        result.store_combining(sum, columns);
-                        return;
-                    }
-                }
+                if(result.combine(sum, columns, operation)) { return; }
                 if(some) { result.store(sum, columns); }
                 else
                 {

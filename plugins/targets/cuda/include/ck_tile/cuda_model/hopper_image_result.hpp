@@ -90,28 +90,30 @@ struct image_result
                     });
     }
 
-    // Does what is fused to sums, which are then stored. Says no where that is for each element to
-    // do on its way to memory.
-    __device__ __forceinline__ bool combine(sums& sum,
-                                            const channel_operation<Config>& operation) const
+    // Does what is fused to sums. Says whether that has stored them: where D tensors are not of
+    // channels alone, it is done on their way to memory.
+    template <typename Columns>
+    __device__ __forceinline__ bool
+    combine(sums& sum,
+            const Columns& columns,
+            [[maybe_unused]] const channel_operation<Config>& operation) const
     {
-        if constexpr(channel_operation<Config>::possible)
+        if constexpr(Config::fused::exists)
         {
-            if(fused.channels_alone)
+            if constexpr(channel_operation<Config>::possible)
             {
-                operation.template combine<Config::e_type, Config::rounding>(
-                    fused, sum, way.own_staging());
-                return true;
+                if(fused.channels_alone)
+                {
+                    operation.template combine<Config::e_type, Config::rounding>(
+                        fused, sum, way.own_staging());
+                    return false;
+                }
             }
+            const result_place<Config> result{g, at, false, fused};
+            each_vector(sum, columns, result, result.combining());
+            return true;
         }
         return false;
-    }
-
-    template <typename Columns>
-    __device__ __forceinline__ void store_combining(const sums& sum, const Columns& columns) const
-    {
-        const result_place<Config> result{g, at, false, fused};
-        each_vector(sum, columns, result, result.combining());
     }
 
     // To what other parts of K have added or will add.

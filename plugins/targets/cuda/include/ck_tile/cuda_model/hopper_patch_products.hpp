@@ -123,19 +123,11 @@ struct patch_group_products
                                                  const tile_place& at,
                                                  const patch_rows& rows,
                                                  const typename Config::fused& fused,
-                                                 [[maybe_unused]] const operation& channels)
+                                                 const operation& channels)
     {
         const hopper_store<wide> way{{team.staging, team.warpgroup}};
         const image_result<wide, patch_rows> result{way, w.g, at, rows, 0, fused};
-        if constexpr(Config::fused::exists)
-        {
-            if(!result.combine(sum, channels))
-            {
-                result.store_combining(sum, every_column{});
-                return;
-            }
-        }
-        result.store(sum, every_column{});
+        if(!result.combine(sum, every_column{}, channels)) { result.store(sum, every_column{}); }
     }
 };
 

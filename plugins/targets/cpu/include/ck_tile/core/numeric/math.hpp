@@ -17,8 +17,8 @@ template <typename X, typename Y>
 constexpr auto integer_least_multiple(X x, Y y)
 { return y * integer_divide_ceil(x, y); }
 
-// One instruction of a GPU, which a condition is not: that knows which zero is which, and what to
-// answer where both are NaN. Where x alone is NaN, y is the answer of either.
+// On a GPU one instruction, which the condition is not: that answers NaN where y is, and y where
+// both are zeros. Where x alone is NaN, y is the answer of either.
 template <typename T>
 CK_TILE_HOST_DEVICE constexpr T max(T x, T y)
 {

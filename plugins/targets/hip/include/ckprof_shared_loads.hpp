@@ -27,8 +27,19 @@ struct assign
     { element = value; }
 };
 
+// Headers of other levels load tiles in other ways.
+template <typename Problem>
+concept loads_by_function = requires { typename Problem::AsDataTypeTuple; };
+
+template <typename Problem>
+using element_of_a =
+    ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::AsDataTypeTuple>>;
+template <typename Problem>
+using element_of_b =
+    ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::BsDataTypeTuple>>;
+
 // Pipeline with these functions, for kernels that call it without any.
-template <typename Pipeline, typename A, typename B>
+template <typename Pipeline, typename Problem, typename B = element_of_b<Problem>>
 struct shared_loads : Pipeline
 {
     template <typename AWindow, typename BWindow, typename... Buffers>
@@ -38,7 +49,7 @@ struct shared_loads : Pipeline
                                    Buffers*... buffers) const
     {
         return Pipeline::operator()(ck_tile::make_tuple(a),
-                                    assign<A>{},
+                                    assign<element_of_a<Problem>>{},
                                     ck_tile::make_tuple(b),
                                     assign<B>{},
                                     num_loop,
@@ -52,47 +63,30 @@ struct universal_policy : ck_tile::UniversalGemmPipelineAgBgCrPolicy
 struct compv4_policy : ck_tile::GemmPipelineAgBgCrCompV4DefaultPolicy
 {};
 
-// Headers of other levels load tiles in other ways.
-template <typename Problem>
-concept loads_by_function = requires { typename Problem::AsDataTypeTuple; };
-
-template <typename Problem>
-using element_of_a =
-    ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::AsDataTypeTuple>>;
-template <typename Problem>
-using element_of_b =
-    ck_tile::remove_cvref_t<std::tuple_element_t<0, typename Problem::BsDataTypeTuple>>;
-
 } // namespace ckprof
 
 namespace ck_tile {
 
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAGmemBGmemCRegV1<Problem, UniversalGemmPipelineAgBgCrPolicy>
-    : ckprof::shared_loads<GemmPipelineAGmemBGmemCRegV1<Problem, ckprof::universal_policy>,
-                           ckprof::element_of_a<Problem>,
-                           ckprof::element_of_b<Problem>>
+    : ckprof::shared_loads<GemmPipelineAGmemBGmemCRegV1<Problem, ckprof::universal_policy>, Problem>
 {};
 
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAgBgCrCompV3<Problem, UniversalGemmPipelineAgBgCrPolicy>
-    : ckprof::shared_loads<GemmPipelineAgBgCrCompV3<Problem, ckprof::universal_policy>,
-                           ckprof::element_of_a<Problem>,
-                           ckprof::element_of_b<Problem>>
+    : ckprof::shared_loads<GemmPipelineAgBgCrCompV3<Problem, ckprof::universal_policy>, Problem>
 {};
 
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAgBgCrCompV4<Problem, GemmPipelineAgBgCrCompV4DefaultPolicy>
-    : ckprof::shared_loads<GemmPipelineAgBgCrCompV4<Problem, ckprof::compv4_policy>,
-                           ckprof::element_of_a<Problem>,
-                           ckprof::element_of_b<Problem>>
+    : ckprof::shared_loads<GemmPipelineAgBgCrCompV4<Problem, ckprof::compv4_policy>, Problem>
 {};
 
 // This one's closure for B takes elements of A.
 template <ckprof::loads_by_function Problem>
 struct GemmPipelineAgBgCrMem<Problem, UniversalGemmPipelineAgBgCrPolicy>
     : ckprof::shared_loads<GemmPipelineAgBgCrMem<Problem, ckprof::universal_policy>,
-                           ckprof::element_of_a<Problem>,
+                           Problem,
                            ckprof::element_of_a<Problem>>
 {};
 
