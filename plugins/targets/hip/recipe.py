@@ -96,12 +96,12 @@ PREFIX_HEADER: Final = """\
 
 #: what the newest compilers make unless requested otherwise
 _USUAL_OBJECT_VERSION: Final = 6
-#: measured with clang 19 and headers of July 2025: peak of one kernel, and of each more device function in
-#: the same source
+#: measured with clang 19 and 22: peak of one kernel, and of each more device function in the same source where
+#: tiles differ (headers of July 2025); kernels of one tile add a third of that (November's)
 _COMPILE_MEMORY: Final = 700 * 2**20
-_FURTHER_MEMORY: Final = 32 * 2**20
-#: more of them exceed 1.5 GB in one compiler process
-_FUNCTIONS_PER_UNIT: Final = 24
+_FURTHER_MEMORY: Final = 16 * 2**20
+#: so many that all kernels of a tile stay together: three of one took 40 s, those and three more of it 47
+_FUNCTIONS_PER_UNIT: Final = 128
 #: of templates, next to all depend on tiles, waves and types: beside a kernel that has these, one with
 #: another pipeline costs a tenth of what it costs by itself, one with other vectors a fifth
 FIELDS_WITHOUT_COST: Final = frozenset(

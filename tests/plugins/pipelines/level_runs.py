@@ -58,7 +58,7 @@ TILE: Final = (
 )
 _TESTS: Final = "/tests/"
 #: kernels that are compiled, run and recorded together
-TOGETHER: Final = 12
+TOGETHER: Final = 30
 #: convolutions that are drawn at a time for such kernels
 PROBLEMS: Final = 12
 #: runs of a kernel that support what was drawn, after which nothing more is drawn for it
@@ -135,43 +135,48 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
     for attempt in range(DRAWS):
         left = [one for one in kernels if outcomes[one.instance.key].right < ENOUGH]
         left = [one for one in left if outcomes[one.instance.key].failure == RAN]
-        for ndim in sorted({one.instance.ndim for one in left}):
-            alike = tuple(replace(one, index=place) for place, one in enumerate(left))
-            alike = tuple(one for one in alike if one.instance.ndim == ndim)
-            direction = alike[0].instance.direction
-            merged = max(one.instance.fields().get("num_groups_to_merge", 1) for one in alike)
-            request = RunRequest(
-                selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
-                problems=tuple(convolutions(draw, ndim, merged)),
-                build=BuildOptions(
-                    target="hip",
-                    arch=record.arch,
-                    device="emulated:check=all",
-                    jobs=1,
-                    compile_timeout_s=3600,
-                ),
-                options=RunOptions(
-                    device=f"emulated:seed={attempt},threads=1",
-                    checks=("all",),
-                    max_time_s=0,
-                    warmup=0,
-                    rounds=1,
-                    sessions=1,
-                    timeout_s=600,
-                    splits=SPLITS.get(direction, (1,)),
-                ),
-            )
-            for result in profiler.execute(request):
-                one = outcomes[result.instance.key]
-                if result.status is Status.OK:
-                    one.right += 1
-                elif result.status is Status.UNSUPPORTED:
-                    one.unsupported += 1
-                elif result.status in (Status.COMPILE_ERROR, Status.COMPILE_TIMEOUT):
-                    one.failure = result.reason or result.status.value
-                else:
-                    where = f"{result.problem.describe()} split {result.outcome.split_k}"
-                    one.wrong.append(f"{where}: {result.status.value}: {result.reason}")
+        if not left:
+            break
+        alike = tuple(replace(one, index=place) for place, one in enumerate(left))
+        direction = alike[0].instance.direction
+        merged = max(one.instance.fields().get("num_groups_to_merge", 1) for one in alike)
+        request = RunRequest(
+            selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
+            problems=tuple(
+                one
+                for ndim in sorted({one.instance.ndim for one in left})
+                for one in convolutions(draw, ndim, merged)
+            ),
+            build=BuildOptions(
+                target="hip",
+                arch=record.arch,
+                device="emulated:check=all",
+                jobs=1,
+                compile_timeout_s=3600,
+            ),
+            options=RunOptions(
+                device=f"emulated:seed={attempt},threads=1",
+                checks=("all",),
+                max_time_s=0,
+                warmup=0,
+                rounds=1,
+                sessions=1,
+                timeout_s=600,
+                splits=SPLITS.get(direction, (1,)),
+            ),
+        )
+        for result in profiler.execute(request):
+            one = outcomes[result.instance.key]
+            if result.status is Status.OK:
+                one.right += 1
+            elif result.status in (Status.COMPILE_ERROR, Status.COMPILE_TIMEOUT):
+                one.failure = result.reason or result.status.value
+            elif result.status is Status.UNSUPPORTED:
+                # kernels of other dimensions are beside those that a convolution is drawn for
+                one.unsupported += int(result.problem.ndim == result.instance.ndim)
+            else:
+                where = f"{result.problem.describe()} split {result.outcome.split_k}"
+                one.wrong.append(f"{where}: {result.status.value}: {result.reason}")
     names = {one.instance.key: one.name for one in kernels}
     for one in outcomes.values():
         for text in filter(None, (one.failure, *one.wrong)):
