@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
 
 LISTS = Path(__file__).parents[3] / "conf"
-DIRECTIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight"}
-#: lists of ``typestring`` hold the same kernels as those of ``profiler``
-SETS = ("tests", "profiler")
+#: folder -> operation
+OPERATIONS = {
+    "forward": "fwd",
+    "backward_data": "bwd_data",
+    "backward_weight": "bwd_weight",
+    "gemm": "gemm",
+}
+#: lists of ``typestring`` hold the same kernels as those of ``profiler``; folders that are called after an
+#: element-wise operation are not counted
+SETS = ("tests", "profiler", "universal")
 ARCH = "gfx942"
 
 
@@ -32,7 +39,7 @@ class Count(NamedTuple):
 
 
 def counts(level: str) -> list[Count]:
-    """Count the kernels of the shipped lists of convolutions."""
+    """Count the kernels of the shipped lists."""
     found = []
     for name, candidates in shipped():
         first: Counter[str] = Counter()
@@ -45,9 +52,9 @@ def counts(level: str) -> list[Count]:
 
 
 def shipped() -> Iterator[tuple[str, tuple[Candidate, ...]]]:
-    """Yield name and kernels of each shipped list of convolutions."""
+    """Yield name and kernels of each shipped list without an element-wise operation."""
     profiler = Profiler()
-    for folder, direction in DIRECTIONS.items():
+    for folder, operation in OPERATIONS.items():
         for path in sorted(one for name in SETS for one in (LISTS / folder / name).glob("*.conf")):
             name = str(path.relative_to(LISTS).with_suffix(""))
-            yield name, tuple(profiler.instances(InstanceQuery(conf=name, directions=direction)).candidates)
+            yield name, tuple(profiler.instances(InstanceQuery(conf=name, directions=operation)).candidates)

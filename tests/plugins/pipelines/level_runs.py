@@ -7,8 +7,8 @@
 
 Compiles and runs one kernel of every kind first - direction, pipeline, type, dimensions, MMA tile,
 specialisation - then the lists of ``tests``, then the others, those of one tile together: on random
-convolutions with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. A kernel
-that several lists have runs once. Outcomes are stored as soon as they are known
+convolutions and products with all checks of the device, until each kernel has supported :data:`ENOUGH` of
+them. A kernel that several lists have runs once. Outcomes are stored as soon as they are known
 (:mod:`tests.plugins.pipelines.run_record`).
 """
 
@@ -20,6 +20,7 @@ import random
 import time
 from collections import Counter
 from dataclasses import replace
+from operator import mul
 from typing import TYPE_CHECKING, Final
 
 from ckprof import Profiler
@@ -36,6 +37,7 @@ from ckprof.model.problem_case import AUTO, as_case
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.directions._convolution.sample import random_convolution
+from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.plugins.pipelines.level_counts import ARCH
 from tests.plugins.pipelines.run_record import RAN, Outcome, Record, expressed, table
@@ -59,11 +61,11 @@ TILE: Final = (
 _TESTS: Final = "/tests/"
 #: kernels that are compiled, run and recorded together
 TOGETHER: Final = 30
-#: convolutions that are drawn at a time for such kernels
+#: problems of each number of dimensions that are drawn at a time for such kernels
 PROBLEMS: Final = 12
 #: runs of a kernel that support what was drawn, after which nothing more is drawn for it
 ENOUGH: Final = 3
-#: how often convolutions are drawn for kernels that support few
+#: how often problems are drawn for kernels that support few
 DRAWS: Final = 4
 #: multiply-adds of the largest convolution
 LARGEST: Final = 3_000_000
@@ -128,6 +130,35 @@ def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[Proble
     return drawn
 
 
+def products(draw: random.Random, tile: Sequence[int]) -> list[ProblemCase]:
+    """Draw products of matrices: half of them as they come, half of whole tiles, for kernels that do not pad.
+
+    :param tile: along M, N and K.
+    """
+    drawn: list[ProblemCase] = []
+    while len(drawn) < PROBLEMS:
+        if len(drawn) % 2:
+            counts = (*draw.choice(((1, 1), (1, 2), (2, 1))), draw.randint(1, 5))
+            lengths = tuple(map(mul, tile, counts))
+        else:
+            lengths = tuple(draw.choice((1, 2, 8, 16)) * draw.randint(1, 24) for _ in tile)
+        # two blocks along K of the largest tile
+        if math.prod(lengths) <= 3 * LARGEST:
+            drawn.append(as_case(GemmProblem(m=lengths[0], n=lengths[1], k=lengths[2])))
+    return drawn
+
+
+def _problems(draw: random.Random, kernels: Sequence[Candidate]) -> Iterator[ProblemCase]:
+    """Yield problems for each number of dimensions that kernels of one direction have."""
+    fields = [one.instance.fields() for one in kernels]
+    merged = max(int(one.get("num_groups_to_merge") or 1) for one in fields)
+    for ndim in sorted({one.instance.ndim for one in kernels}):
+        if ndim:
+            yield from convolutions(draw, ndim, merged)
+        else:
+            yield from products(draw, [int(fields[0][f"tile_{axis}"] or 0) for axis in "mnk"])
+
+
 def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -> list[Outcome]:
     """Compile kernels of one direction together, run them, and say what became of each."""
     outcomes = {one.instance.key: Outcome(one.instance.key, record.source_of(one)) for one in kernels}
@@ -139,14 +170,9 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
             break
         alike = tuple(replace(one, index=place) for place, one in enumerate(left))
         direction = alike[0].instance.direction
-        merged = max(one.instance.fields().get("num_groups_to_merge", 1) for one in alike)
         request = RunRequest(
             selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
-            problems=tuple(
-                one
-                for ndim in sorted({one.instance.ndim for one in left})
-                for one in convolutions(draw, ndim, merged)
-            ),
+            problems=tuple(_problems(draw, left)),
             build=BuildOptions(
                 target="hip",
                 arch=record.arch,
