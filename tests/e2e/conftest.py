@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ckprof.errors import ToolchainError
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import DEFAULT_ARCH, HipTarget
+from tests.e2e.forked_calls import ForkedCalls
 
 ROOT = Path(__file__).parent.parent.parent
 LISTS = ROOT / "conf"
@@ -43,20 +44,32 @@ class Called:
 Ckprof = Callable[..., Called]
 
 
+@pytest.fixture(scope="session")
+def forked_calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCalls]:
+    """A process that has imported ckprof."""
+    calls = ForkedCalls(tmp_path_factory.mktemp("forked-calls"))
+    yield calls
+    calls.end()
+
+
 @pytest.fixture
-def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ckprof:
+def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_calls: ForkedCalls) -> Ckprof:
     """Call ``ckprof`` as a process, in ``tmp_path``, with a cache that the session shares."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str | Path, env: dict[str, str] | None = None, timeout: float = 240) -> Called:
+        words = [*map(str, arguments)]
+        environment = {**os.environ, "NO_COLOR": "1", **(env or {})}
+        if forked_calls.serves(environment):
+            return Called(*forked_calls.call(words, tmp_path, environment, timeout))
         done = subprocess.run(
-            [sys.executable, "-m", "ckprof", *map(str, arguments)],
+            [sys.executable, "-m", "ckprof", *words],
             capture_output=True,
             text=True,
             errors="replace",
             timeout=timeout,
             cwd=tmp_path,
-            env={**os.environ, "NO_COLOR": "1", **(env or {})},
+            env=environment,
         )
         return Called(done.returncode, done.stdout, done.stderr)
 

@@ -119,6 +119,7 @@ def test_one_kernel_of_each_gemm_pipeline_for_gfx942(ckprof, tmp_path):
         assert 0 < kernel["estimate"]["efficiency_bound"] <= 1
 
 
+@pytest.mark.slow  # of November, both are in the gate
 def test_backward_weight_and_gfx90a(ckprof, tmp_path):
     weight = write_catalog(tmp_path / "weight.json", "bwd_weight", WEIGHT)
     inspection = inspected(ckprof, "bwd_weight", "--conf", weight, "--arch", "gfx90a")

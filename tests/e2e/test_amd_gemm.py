@@ -90,7 +90,7 @@ def answers(recipe: BuildRecipe, folder: Path, kernels: list[dict[str, Any]]) ->
 HEADERS = {OLD: "CK_ROOT", NOVEMBER: "CK_BUILDER_ROOT"}
 
 
-@pytest.mark.parametrize("level", HEADERS)
+@pytest.mark.parametrize("level", [pytest.param(OLD, marks=pytest.mark.slow), NOVEMBER])
 def test_model_answers_as_the_headers_do(tmp_path, level):
     """Every kernel and 500 problems: the launchers agree, and where only the real kernel says yes, it is the
     launcher in front of it that says no."""

@@ -113,6 +113,7 @@ def test_a_page_of_a_kernel(ckprof, catalog, tmp_path):
     assert "a page shows one kernel, 2 are chosen" in refused.err
 
 
+@pytest.mark.slow
 def test_a_model_of_predicted_times_alone(ckprof, catalog, tmp_path):
     problems = tmp_path / "problems.txt"
     sizes = [(batch, image) for batch in (1, 2, 8, 32) for image in (14, 28, 56)]

@@ -78,7 +78,7 @@ def test_a_few_operations(ckprof, name):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda operation: operation.value)
-@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize("dtype", ["bf16", pytest.param("fp32", marks=pytest.mark.slow)])
 def test_all_operations(ckprof, operation, dtype):
     mma = ("--mma", "16x16x4") if dtype == "fp32" else ()
     run(ckprof, operation, "--dtype", dtype, "--gemm-pipeline", "compv4", *mma)
@@ -99,7 +99,7 @@ def test_a_few_operations_on_gradients(ckprof, direction, name, more):
 @pytest.mark.thorough
 @pytest.mark.parametrize("more", [(), ("--split-k", "2")], ids=["one part", "two parts"])
 @pytest.mark.parametrize("direction", GRADIENTS)
-@pytest.mark.parametrize("name", ["Scale", "ScaleAddScaleAddRelu"])
+@pytest.mark.parametrize("name", [pytest.param("Scale", marks=pytest.mark.slow), "ScaleAddScaleAddRelu"])
 def test_parts_are_added_before_the_operation(ckprof, direction, name, more):
     half = ("--dtype", "bf16", "--gemm-pipeline", "compv4", *more)
     run(ckprof, ElementwiseOp.parse(name), *half, direction=direction)

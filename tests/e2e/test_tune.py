@@ -181,7 +181,7 @@ SEVERAL = "".join(
 )
 
 
-@pytest.mark.parametrize("which", ["all", "the first"])
+@pytest.mark.parametrize("which", ["all", pytest.param("the first", marks=pytest.mark.slow)])
 def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(
     ckprof: Ckprof, arguments, tmp_path: Path, which: str
 ) -> None:

@@ -53,6 +53,10 @@ KERNELS = {
 }
 
 
+#: one of each type, with one type and two, with fp32 results and D tensors, with an operation on operands
+SOME = ("fp8", "scaled", "scaled-relu", "bytes-relu", "bytes-operands")
+
+
 def line_of(sizes: str, operation: str, settings: str) -> str:
     return f"{sizes} --elementwise-op {','.join(filter(None, (operation, settings)))}" if operation else sizes
 
@@ -86,7 +90,9 @@ def run(ckprof, name, lines, *more):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SOME else pytest.mark.slow) for name in KERNELS]
+)
 def test_every_kind_of_kernel(ckprof, name):
     _, operation, settings = KERNELS[name]
     run(ckprof, name, [line_of(SIZES, operation, one) for one in settings])

@@ -54,7 +54,7 @@ class HipCompiler:
         first, end = _WRONG_BARRIERS
         if first <= self.compiler.version < end:
             return (
-                "miscompiles barriers in compv3 kernels of backward weight; use ROCm's compiler or "
+                "misplaces barriers in some compv3 kernels (backward weight, int8); use ROCm's compiler or "
                 "clang 22 for code that is to run"
             )
         return ""

@@ -104,7 +104,7 @@ def test_an_architecture_changes_how_kernels_are_compiled_alone(purpose):
 
 
 @pytest.mark.compiler
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in SOURCE_DIR.glob("*.cpp")))
 def test_what_kernels_are_linked_with_is_the_same_with_macros_of_architectures(name):
     """Headers define types and defaults by them, which none of these sources uses."""

@@ -249,6 +249,9 @@ def read_instance_strings(build_dir: Path) -> dict[str, str]:
     return {key: text for key, (_, text) in answers.items()}
 
 
+#: compiling takes long: the gate does it for some of each kind
+SLOW = pytest.mark.slow
+
 #: list, its direction, kernel -> names of the device functions and what one of them must have
 COMPILED = [
     ("fwd", "forward/tests/nhwgc_bf16.conf", "compv4.*128x128x32_2x2x1.*dsb$", "hopper_gemm", "HGMMA"),
@@ -313,7 +316,12 @@ def test_kernels_compile(
 #: list of an operation and kernel -> the engine that it is fused into
 OPERATIONS = [
     ("bias_clamp/tests/nhwgc_bf16", "128x128x64.*dsb_AddClamp", "hopper_gemm"),
-    ("bias_bnorm_clamp/tests/nhwgc_fp16", "compv1.*_128x64x32_2x2x1.*8_Bias", "hopper_patch_gemm"),
+    pytest.param(
+        "bias_bnorm_clamp/tests/nhwgc_fp16",
+        "compv1.*_128x64x32_2x2x1.*8_Bias",
+        "hopper_patch_gemm",
+        marks=SLOW,
+    ),
     ("bilinear/tests/ndhwgc_fp16", "128x64x32", "implicit_gemm"),
 ]
 
@@ -336,9 +344,9 @@ def test_operations_are_fused(listed: str, pattern: str, function: str, tmp_path
 #: list of operands of 8 bits, kernel, modelled device
 BYTES = [
     ("tests/nhwgc_int8", "compv1.*64x64x32", "gfx942"),
-    ("scaleadd_scaleadd_relu/tests/ndhwgc_int8", "64x64x32", "gfx942"),
-    ("convscale/tests/ndhwgc_bf8_fp8", "64x64x32", "gfx942"),
-    ("convscale_add/tests/ndhwgc_fp8", "64x64x32", "gfx950"),
+    pytest.param("scaleadd_scaleadd_relu/tests/ndhwgc_int8", "64x64x32", "gfx942", marks=SLOW),
+    pytest.param("convscale/tests/ndhwgc_bf8_fp8", "64x64x32", "gfx942", marks=SLOW),
+    pytest.param("convscale_add/tests/ndhwgc_fp8", "64x64x32", "gfx950", marks=SLOW),
     ("convscale_relu/tests/ndhwgc_fp8_fp32", "64x64x32", "gfx942"),
 ]
 
@@ -382,8 +390,8 @@ def test_the_folder_of_a_library_is_inspected(tmp_path: Path) -> None:
 #: direction of an instance that multiplies in TF32, the device function, and what it must have
 TF32_COMPILED = [
     ("fwd", "hopper_gemm", "HGMMA.TF32"),
-    ("fwd", "implicit_gemm", "HMMA.TF32"),
-    ("bwd_data", "implicit_gemm", "HMMA.TF32"),
+    pytest.param("fwd", "implicit_gemm", "HMMA.TF32", marks=SLOW),
+    pytest.param("bwd_data", "implicit_gemm", "HMMA.TF32", marks=SLOW),
     ("bwd_weight", "implicit_gemm", "HMMA.TF32"),
 ]
 TF32_RECORD = {
@@ -417,12 +425,12 @@ def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tm
 #: type and layout of products, modelled device, function and its matrix instruction
 PRODUCTS = [
     ("bf16", "rcr", "gfx942", "hopper_gemm", "HGMMA"),
-    ("fp16", "crr", "gfx942", "hopper_gemm", "HGMMA"),
+    pytest.param("fp16", "crr", "gfx942", "hopper_gemm", "HGMMA", marks=SLOW),
     ("fp8", "rcr", "gfx950", "hopper_gemm", "QGMMA"),
-    ("int8", "rcr", "gfx942", "hopper_gemm", "IGMMA"),
-    ("fp8", "rcr", "gfx942", "matrix_gemm", "HMMA"),
+    pytest.param("int8", "rcr", "gfx942", "hopper_gemm", "IGMMA", marks=SLOW),
+    pytest.param("fp8", "rcr", "gfx942", "matrix_gemm", "HMMA", marks=SLOW),
     ("bf8", "rrr", "gfx950", "matrix_gemm", "HMMA"),
-    ("int8", "ccr", "gfx942", "matrix_gemm", "HMMA"),
+    pytest.param("int8", "ccr", "gfx942", "matrix_gemm", "HMMA", marks=SLOW),
     ("fp32", "rcr", "gfx942", "matrix_gemm", ""),
 ]
 
@@ -461,7 +469,7 @@ def test_products_compile(
     [
         # three types, sizes, two strides; two types with boxes
         ("depthwise_weight", {"depthwise_weightI": 18, "depthwise_weight_boxesI": 6, "add_partsI": 3}, 4),
-        ("depthwise_image", {"depthwise_imageI": 27}, 4),
+        pytest.param("depthwise_image", {"depthwise_imageI": 27}, 4, marks=SLOW),
         # two types, with and without boxes
         ("group_weight", {"group_weight": 4, "add_partsI": 3}, 1),
     ],

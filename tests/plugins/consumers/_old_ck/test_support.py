@@ -169,8 +169,8 @@ _OLD_ALONE = ("prefetches", "merged groups need", "without padding")
     ("direction", "name"),
     [
         ("fwd", "forward/tests/nhwgc_fp16"),
-        ("bwd_data", "backward_data/tests/nhwgc_fp16"),
-        ("bwd_weight", "backward_weight/tests/nhwgc_fp16"),
+        pytest.param("bwd_data", "backward_data/tests/nhwgc_fp16", marks=pytest.mark.slow),
+        pytest.param("bwd_weight", "backward_weight/tests/nhwgc_fp16", marks=pytest.mark.slow),
     ],
 )
 def test_kernels_of_ck_tile_support_the_same(direction, name):

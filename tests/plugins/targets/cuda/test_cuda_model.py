@@ -49,7 +49,14 @@ def test_matrices(tmp_path: Path) -> None:
     assert "matrices: ok" in compile_and_run("matrices", tmp_path)
 
 
-@pytest.mark.parametrize("program", ["engine_m", "depthwise", "group_weight", "rearranged"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "engine_m",
+        "depthwise",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("group_weight", "rearranged")),
+    ],
+)
 def test_kernels(program: str, host_model_objects: list[Path], tmp_path: Path) -> None:
     """Kernels of engine M, and those for groups of few channels, thread by thread against definitions."""
     options = ("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow")

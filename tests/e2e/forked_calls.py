@@ -1,0 +1,122 @@
+"""Calls of ckprof in forks of a process that has imported its modules, which takes longer than most commands.
+
+What is called is a process with an environment, a folder and files of its own, as if a shell had started it
+and its modules were imported already.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_PACKAGES: Final = ("ckprof", "ckprof_plugins", "ckprof_converters")
+
+
+class ForkedCalls:
+    """A process that forks for each call.
+
+    :param folder: for files of its own.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._outputs = folder / "output", folder / "error"
+        self._started_with = _variables_of_python(os.environ)
+        # unbuffered: whether it has answered is asked of the pipe
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    def serves(self, environment: Mapping[str, str]) -> bool:
+        """Whether an interpreter would start with this environment as the one that is forked has started."""
+        return _variables_of_python(environment) == self._started_with
+
+    def call(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
+    ) -> tuple[int, str, str]:
+        """Return exit code, output and errors of ``ckprof`` with these arguments.
+
+        :param timeout: seconds.
+        :returns: the code of a call that a signal has ended is its negative number.
+        :raises subprocess.TimeoutExpired: it took longer, and was killed.
+        """
+        assert self._process.stdin and self._process.stdout
+        asked = {
+            "arguments": arguments,
+            "folder": str(folder),
+            "environment": dict(environment),
+            "outputs": [str(path) for path in self._outputs],
+        }
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        child = int(self._process.stdout.readline())
+        in_time, _, _ = select.select([self._process.stdout], [], [], timeout)
+        if not in_time:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        code = int(self._process.stdout.readline())
+        if not in_time:
+            raise subprocess.TimeoutExpired(list(arguments), timeout)
+        output, errors = (path.read_text(errors="replace") for path in self._outputs)
+        return code, output, errors
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def _variables_of_python(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(("PYTHON", "LC_", "LANG"))}
+
+
+def _import_all() -> None:
+    for package in map(import_module, _PACKAGES):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            # what users have not installed either is imported by those who need it
+            with suppress(Exception):
+                import_module(module.name)
+
+
+def _become(call: Mapping[str, Any]) -> None:
+    """Take over environment, folder, files and arguments of a call."""
+    os.environ.clear()
+    os.environ.update(call["environment"])
+    os.chdir(call["folder"])
+    files = [(os.devnull, os.O_RDONLY)]
+    files += [(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in call["outputs"]]
+    for descriptor, (path, flags) in enumerate(files):
+        opened = os.open(path, flags, 0o600)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    sys.argv = ["ckprof", *call["arguments"]]
+
+
+def _serve() -> None:
+    """Answer each line with the number of a process, and with its exit code when it has ended."""
+    _import_all()
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin.buffer:
+        child = os.fork()
+        if not child:
+            _become(json.loads(line))
+            runpy.run_module("ckprof", run_name="__main__", alter_sys=True)
+        print(child, flush=True)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()
