@@ -96,8 +96,8 @@ PREFIX_HEADER: Final = """\
 
 #: what the newest compilers make unless requested otherwise
 _USUAL_OBJECT_VERSION: Final = 6
-#: measured with clang 19 and 22: peak of one kernel, and of each more device function in the same source if its
-#: tile is another one (headers of July 2025); one of the same tile adds a third of that (November's)
+#: measured with clang 19 and 22: peak of one kernel, and of each more device function in the same source if
+#: its tile is another one (headers of July 2025); one of the same tile adds a third of that (November's)
 _COMPILE_MEMORY: Final = 700 * 2**20
 _FURTHER_MEMORY: Final = 16 * 2**20
 #: so many that all kernels of a tile stay together: three of one took 40 s, those and three more of it 47
