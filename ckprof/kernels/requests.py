@@ -36,7 +36,7 @@ def split_flags(text: str) -> tuple[str, ...]:
 class InstanceQuery:
     """Which instances are meant: those of lists, of a rule set, or of a plugin's own options.
 
-    Strings stand for single values: ``InstanceQuery(conf="legacy.conf", directions="fwd")``.
+    Strings stand for single values: ``conf="legacy.conf"`` for ``conf=("legacy.conf",)``.
     """
 
     conf: str | Path | tuple[str | Path, ...] = field(

@@ -210,7 +210,7 @@ class Store:
 
         >>> import ckprof
         >>> with ckprof.Store("results.db") as store:  # doctest: +SKIP
-        ...     failed = list(store.query(direction="fwd", tag="nightly", statuses={"wrong_result"}))
+        ...     failed = list(store.query(tag="nightly", statuses={"wrong_result"}))
         """
         statuses = frozenset(Status(status) for status in conditions.pop("statuses", ()))
         return self.attempts(StoreQuery(statuses=statuses, **conditions))

@@ -35,10 +35,7 @@ class ForkedCalls:
     def __init__(self, folder: Path) -> None:
         self._outputs = folder / "output", folder / "error"
         self._started_with = _variables_of_python(os.environ)
-        # unbuffered: whether it has answered is asked of the pipe
-        self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+        self._process = _start()
 
     def serves(self, environment: Mapping[str, str]) -> bool:
         """Whether an interpreter would start with this environment as the one that is forked has started."""
@@ -62,19 +59,31 @@ class ForkedCalls:
         }
         self._process.stdin.write(json.dumps(asked).encode() + b"\n")
         child = int(self._process.stdout.readline())
-        in_time, _, _ = select.select([self._process.stdout], [], [], timeout)
-        if not in_time:
+        try:
+            answered, _, _ = select.select([self._process.stdout], [], [], timeout)
+            if not answered:
+                raise subprocess.TimeoutExpired(list(arguments), timeout)
+            code = int(self._process.stdout.readline())
+        except BaseException:
+            # its answer, which is still to come, would be taken for that of the next call
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        code = int(self._process.stdout.readline())
-        if not in_time:
-            raise subprocess.TimeoutExpired(list(arguments), timeout)
+            self.end()
+            self._process = _start()
+            raise
         output, errors = (path.read_text(errors="replace") for path in self._outputs)
         return code, output, errors
 
     def end(self) -> None:
         """End the process."""
         self._process.communicate()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # unbuffered: whether it has answered is asked of the pipe
+    return subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    )
 
 
 def _variables_of_python(environment: Mapping[str, str]) -> dict[str, str]:
@@ -84,6 +93,8 @@ def _variables_of_python(environment: Mapping[str, str]) -> dict[str, str]:
 def _import_all() -> None:
     for package in map(import_module, _PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.endswith(".__main__"):
+                continue  # what a call begins with
             # what users have not installed either is imported by those who need it
             with suppress(Exception):
                 import_module(module.name)

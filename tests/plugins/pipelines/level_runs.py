@@ -69,6 +69,8 @@ ENOUGH: Final = 3
 DRAWS: Final = 4
 #: multiply-adds of the largest convolution
 LARGEST: Final = 3_000_000
+#: the same of a product: two blocks along K of the largest tile
+LARGEST_PRODUCT: Final = 3 * LARGEST
 #: numbers of splits of the reduction
 SPLITS: Final = {"bwd_weight": (1, 2, AUTO)}
 
@@ -142,8 +144,7 @@ def products(draw: random.Random, tile: Sequence[int]) -> list[ProblemCase]:
             lengths = tuple(map(mul, tile, counts))
         else:
             lengths = tuple(draw.choice((1, 2, 8, 16)) * draw.randint(1, 24) for _ in tile)
-        # two blocks along K of the largest tile
-        if math.prod(lengths) <= 3 * LARGEST:
+        if math.prod(lengths) <= LARGEST_PRODUCT:
             drawn.append(as_case(GemmProblem(m=lengths[0], n=lengths[1], k=lengths[2])))
     return drawn
 
@@ -169,7 +170,6 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
         if not left:
             break
         alike = tuple(replace(one, index=place) for place, one in enumerate(left))
-        direction = alike[0].instance.direction
         request = RunRequest(
             selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
             problems=tuple(_problems(draw, left)),
@@ -188,7 +188,7 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
                 rounds=1,
                 sessions=1,
                 timeout_s=600,
-                splits=SPLITS.get(direction, (1,)),
+                splits=SPLITS.get(left[0].instance.direction, (1,)),
             ),
         )
         for result in profiler.execute(request):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.api_level import API_LEVEL_2025_11
-from tests.plugins.pipelines.level_counts import counts
+from tests.plugins.pipelines.level_counts import OPERATIONS, counts
 from tests.plugins.pipelines.run_record import Record, table
 
 pytestmark = pytest.mark.thorough
@@ -23,9 +23,9 @@ def test_the_tables_of_the_document_are_counted(arch):
     assert lines[start : start + len(wanted)] == wanted
 
 
-def test_lists_of_all_directions_have_kernels_of_november_2025():
+def test_lists_of_all_operations_have_kernels_of_november_2025():
     found = counts(API_LEVEL_2025_11)
-    for folder in ("forward", "backward_data", "backward_weight"):
+    for folder in OPERATIONS:
         lists = [one for one in found if one.name.startswith(folder) and "fp16" in one.name]
         assert any(one.expressed for one in lists), folder
     # whatever is left out is left out by rules of the level

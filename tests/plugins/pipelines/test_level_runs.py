@@ -11,7 +11,16 @@ import pytest
 from ckprof.model.api_level import API_LEVEL_2025_11
 from tests.plugins.pipelines import run_record
 from tests.plugins.pipelines.level_counts import ARCH
-from tests.plugins.pipelines.level_runs import KIND, LARGEST, PROBLEMS, convolutions, in_order, main
+from tests.plugins.pipelines.level_runs import (
+    KIND,
+    LARGEST,
+    LARGEST_PRODUCT,
+    PROBLEMS,
+    convolutions,
+    in_order,
+    main,
+    products,
+)
 from tests.plugins.pipelines.run_record import Outcome, Record, expressed, table
 
 pytestmark = pytest.mark.thorough
@@ -97,3 +106,13 @@ def test_convolutions_are_small_and_some_suit_every_kernel(ndim, merged):
         assert channels * math.prod(one.filter) * math.prod(one.output) <= LARGEST
     assert any(one.filter == one.strides == (1,) * ndim and not any(one.left_pads) for one in found)
     assert merged == 1 or sum(one.groups % merged == 0 for one in found) == PROBLEMS // 2
+
+
+@pytest.mark.parametrize("tile", [(16, 16, 64), (256, 256, 64)])
+def test_half_of_the_products_are_of_whole_tiles(tile):
+    found = [one.problem for one in products(random.Random(1), tile)]
+    assert len(found) == PROBLEMS
+    lengths = [(one.m, one.n, one.k) for one in found]
+    assert all(math.prod(one) <= LARGEST_PRODUCT for one in lengths)
+    whole = [not any(n % block for n, block in zip(one, tile, strict=True)) for one in lengths]
+    assert all(whole[1::2]) and not all(whole[::2])

@@ -1,0 +1,38 @@
+"""A call in a fork is what a process of its own would be, and one that takes too long leaves none behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "arguments", [("list", "directions"), ("run", "fwd", "--conf", "missing.conf"), ("--unknown",)]
+)
+def test_a_call_says_what_a_process_says(forked_calls, tmp_path, arguments):
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "60"}
+    assert forked_calls.serves(environment)
+    done = subprocess.run(
+        [sys.executable, "-m", "ckprof", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+    called = forked_calls.call(arguments, tmp_path, environment, 60)
+    assert called == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_call_that_takes_too_long_ends_and_the_next_one_has_its_own_answer(forked_calls, tmp_path):
+    with pytest.raises(subprocess.TimeoutExpired):
+        forked_calls.call(("list", "directions"), tmp_path, os.environ, 0.0)
+    code, output, _ = forked_calls.call(("--version",), tmp_path, os.environ, 60)
+    assert (code, output.split()[0]) == (0, "ckprof")
+
+
+def test_other_variables_of_the_interpreter_need_one_of_its_own(forked_calls):
+    assert not forked_calls.serves({**os.environ, "PYTHONHASHSEED": "12345"})
