@@ -121,6 +121,7 @@ class _KernelEntry:
     symbol: str
     launcher: str
     host_args: str
+    entry_guard: str
     entry: str
     row: str
 
@@ -145,6 +146,7 @@ def kernel_entry(
         symbol=kernel_symbol(key),
         launcher=launcher,
         host_args=host_args,
+        entry_guard=f"{interface.library.upper()}_ENTRY_HPP",
         entry=interface.entry,
         row=interface.row,
     )

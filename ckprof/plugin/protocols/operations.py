@@ -32,7 +32,8 @@ class LibraryInterface:
     library: str
     #: C++ name of a function template ``<Launcher, HostArgs>(key, name)`` that makes a kernel's row
     row: str
-    #: C++ in front of each row that declares the template, with the help of ``ckprof_kernel_entry.hpp``
+    #: C++ that declares the template, with the help of ``ckprof_kernel_entry.hpp``; compiled once, however
+    #: many rows a source has
     entry: str
     #: declare the functions for programs; they include ``ckprof_abi.h`` and each other alone
     headers: tuple[Path, ...]

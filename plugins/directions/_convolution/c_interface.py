@@ -54,11 +54,9 @@ def conv_interface(id_: str, tensors: tuple[str, ...], form: DispatcherForm | No
 
 
 def _entry() -> str:
-    """Return the C++ that makes a row of a kernel library's table of a launcher; it may be there twice."""
+    """Return the C++ that makes a row of a kernel library's table of a launcher."""
     row = (EMBED_DIR / "ckprof_conv_entry.hpp").read_text()
-    once = "#ifndef CKPROF_CONV_ENTRY_HPP\n#define CKPROF_CONV_ENTRY_HPP"
-    parts = ('#include "ckprof_entry.hpp"', once, names_header(), row, "#endif")
-    return "\n\n".join(part.rstrip() for part in parts)
+    return "\n\n".join(('#include "ckprof_entry.hpp"', names_header(), row.rstrip()))
 
 
 def _numbers(values: Iterable[int]) -> str:

@@ -4,10 +4,11 @@
 // Instance: 396a07e37feae7b106048b24dae6eb80
 #include "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x32_4x1x1_16x16x16_vec4_4_4.hpp"
 
-#include "ckprof_entry.hpp"
+// Kernels that share a translation unit each bring this.
+#ifndef CKPROF_CONV_FWD_ENTRY_HPP
+#define CKPROF_CONV_FWD_ENTRY_HPP
 
-#ifndef CKPROF_CONV_ENTRY_HPP
-#define CKPROF_CONV_ENTRY_HPP
+#include "ckprof_entry.hpp"
 
 namespace ckprof::entry {
 inline constexpr const char* elementwise_names[] = {

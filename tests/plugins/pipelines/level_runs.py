@@ -5,10 +5,9 @@
     CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--minutes N]
     python -m tests.plugins.pipelines.level_runs table [--arch ARCH] [--level LEVEL]
 
-Compiles and runs one kernel of every kind first - direction, pipeline, type, dimensions, MMA tile,
-specialisation - then the lists of ``tests``, then the others, those of one tile together: on random
-convolutions and products with all checks of the device, until each kernel has supported :data:`ENOUGH` of
-them. A kernel that several lists have runs once. Outcomes are stored as soon as they are known
+Compiles and runs what has no outcome yet, kernels of one tile together: on random convolutions and products
+with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. A kernel that several
+lists have runs once. Outcomes are stored as soon as they are known
 (:mod:`tests.plugins.pipelines.run_record`).
 """
 
@@ -48,18 +47,12 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.model.problem_case import ProblemCase
 
-#: fields that decide which parts of the headers a kernel uses
-KIND: Final = (
-    *("direction", "gemm_pipeline", "scheduler", "dtype", "ndim", "specialization"),
-    *("mma_tile_m", "mma_tile_n", "mma_tile_k"),
-)
 #: fields of which most that a kernel uses depends: compiled once for those that agree in them
 TILE: Final = (
     *("direction", "dtype", "tile_m", "tile_n", "tile_k", "wave_grid_m", "wave_grid_n", "wave_grid_k"),
     *("mma_tile_m", "mma_tile_n", "mma_tile_k"),
 )
-_TESTS: Final = "/tests/"
-#: kernels that are compiled, run and recorded together
+#: kernels that are compiled, run and recorded together, unless one tile has more
 TOGETHER: Final = 30
 #: problems of each number of dimensions that are drawn at a time for such kernels
 PROBLEMS: Final = 12
@@ -78,24 +71,22 @@ SPLITS: Final = {"bwd_weight": (1, 2, AUTO)}
 def in_order(
     kernels: Mapping[str, Candidate], known: Collection[str], only: str
 ) -> Iterator[list[Candidate]]:
-    """Yield what is compiled and run together, one kernel of each kind first of which none is known.
+    """Yield what is compiled and run together: whole tiles, since a tile's first kernel costs most of it.
 
     :param kernels: by content key.
     :param known: keys of those that have an outcome.
     :param only: a part of the names of lists or kernels.
     """
     wanted = [one for one in kernels.values() if only in f"{one.source} {one.name}"]
-    kinds = _grouped(wanted, KIND)
-    first = [kind[0] for kind in kinds if not any(one.instance.key in known for one in kind)]
-    taken = {*known, *(one.instance.key for one in first)}
-    rest = [one for one in wanted if one.instance.key not in taken]
-    of_tests = [one for one in rest if _TESTS in one.source]
-    others = [one for one in rest if _TESTS not in one.source]
-    for stage in (first, of_tests, others):
-        for alike in _grouped(stage, ("direction", "dtype")):
-            # those of one tile side by side
-            ordered = [one for group in _grouped(alike, TILE) for one in group]
-            yield from (ordered[start : start + TOGETHER] for start in range(0, len(ordered), TOGETHER))
+    left = [one for one in wanted if one.instance.key not in known]
+    for alike in _grouped(left, ("direction", "dtype")):
+        together: list[Candidate] = []
+        for of_a_tile in _grouped(alike, TILE):
+            if together and len(together) + len(of_a_tile) > TOGETHER:
+                yield together
+                together = []
+            together = together + of_a_tile
+        yield together
 
 
 def _grouped(kernels: Iterable[Candidate], fields: Sequence[str]) -> list[list[Candidate]]:
@@ -132,13 +123,14 @@ def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[Proble
     return drawn
 
 
-def products(draw: random.Random, tile: Sequence[int]) -> list[ProblemCase]:
+def products(draw: random.Random, tiles: Sequence[Sequence[int]]) -> list[ProblemCase]:
     """Draw products of matrices: half of them as they come, half of whole tiles, for kernels that do not pad.
 
-    :param tile: along M, N and K.
+    :param tiles: lengths along M, N and K of those that kernels have.
     """
     drawn: list[ProblemCase] = []
     while len(drawn) < PROBLEMS:
+        tile = draw.choice(tiles)
         if len(drawn) % 2:
             counts = (*draw.choice(((1, 1), (1, 2), (2, 1))), draw.randint(1, 5))
             lengths = tuple(map(mul, tile, counts))
@@ -157,7 +149,8 @@ def _problems(draw: random.Random, kernels: Sequence[Candidate]) -> Iterator[Pro
         if ndim:
             yield from convolutions(draw, ndim, merged)
         else:
-            yield from products(draw, [int(fields[0][f"tile_{axis}"] or 0) for axis in "mnk"])
+            tiles = {tuple(int(one[f"tile_{axis}"] or 0) for axis in "mnk") for one in fields}
+            yield from products(draw, sorted(tiles))
 
 
 def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -> list[Outcome]:
@@ -243,9 +236,8 @@ def run_until(arch: str, only: str, end: float) -> None:
     headers = recipe.include_dirs[0] / "ck_tile"
     compiled_by = {"compiler": recipe.compiler.description, "headers": digests.of(headers)}
     record = Record(arch, recipe.api_level, compiled_by)
-    lists = sorted(expressed(arch, recipe.api_level), key=lambda one: _TESTS not in one[0])
     kernels: dict[str, Candidate] = {}
-    for one in (one for _, _, valid in lists for one in valid):
+    for one in (one for _, _, valid in expressed(arch, recipe.api_level) for one in valid):
         kernels.setdefault(one.instance.key, one)
     known = record.known(kernels.values())
     profiler = Profiler()

@@ -12,10 +12,11 @@ from ckprof.model.api_level import API_LEVEL_2025_11
 from tests.plugins.pipelines import run_record
 from tests.plugins.pipelines.level_counts import ARCH
 from tests.plugins.pipelines.level_runs import (
-    KIND,
     LARGEST,
     LARGEST_PRODUCT,
     PROBLEMS,
+    TILE,
+    TOGETHER,
     convolutions,
     in_order,
     main,
@@ -26,32 +27,19 @@ from tests.plugins.pipelines.run_record import Outcome, Record, expressed, table
 pytestmark = pytest.mark.thorough
 
 
-def kind(candidate):
-    return tuple(candidate.instance.fields().get(field) for field in KIND)
-
-
 @pytest.fixture(scope="module")
 def kernels():
     return {one.instance.key: one for _, _, valid in expressed(ARCH, API_LEVEL_2025_11) for one in valid}
 
 
-def test_every_kernel_comes_once_and_one_of_each_kind_first(kernels):
-    kinds = {kind(one) for one in kernels.values()}
-    order = [one for group in in_order(kernels, (), "") for one in group]
-    assert {one.instance.key for one in order} == set(kernels)
-    assert len(order) == len(kernels)
-    assert {kind(one) for one in order[: len(kinds)]} == kinds
-
-
-def test_what_is_known_is_not_compiled_again_nor_another_one_of_its_kind_before_others(kernels):
-    groups = list(in_order(kernels, (), ""))
-    known = {one.instance.key for group in groups[:3] for one in group}
-    order = [one for group in in_order(kernels, known, "") for one in group]
-    assert {one.instance.key for one in order} == set(kernels) - known
-    done = {kind(kernels[key]) for key in known}
-    left = {kind(one) for one in kernels.values()} - done
-    assert left
-    assert {kind(one) for one in order[: len(left)]} == left
+def test_every_kernel_without_an_outcome_comes_once_beside_those_of_its_tile(kernels):
+    known = set(list(kernels)[::3])
+    groups = list(in_order(kernels, known, ""))
+    order = [one.instance.key for group in groups for one in group]
+    assert len(order) == len(set(order)) and set(order) == set(kernels) - known
+    tiles = [{tuple(one.instance.fields().get(field) for field in TILE) for one in group} for group in groups]
+    assert sum(map(len, tiles)) == len(set().union(*tiles))
+    assert all(len(group) <= TOGETHER or len(tile) == 1 for group, tile in zip(groups, tiles, strict=True))
 
 
 @pytest.fixture
@@ -110,7 +98,7 @@ def test_convolutions_are_small_and_some_suit_every_kernel(ndim, merged):
 
 @pytest.mark.parametrize("tile", [(16, 16, 64), (256, 256, 64)])
 def test_half_of_the_products_are_of_whole_tiles(tile):
-    found = [one.problem for one in products(random.Random(1), tile)]
+    found = [one.problem for one in products(random.Random(1), [tile])]
     assert len(found) == PROBLEMS
     lengths = [(one.m, one.n, one.k) for one in found]
     assert all(math.prod(one) <= LARGEST_PRODUCT for one in lengths)
