@@ -5,6 +5,7 @@ Compilers are scripts that do what a compiler does at such a moment; kernels are
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from ckprof_plugins.targets.hip.emulator.library import emulator_library
 from tests.e2e.test_amd import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(300)]
@@ -81,6 +83,21 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
     """Return what stands below the lines of progress, as one text per message."""
     assert "Traceback" not in done.stderr
     return [line for line in done.stderr.splitlines() if line.startswith("ckprof: ")]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("family", ["g++", "clang++"])
+def test_both_families_of_compilers(family, monkeypatch, tmp_path):
+    compiler = shutil.which(family if family == "g++" else os.environ.get("HIPCXX", family))
+    if compiler is None:
+        pytest.skip(f"no {family}")
+    monkeypatch.setenv("CXX", compiler)
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path))
+    library = ctypes.CDLL(str(emulator_library()))
+    count = ctypes.c_int()
+    assert library.hipGetDeviceCount(ctypes.byref(count)) == 0
+    assert count.value == 1
 
 
 def test_a_full_disk(command, tmp_path):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/message_pack.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace ckprof::emulator {
@@ -66,8 +67,8 @@ private:
     {
         for(; count > 0; --count)
         {
-            std::string name = value().text;
-            out.fields.emplace_back(std::move(name), value());
+            out.names.push_back(value().text);
+            out.items.push_back(value());
         }
     }
 
@@ -100,9 +101,8 @@ private:
 const PackedValue& PackedValue::operator[](std::string_view name) const
 {
     static const PackedValue none;
-    for(const auto& [key, value] : fields)
-        if(key == name) return value;
-    return none;
+    const auto found = std::ranges::find(names, name);
+    return found == names.end() ? none : items[static_cast<size_t>(found - names.begin())];
 }
 
 PackedValue read_message_pack(std::span<const std::byte> bytes) { return Reader(bytes).value(); }

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ckprof::emulator {
@@ -16,10 +15,10 @@ struct PackedValue
 {
     uint64_t number = 0; // also of booleans
     std::string text;
-    std::vector<PackedValue> items;
-    std::vector<std::pair<std::string, PackedValue>> fields;
+    std::vector<PackedValue> items; // of an array; of a map, what its names stand for
+    std::vector<std::string> names;
 
-    // An empty value where there is no such field.
+    // An empty value where a map has no such name.
     const PackedValue& operator[](std::string_view name) const;
 };
 
