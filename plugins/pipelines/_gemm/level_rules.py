@@ -62,9 +62,6 @@ class LevelSurface:
     #: GEMM pipelines that do not turn them where local memory can be read transposed. The others turn them
     #: there as well, but into memory that is laid out for such reads
     reads_transposed: frozenset[GemmPipeline]
-    #: types of results that cannot be added by pairs where the architecture has an instruction for that: the
-    #: headers declare it for integers, which no compiler selects it for
-    unselected_pairs: frozenset[DataType]
     #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
     imposes_widths: bool
     #: whether the CShuffle epilogue is right for any number of MMA tiles that a wave has along M; if not, for
@@ -107,7 +104,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wrong_dimensions={},
         turned_operands={},
         reads_transposed=frozenset(),
-        unselected_pairs=frozenset(),
         imposes_widths=False,
         shuffles_any_number=False,
         merges_groups=frozenset(),
@@ -144,7 +140,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
         reads_transposed=_PIPELINES_2025_11 - {GemmPipeline.COMPV1},
-        unselected_pairs=frozenset({DataType.BF16}),
         imposes_widths=True,
         # executed instruction by instruction, kernels with 3 and 7 of them store wrong rows; 3 along N do not
         shuffles_any_number=False,
@@ -161,7 +156,6 @@ _TRANSPOSED_READS: Final = "transposed_lds_reads"
 #: bytes of the largest elements that such reads are for; with wider ones, the headers ask for a form of the
 #: MMA tile that their dispatcher does not have
 _TRANSPOSED_BYTES: Final = 2
-_BF16_PAIRS: Final = "bf16_buffer_atomics"
 
 
 def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
@@ -226,24 +220,11 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return f"element-wise operations ({operation.value})", "plain results"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
-    added = _added_by_pairs(candidate, surface)
-    if added is not None:
-        return added
     unfit = None if surface.shuffles_any_number else unfit_for_shuffle(candidate, "m")
     if unfit is not None:
         axis, count = unfit
         return f"right CShuffle epilogue for {count} MMA tiles of a wave along {axis}", "it for powers of two"
     return _unloadable(candidate, surface) if surface.imposes_widths else None
-
-
-def _added_by_pairs(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
-    """Return what the level cannot add to results that several workgroups share, and what it has instead."""
-    instance = candidate.instance
-    adds = candidate.kernel is ConvKernel.BACKWARD_WEIGHT and instance.pipeline == "implicit_gemm"
-    if adds and instance.dtype in surface.unselected_pairs and _BF16_PAIRS in candidate.arch.capabilities:
-        what = f"{instance.dtype.value} sums on {candidate.arch.name} that a compiler has an instruction for"
-        return f"{what}: they are declared as pairs of integers", "two-stage kernels"
-    return None
 
 
 def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:

@@ -171,19 +171,6 @@ def test_fp32_is_not_read_transposed(make_instance):
     assert not rejected(make_instance(**fp32), API_LEVEL_2025_11, "gfx950")
 
 
-def test_bf16_weights_are_not_added_atomically_where_an_instruction_could(make_instance):
-    """The headers declare it for pairs of integers: clang 22 ends with "Cannot select"."""
-    bf16 = {"direction": "bwd_weight", "dtype": "bf16", "pipeline": "mem", **NATIVE}
-    (message,) = rejected(make_instance(**bf16), API_LEVEL_2025_11, "gfx950")
-    assert message == (
-        "API level 2025-11 has no bf16 sums on gfx950 that a compiler has an instruction for: they are "
-        "declared as pairs of integers (it has two-stage kernels)"
-    )
-    assert not rejected(make_instance(**bf16), API_LEVEL_2025_11)
-    assert not rejected(make_instance(**bf16 | {"dtype": "fp16"}), API_LEVEL_2025_11, "gfx950")
-    assert not rejected(make_instance(**bf16 | {"direction": "fwd"}), API_LEVEL_2025_11, "gfx950")
-
-
 def test_november_2025_merges_groups_of_weights_and_splits_images(make_instance):
     assert not rejected(
         make_instance(direction="bwd_weight", num_groups_to_merge=4, **NATIVE), API_LEVEL_2025_11

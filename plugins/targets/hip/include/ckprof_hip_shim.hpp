@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Names that older HIP headers use and newer compilers no longer have. Put in front of every
-// source where the headers and the compiler are such a pair.
+// What older HIP headers lack for newer compilers. Put in front of every source where the headers and
+// the compiler are such a pair.
 #ifndef CKPROF_HIP_SHIM_HPP
 #define CKPROF_HIP_SHIM_HPP
 
+// CK Tile takes bf16 to be the compiler's type with the version of HIP that such compilers come with.
+// With another one, what adds pairs of bf16 is declared for integers, and gfx950 has no instruction.
+#ifndef CK_TILE_USE_LLVM_BUILTIN_BF16
+#define CK_TILE_USE_LLVM_BUILTIN_BF16 1
+#endif
+
+// Names that the headers use and the compiler no longer has.
 #if defined(CKPROF_WAVE_LANES) && !defined(__AMDGCN_WAVEFRONT_SIZE)
 #define __AMDGCN_WAVEFRONT_SIZE CKPROF_WAVE_LANES
 #endif
