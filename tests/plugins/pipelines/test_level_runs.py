@@ -93,6 +93,7 @@ def test_convolutions_are_small_and_some_suit_every_kernel(ndim, merged):
         channels = one.in_channels * one.out_channels * one.groups * one.batch
         assert channels * math.prod(one.filter) * math.prod(one.output) <= LARGEST
     assert any(one.filter == one.strides == (1,) * ndim and not any(one.left_pads) for one in found)
+    assert any(one.batch * math.prod(one.output) <= 27 for one in found)
     assert merged == 1 or sum(one.groups % merged == 0 for one in found) == PROBLEMS // 2
 
 
