@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// What older HIP headers lack for newer compilers. Put in front of every source where the headers and
-// the compiler are such a pair.
+// What older HIP headers lack for newer compilers. Put in front of every source where the headers
+// and the compiler are such a pair.
 #ifndef CKPROF_HIP_SHIM_HPP
 #define CKPROF_HIP_SHIM_HPP
 
-// CK Tile takes bf16 to be the compiler's type with the version of HIP that such compilers come with.
-// With another one, what adds pairs of bf16 is declared for integers, and gfx950 has no instruction.
+// CK Tile takes bf16 to be the compiler's type with the version of HIP that such compilers come
+// with. With another one, what adds pairs of bf16 is declared for integers, and gfx950 has no
+// instruction.
 #ifndef CK_TILE_USE_LLVM_BUILTIN_BF16
 #define CK_TILE_USE_LLVM_BUILTIN_BF16 1
 #endif
