@@ -89,6 +89,7 @@ def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("family", ["g++", "clang++"])
 def test_both_families_of_compilers(family, monkeypatch, tmp_path):
+    """The real ones, and the whole device."""
     compiler = shutil.which(family if family == "g++" else os.environ.get("HIPCXX", family))
     if compiler is None:
         pytest.skip(f"no {family}")

@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 
 import ckprof
+from ckprof.kernels.build.precompiled import compile_command
+from ckprof.kernels.build.units import TranslationUnit
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import CpuTarget
 
@@ -22,9 +24,9 @@ def test_kernels_compile_together(conf, tmp_path):
     tree, _ = profiler.generate(two, ckprof.BuildOptions(build_dir=tmp_path))
     recipe = CpuTarget().recipe(BuildRequest(arch="gfx950", purpose=Purpose.SUPPORT_CHECK))
     entries = "".join(f'#include "{kernel.entry.relative_to(tree.root)}"\n' for kernel in tree.kernels)
-    unit = tree.root / "unit.cpp"
-    unit.write_text(recipe.prefix_header + entries)
-    command = (*recipe.compiler.command, *recipe.compile_flags, *recipe.kernel_flags, "-fsyntax-only")
-    folders = (f"-I{folder}" for folder in (tree.root, *recipe.include_dirs))
-    done = subprocess.run([*command, *folders, str(unit)], capture_output=True, text=True, check=False)
+    source = tree.root / "unit.cpp"
+    source.write_text(recipe.prefix_header + entries)
+    unit = TranslationUnit(key="k", name="", source=source, root=tree.root, members=())
+    command = compile_command(recipe, unit, tmp_path / "unit.o", None)
+    done = subprocess.run(command, cwd=tree.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
