@@ -21,6 +21,11 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     listed,
     unfit_for_shuffle,
 )
+from ckprof_plugins.pipelines._gemm.transposed_reads import (
+    laid_out_for_transposed_reads,
+    reads_transposed,
+    taken_for_columns,
+)
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -59,9 +64,6 @@ class LevelSurface:
     #: kernel -> operands whose fastest axis is not K: they are turned in registers, for which the headers lay
     #: them out in the width that they derive from the tile, whatever the loads were laid out in
     turned_operands: Mapping[ConvKernel, str]
-    #: GEMM pipelines that do not turn them where local memory can be read transposed. The others turn them
-    #: there as well, but into memory that is laid out for such reads
-    reads_transposed: frozenset[GemmPipeline]
     #: whether loads are laid out in the width that is imposed, so that it must be one that covers the tile
     imposes_widths: bool
     #: whether the CShuffle epilogue is right for any number of MMA tiles that a wave has along M; if not, for
@@ -103,7 +105,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         first_block_only=frozenset(),
         wrong_dimensions={},
         turned_operands={},
-        reads_transposed=frozenset(),
         imposes_widths=False,
         shuffles_any_number=False,
         merges_groups=frozenset(),
@@ -139,7 +140,6 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         # the output is described as K rows there and read as K columns
         wrong_dimensions={ConvKernel.BACKWARD_WEIGHT: frozenset({1})},
         turned_operands={ConvKernel.BACKWARD_DATA: "b", ConvKernel.BACKWARD_WEIGHT: "ab"},
-        reads_transposed=_PIPELINES_2025_11 - {GemmPipeline.COMPV1},
         imposes_widths=True,
         # executed instruction by instruction, kernels with 3 and 7 of them store wrong rows; 3 along N do not
         shuffles_any_number=False,
@@ -152,9 +152,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
 }
 
 
-_TRANSPOSED_READS: Final = "transposed_lds_reads"
-#: bytes of the largest elements that such reads are for; with wider ones, the headers ask for a form of the
-#: MMA tile that their dispatcher does not have
+#: bytes of the largest elements that transposed reads are for; with wider ones, the headers ask for a form of
+#: the MMA tile that their dispatcher does not have
 _TRANSPOSED_BYTES: Final = 2
 
 
@@ -232,10 +231,9 @@ def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tu
     instance = candidate.instance
     waves = math.prod(instance.wave_grid.sizes)
     columns = surface.turned_operands.get(candidate.kernel, "") if candidate.kernel else ""
-    has_transposed_reads = _TRANSPOSED_READS in candidate.arch.capabilities
-    turned = "" if has_transposed_reads and instance.gemm_pipeline in surface.reads_transposed else columns
+    turned = "" if reads_transposed(candidate) else columns
     size_bytes = instance.dtype.properties.size_bytes
-    if has_transposed_reads and columns and size_bytes > _TRANSPOSED_BYTES:
+    if laid_out_for_transposed_reads(candidate) and columns and size_bytes > _TRANSPOSED_BYTES:
         what = f"{instance.dtype.value} for {instance.direction} on {candidate.arch.name}"
         return f"{what}: it reads operands transposed from LDS", "types of 16 bits"
     lanes = candidate.arch.lanes_per_wave
@@ -244,10 +242,9 @@ def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tu
         ("b", instance.tile.n, instance.vector_size_b),
     ):
         fast, other = (extent, instance.tile.k) if name in columns else (instance.tile.k, extent)
-        if has_transposed_reads and name in turned and fast != other:
-            what = f"{instance.gemm_pipeline.value} for {instance.direction} on {candidate.arch.name}"
-            tile = f"with {other} x {fast} elements of {name}"
-            return f"right {what} {tile}: it takes rows for columns in LDS", "square tiles"
+        wrong = taken_for_columns(candidate, name, fast, other) if name in turned else None
+        if wrong is not None:
+            return wrong
         share = fast * other // (waves * lanes)
         native = native_width(fast, share, size_bytes)
         of_tile = f"for a tile of {other} x {fast} elements and {waves * lanes} lanes"

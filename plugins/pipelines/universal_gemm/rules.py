@@ -25,6 +25,7 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     unfit_for_shuffle,
     wave_divides_tile,
 )
+from ckprof_plugins.pipelines._gemm.transposed_reads import reads_transposed, taken_for_columns
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
@@ -117,8 +118,24 @@ def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     elif instance.mma_tile.sizes not in tiles:
         missing, has = f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
     else:
-        return None
+        turned = _turned_wrongly(candidate)
+        if turned is None:
+            return None
+        missing, has = turned
     return Violation(f"API level {level} has no {missing} (it has {has})", missing, has)
+
+
+def _turned_wrongly(candidate: Candidate[UniversalGemmInstance]) -> tuple[str, str] | None:
+    """Return what the level lacks of a kernel that turns operands in registers, and what it has instead."""
+    if reads_transposed(candidate):
+        return None
+    tile, layout = candidate.instance.tile, candidate.instance.layout
+    for name, fast in (("a", tile.m), ("b", tile.n)):
+        if not layout.order(name).endswith("K"):
+            wrong = taken_for_columns(candidate, name, fast, tile.k)
+            if wrong is not None:
+                return wrong
+    return None
 
 
 def _names(pipelines: Iterable[GemmPipeline]) -> str:

@@ -14,7 +14,7 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
-from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, OLD, broken, make_product
+from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, NOVEMBER, OLD, broken, make_product
 
 
 def test_name_is_that_of_the_dispatcher():
@@ -147,6 +147,25 @@ def test_usual_kernel_is_valid(dtype, layout, level):
 def test_rules(changes, old, new):
     instance = make_product(**changes)
     assert (broken(instance, OLD), broken(instance, NEW)) == (old, new)
+
+
+@pytest.mark.parametrize(
+    ("layout", "tile", "operand"),
+    [("rrr", (32, 16, 64), "64 x 16 elements of b"), ("ccr", (32, 64, 64), "64 x 32 elements of a")],
+)
+def test_what_is_stored_for_transposed_reads_and_turned_in_registers_must_be_square(layout, tile, operand):
+    """Both waves of such kernels write the same elements of LDS, and the product is wrong."""
+    shape = {"layout": layout, "waves": (2, 1, 1), "mma": (16, 16, 32)}
+    compv1 = make_product(pipeline="compv1", tile=tile, **shape)
+    (unmet,) = FAMILY.unmet_requirements(compv1, "gfx950", NOVEMBER)
+    assert unmet.message == (
+        f"API level 2025-11 has no right compv1 for gemm on gfx950 with {operand}: it takes rows for columns "
+        "in LDS (it has square tiles)"
+    )
+    assert not broken(compv1, NOVEMBER)
+    assert not broken(make_product(pipeline="mem", tile=tile, **shape), NOVEMBER, "gfx950")
+    square = make_product(pipeline="compv1", tile=(64, 64, 64), **shape)
+    assert not broken(square, NOVEMBER, "gfx950")
 
 
 def test_types_without_instructions():
