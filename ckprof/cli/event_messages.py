@@ -103,6 +103,11 @@ class EventMessages:
         self._end_progress()
         if event.library is not None:
             self._console.info(_build_summary(event.library))
+            for one in event.library.summary.incompatible:
+                self._console.warning(
+                    f"these {len(one.kernels)} kernels compile, but not in one translation unit, which takes "
+                    f"longer and is a fault of their pipeline: {', '.join(one.kernels)}: {one.reason}"
+                )
 
     def _part(self, event: PartStarted | PartFinished) -> None:
         if isinstance(event, PartFinished):

@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IncompatibleKernels:
+    """Kernels that compile, but not in one translation unit: a fault of their pipeline that costs time."""
+
+    #: their names
+    kernels: tuple[str, ...]
+    #: what the compiler said to all of them together
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSummary:
     """What the build did and what it cost."""
 
@@ -39,6 +49,7 @@ class BuildSummary:
     slowest: tuple[tuple[str, float], ...] = ()
     #: (kernels, wall seconds) of each translation unit of kernels that was compiled
     units: tuple[tuple[int, float], ...] = ()
+    incompatible: tuple[IncompatibleKernels, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from ckprof.errors import ToolchainError
 from ckprof.kernels.build import compile_step, ninja_file
 from ckprof.kernels.build.cache import Group
 from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.failed_groups import FailedGroups
 from ckprof.kernels.build.jobs import job_count, memory_budget_bytes
 from ckprof.kernels.build.keys import Keys
 from ckprof.kernels.build.link import LibraryFile
@@ -154,8 +155,7 @@ class _Build:
         self._library = LibraryFile(work_dir, tree.library_name)
         self._failures: dict[str, BuildFailure] = {}
         self._objects: dict[str, Path] = {}
-        #: key of a kernel -> largest group in which it may still be, after a group with it has failed
-        self._limits: dict[str, int] = {}
+        self._failed_groups = FailedGroups()
         self._cost = _Cost()
 
     def run(self) -> BuildResult:
@@ -189,6 +189,7 @@ class _Build:
                 jobs=self._jobs,
                 slowest=tuple(sorted(self._cost.times, key=lambda item: -item[1])[:_SLOWEST]),
                 units=tuple(self._cost.units),
+                incompatible=self._failed_groups.incompatible(self._failures),
             ),
         )
 
@@ -242,7 +243,7 @@ class _Build:
         groups = [[unit] for unit in missing if unit.kernel is None]
         ignored = self._recipe.fields_without_cost
         groups += partition(
-            kernels, jobs, self._limits, self._most, lambda unit: common_part_of(unit, ignored)
+            kernels, jobs, self._failed_groups.limits, self._most, lambda unit: common_part_of(unit, ignored)
         )
         return [translation_unit(group, self._keys) for group in groups]
 
@@ -297,8 +298,7 @@ class _Build:
             else:
                 passed = False
                 if len(group.members) > 1:
-                    half = (len(group.members) + 1) // 2
-                    self._limits |= {unit.key: half for unit in group.members}
+                    self._failed_groups.add(group.members, self._explanation(group, result)[0])
                 else:
                     unit = group.members[0]
                     self._failures[_instance_key(unit)] = self._failure(unit, result)
@@ -312,14 +312,16 @@ class _Build:
             self._cache.notes.note_group(Group(key=unit.key, members=members))
 
     def _failure(self, unit: Unit, result: StepResult) -> BuildFailure:
-        log = self._keep_log(unit.key, unit.name)
+        message, log = self._explanation(unit, result)
         timed_out = result.status == compile_step.TIMEOUT
-        message = explain(result, log, self._timeout_s)
         return BuildFailure(
-            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR,
-            message=f"{message}\nfull log: {log}",
-            log=log,
+            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR, message=message, log=log
         )
+
+    def _explanation(self, unit: Unit | TranslationUnit, result: StepResult) -> tuple[str, Path]:
+        """Return why a unit did not compile, and its log, which the message names."""
+        log = self._keep_log(unit.key, unit.name)
+        return f"{explain(result, log, self._timeout_s)}\nfull log: {log}", log
 
     def _require(self, step_id: str, what: str) -> None:
         """Raise unless a step has succeeded."""

@@ -178,7 +178,22 @@ def test_the_one_that_does_not_compile_is_found(make_tree, grouping, build, tota
     assert failure.status is Status.COMPILE_ERROR
     assert "no_such_name" in failure.message
     assert result.summary.compiled == 3
+    assert result.summary.incompatible == ()
     assert result.library is not None
+
+
+def test_kernels_that_only_compile_apart_are_named(make_tree, grouping, build, total):
+    tree = make_tree(6)
+    for kernel in tree.kernels[:3:2]:
+        body = f"inline int {kernel.name}_value() {{ return defined_twice; }}"
+        kernel.header.write_text(f"static int defined_twice = 1;\n{body}\n")
+    result = build(tree, grouping, jobs=1)
+    assert result.failures == {} and total(result.library) == 111_012
+    (apart,) = result.summary.incompatible
+    assert (
+        {tree.kernels[0].name, tree.kernels[2].name} <= {*apart.kernels} < {one.name for one in tree.kernels}
+    )
+    assert "defined_twice" in apart.reason and "full log: " in apart.reason
 
 
 def test_nothing_is_left_if_all_fail(make_tree, grouping, build):
