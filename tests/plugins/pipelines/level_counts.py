@@ -22,8 +22,7 @@ OPERATIONS = {
     "backward_weight": "bwd_weight",
     "gemm": "gemm",
 }
-#: lists of ``typestring`` hold the same kernels as those of ``profiler``; folders that are called after an
-#: element-wise operation are not counted
+#: lists of ``typestring`` hold the same kernels as those of ``profiler``
 SETS = ("tests", "profiler", "universal")
 ARCH = "gfx942"
 
@@ -51,10 +50,15 @@ def counts(level: str) -> list[Count]:
     return found
 
 
-def shipped() -> Iterator[tuple[str, tuple[Candidate, ...]]]:
-    """Yield name and kernels of each shipped list without an element-wise operation."""
+def shipped(*, fused: bool = False) -> Iterator[tuple[str, tuple[Candidate, ...]]]:
+    """Yield name and kernels of each shipped list.
+
+    :param fused: those with an element-wise operation, in folders that are called after it, or those without.
+    """
     profiler = Profiler()
     for folder, operation in OPERATIONS.items():
-        for path in sorted(one for name in SETS for one in (LISTS / folder / name).glob("*.conf")):
-            name = str(path.relative_to(LISTS).with_suffix(""))
-            yield name, tuple(profiler.instances(InstanceQuery(conf=name, directions=operation)).candidates)
+        for path in sorted((LISTS / folder).glob("*/*/*.conf" if fused else "*/*.conf")):
+            if path.parent.name in SETS:
+                name = str(path.relative_to(LISTS).with_suffix(""))
+                query = InstanceQuery(conf=name, directions=operation)
+                yield name, tuple(profiler.instances(query).candidates)

@@ -2,12 +2,13 @@
 
 .. code-block:: text
 
-    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--minutes N]
-    python -m tests.plugins.pipelines.level_runs table [--arch ARCH] [--level LEVEL]
+    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--fused] [--minutes N]
+    python -m tests.plugins.pipelines.level_runs table [--arch ARCH] [--fused] [--level LEVEL]
 
 Compiles and runs what has no outcome yet, kernels of one tile together: on random convolutions and products
 with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. A kernel that several
-lists have runs once. Outcomes are stored as soon as they are known
+lists have runs once. Lists with an element-wise operation (``--fused``) have the tiles of those without, and
+one kernel of each kind in :func:`one_of_each` runs. Outcomes are stored as soon as they are known
 (:mod:`tests.plugins.pipelines.run_record`).
 """
 
@@ -52,6 +53,8 @@ TILE: Final = (
     *("direction", "dtype", "tile_m", "tile_n", "tile_k", "wave_grid_m", "wave_grid_n", "wave_grid_k"),
     *("mma_tile_m", "mma_tile_n", "mma_tile_k"),
 )
+#: fields that tell kinds of kernels with an element-wise operation apart
+KIND: Final = ("direction", "elementwise_op", "dtype", "ndim", "gemm_pipeline")
 #: kernels that are compiled, run and recorded together, unless one tile has more
 TOGETHER: Final = 30
 #: problems of each number of dimensions that are drawn at a time for such kernels
@@ -92,9 +95,20 @@ def in_order(
 def _grouped(kernels: Iterable[Candidate], fields: Sequence[str]) -> list[list[Candidate]]:
     groups: dict[tuple[object, ...], list[Candidate]] = {}
     for one in kernels:
-        values = one.instance.fields()
-        groups.setdefault(tuple(values.get(field) for field in fields), []).append(one)
+        groups.setdefault(_values(one, fields), []).append(one)
     return list(groups.values())
+
+
+def _values(kernel: Candidate, fields: Sequence[str]) -> tuple[object, ...]:
+    values = kernel.instance.fields()
+    return tuple(values.get(field) for field in fields)
+
+
+def one_of_each(kernels: Iterable[Candidate]) -> list[Candidate]:
+    """Return one kernel of each :data:`KIND`, of the tile that most kinds have."""
+    kinds = _grouped(kernels, KIND)
+    tiles = Counter(tile for kind in kinds for tile in {_values(one, TILE) for one in kind})
+    return [max(kind, key=lambda one: tiles[_values(one, TILE)]) for kind in kinds]
 
 
 def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[ProblemCase]:
@@ -221,18 +235,20 @@ def main() -> None:
     count.add_argument("--level", default=API_LEVEL_2025_11)
     for command in (run, count):
         command.add_argument("--arch", default=ARCH)
+        command.add_argument("--fused", action="store_true", help="lists with an element-wise operation")
     asked = parser.parse_args()
     if asked.command == "table":
-        print("\n".join(table(Record(asked.arch, asked.level))))
+        print("\n".join(table(Record(asked.arch, asked.level), fused=asked.fused)))
     else:
-        run_until(asked.arch, asked.only, time.monotonic() + 60 * asked.minutes)
+        run_until(asked.arch, asked.only, time.monotonic() + 60 * asked.minutes, fused=asked.fused)
 
 
-def run_until(arch: str, only: str, end: float) -> None:
+def run_until(arch: str, only: str, end: float, *, fused: bool) -> None:
     """Compile and run kernels that have no outcome yet.
 
     :param only: a part of the names of lists or kernels.
     :param end: when to begin with no more, in monotonic seconds.
+    :param fused: those of lists with an element-wise operation, one of each kind.
     """
     recipe = HipTarget().recipe(BuildRequest(arch=arch, purpose=Purpose.INSPECT))
     digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
@@ -240,7 +256,9 @@ def run_until(arch: str, only: str, end: float) -> None:
     compiled_by = {"compiler": recipe.compiler.description, "headers": digests.of(headers)}
     record = Record(arch, recipe.api_level, compiled_by)
     kernels: dict[str, Candidate] = {}
-    for one in (one for _, _, valid in expressed(arch, recipe.api_level) for one in valid):
+    found = expressed(arch, recipe.api_level, fused=fused)
+    every = [one for _, _, valid in found for one in valid]
+    for one in one_of_each(every) if fused else every:
         kernels.setdefault(one.instance.key, one)
     known = record.known(kernels.values())
     profiler = Profiler()

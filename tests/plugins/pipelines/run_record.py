@@ -93,16 +93,24 @@ class Record:
         return digest_parts(source.header)[:_DIGEST_LENGTH]
 
 
-def expressed(arch: str, level: str) -> Iterator[tuple[str, int, tuple[Candidate, ...]]]:
-    """Yield each list: its name, how many kernels it has, and those that the level can express."""
-    for name, candidates in shipped():
-        yield name, len(candidates), check_validity(candidates, arch, level).valid
+def expressed(
+    arch: str, level: str, *, fused: bool = False
+) -> Iterator[tuple[str, tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    """Yield each list: its name, its kernels, and those that the level can express.
+
+    :param fused: lists with an element-wise operation, or those without.
+    """
+    for name, candidates in shipped(fused=fused):
+        yield name, candidates, check_validity(candidates, arch, level).valid
 
 
-def table(record: Record) -> list[str]:
+def table(record: Record, *, fused: bool = False) -> list[str]:
     """Return the lines of the table, lists of which the level expresses nothing left out, and their sum.
 
     A kernel that several lists have counts for each of them, and once in the sum.
+
+    :param fused: lists with an element-wise operation, or those without. The former are one row for each
+        operation, in which a kernel counts once.
     """
     lines = [
         f"| list | kernels | expressed at {record.level} | {' | '.join(_COUNTED)} |",
@@ -110,14 +118,27 @@ def table(record: Record) -> list[str]:
     ]
     distinct: dict[str, Candidate] = {}
     all_known: dict[str, Outcome] = {}
-    for name, kernels, valid in expressed(record.arch, record.level):
+    rows = expressed(record.arch, record.level, fused=fused)
+    for name, kernels, valid in _by_operation(rows) if fused else rows:
         known = record.known(valid)
         distinct.update((one.instance.key, one) for one in valid)
         all_known.update(known)
         if valid:
-            lines.append(_row(name, str(kernels), len(valid), known.values()))
+            lines.append(_row(name, str(len(kernels)), len(valid), known.values()))
     lines.append(_row("each kernel once", "", len(distinct), all_known.values()))
     return lines
+
+
+def _by_operation(
+    lists: Iterable[tuple[str, tuple[Candidate, ...], tuple[Candidate, ...]]],
+) -> Iterator[tuple[str, tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    folders: dict[str, tuple[dict[str, Candidate], dict[str, Candidate]]] = {}
+    for name, *both in lists:
+        folder = name.rsplit("/", 2)[0]
+        for found, further in zip(folders.setdefault(folder, ({}, {})), both, strict=True):
+            found.update((one.instance.key, one) for one in further)
+    for folder, (kernels, valid) in folders.items():
+        yield folder, tuple(kernels.values()), tuple(valid.values())
 
 
 def _row(name: str, kernels: str, valid: int, known: Iterable[Outcome]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -12,6 +13,7 @@ from ckprof.model.api_level import API_LEVEL_2025_11
 from tests.plugins.pipelines import run_record
 from tests.plugins.pipelines.level_counts import ARCH
 from tests.plugins.pipelines.level_runs import (
+    KIND,
     LARGEST,
     LARGEST_PRODUCT,
     PROBLEMS,
@@ -20,6 +22,7 @@ from tests.plugins.pipelines.level_runs import (
     convolutions,
     in_order,
     main,
+    one_of_each,
     products,
 )
 from tests.plugins.pipelines.run_record import Outcome, Record, expressed, table
@@ -66,6 +69,30 @@ def test_outcomes_are_kept_for_their_architecture_alone(begin, kernels):
     assert lines[-1].endswith(f"| {len(kernels)} | 1 | 1 | 1 | 3 | 1 |")
     with pytest.raises(ValueError, match="clang 19"):
         begin(ARCH, compiled_by=compiled_by | {"compiler": "clang 22"})
+
+
+def test_one_kernel_of_each_operation_type_and_pipeline_is_run():
+    every = [one for _, _, valid in expressed(ARCH, API_LEVEL_2025_11, fused=True) for one in valid]
+
+    def kinds(some):
+        return Counter(tuple(one.instance.fields().get(field) for field in KIND) for one in some)
+
+    chosen = one_of_each(every)
+    assert kinds(chosen) == dict.fromkeys(kinds(every), 1)
+    assert {"Clamp", "AddClamp", "Bilinear", "DynamicUnaryOp"} <= {kind[1] for kind in kinds(chosen)}
+
+
+def test_kernels_of_an_operation_are_one_row_and_count_once(begin):
+    record = begin(ARCH, compiled_by={})
+    lists = [
+        one for one in expressed(ARCH, API_LEVEL_2025_11, fused=True) if one[0].startswith("forward/clamp/")
+    ]
+    distinct = {one.instance.key: one for _, _, valid in lists for one in valid}
+    kernel = next(iter(distinct.values()))
+    record.add([Outcome(kernel.instance.key, record.source_of(kernel), right=3)])
+    (row,) = (line for line in table(record, fused=True) if line.startswith("| forward/clamp "))
+    assert sum(len(valid) for _, _, valid in lists) > len(distinct)
+    assert row.endswith(f"| {len(distinct)} | 1 | 0 | 1 | 3 | 0 |")
 
 
 def test_an_outcome_counts_for_its_source_alone(begin, kernels):
