@@ -2,14 +2,14 @@
 
 .. code-block:: text
 
-    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--fused] [--minutes N]
+    CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--fused] [--sample] ...
     python -m tests.plugins.pipelines.level_runs table [--arch ARCH] [--fused] [--level LEVEL]
 
 Compiles and runs what has no outcome yet, kernels of one tile together: on random convolutions and products
 with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. A kernel that several
-lists have runs once. Lists with an element-wise operation (``--fused``) have the tiles of those without, and
-one kernel of each kind in :func:`one_of_each` runs. Outcomes are stored as soon as they are known
-(:mod:`tests.plugins.pipelines.run_record`).
+lists have runs once. Lists with an element-wise operation (``--fused``) have the tiles of those without: a
+sample of them may do, of one kernel of each kind (:func:`one_of_each`). Outcomes are stored as soon as they
+are known (:mod:`tests.plugins.pipelines.run_record`).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ TILE: Final = (
     *("direction", "dtype", "tile_m", "tile_n", "tile_k", "wave_grid_m", "wave_grid_n", "wave_grid_k"),
     *("mma_tile_m", "mma_tile_n", "mma_tile_k"),
 )
-#: fields that tell kinds of kernels with an element-wise operation apart
-KIND: Final = ("direction", "elementwise_op", "dtype", "ndim", "gemm_pipeline")
+#: fields that tell kinds of kernels apart, of which a sample has one each
+KIND: Final = ("direction", "elementwise_op", "dtype", "ndim", "layout", "gemm_pipeline")
 #: kernels that are compiled, run and recorded together, unless one tile has more
 TOGETHER: Final = 30
 #: problems of each number of dimensions that are drawn at a time for such kernels
@@ -230,6 +230,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="compile and run what has no outcome yet")
     run.add_argument("--minutes", type=float, default=60.0)
+    run.add_argument("--sample", action="store_true", help="one kernel of each kind")
     run.add_argument("--only", default="", help="a part of the names of lists or kernels")
     count = commands.add_parser("table", help="print the table of docs/amd.md")
     count.add_argument("--level", default=API_LEVEL_2025_11)
@@ -240,15 +241,17 @@ def main() -> None:
     if asked.command == "table":
         print("\n".join(table(Record(asked.arch, asked.level), fused=asked.fused)))
     else:
-        run_until(asked.arch, asked.only, time.monotonic() + 60 * asked.minutes, fused=asked.fused)
+        end = time.monotonic() + 60 * asked.minutes
+        run_until(asked.arch, asked.only, end, fused=asked.fused, sample=asked.sample)
 
 
-def run_until(arch: str, only: str, end: float, *, fused: bool) -> None:
+def run_until(arch: str, only: str, end: float, *, fused: bool, sample: bool) -> None:
     """Compile and run kernels that have no outcome yet.
 
     :param only: a part of the names of lists or kernels.
     :param end: when to begin with no more, in monotonic seconds.
-    :param fused: those of lists with an element-wise operation, one of each kind.
+    :param fused: those of lists with an element-wise operation, or of lists without.
+    :param sample: one of each kind.
     """
     recipe = HipTarget().recipe(BuildRequest(arch=arch, purpose=Purpose.INSPECT))
     digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
@@ -258,7 +261,7 @@ def run_until(arch: str, only: str, end: float, *, fused: bool) -> None:
     kernels: dict[str, Candidate] = {}
     found = expressed(arch, recipe.api_level, fused=fused)
     every = [one for _, _, valid in found for one in valid]
-    for one in one_of_each(every) if fused else every:
+    for one in one_of_each(every) if sample else every:
         kernels.setdefault(one.instance.key, one)
     known = record.known(kernels.values())
     profiler = Profiler()
