@@ -36,7 +36,13 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem_case import AUTO, as_case
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.paths import object_cache_dir
+from ckprof_plugins.directions._convolution.convolution import Convolution
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, elementwise_of
 from ckprof_plugins.directions._convolution.sample import random_convolution
+from ckprof_plugins.directions.bwd_data import BackwardData
+from ckprof_plugins.directions.bwd_weight import BackwardWeight
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.plugins.pipelines.level_counts import ARCH
@@ -46,6 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ckprof.kernels.candidates import Candidate
+    from ckprof.model.instance import Instance
+    from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
 
 #: fields of which most that a kernel uses depends: compiled once for those that agree in them
@@ -67,6 +75,8 @@ DRAWS: Final = 4
 LARGEST: Final = 3_000_000
 #: the same of a product: two blocks along K of the largest tile
 LARGEST_PRODUCT: Final = 3 * LARGEST
+#: what a direction computes
+RESULTS: Final = {one.id: one.tensors[-1] for one in (Forward(), BackwardData(), BackwardWeight())}
 #: numbers of splits of the reduction
 SPLITS: Final = {"bwd_weight": (1, 2, AUTO)}
 
@@ -158,13 +168,24 @@ def products(draw: random.Random, tiles: Sequence[Sequence[int]]) -> list[Proble
     return drawn
 
 
+def with_operation(case: ProblemCase, direction: object, operation: object) -> ProblemCase:
+    """Return a convolution with an element-wise operation on its result, or as it is for ``None``."""
+    if operation is None:
+        return case
+    assert isinstance(case.problem, Convolution)
+    combination = Combination.parse(str(operation))
+    return replace(case, problem=FusedConvProblem.of(case.problem, combination, RESULTS[str(direction)]))
+
+
 def _problems(draw: random.Random, kernels: Sequence[Candidate]) -> Iterator[ProblemCase]:
-    """Yield problems for each number of dimensions that kernels of one direction have."""
+    """Yield problems for each number of dimensions and operation that kernels of one direction have."""
     fields = [one.instance.fields() for one in kernels]
     merged = max(int(one.get("num_groups_to_merge") or 1) for one in fields)
     for ndim in sorted({one.instance.ndim for one in kernels}):
         if ndim:
-            yield from convolutions(draw, ndim, merged)
+            for operation in dict.fromkeys(one.get("elementwise_op") for one in fields):
+                for case in convolutions(draw, ndim, merged):
+                    yield with_operation(case, fields[0]["direction"], operation)
         else:
             tiles = {tuple(int(one[f"tile_{axis}"] or 0) for axis in "mnk") for one in fields}
             yield from products(draw, sorted(tiles))
@@ -208,8 +229,8 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
             elif result.status in (Status.COMPILE_ERROR, Status.COMPILE_TIMEOUT):
                 one.failure = result.reason or result.status.value
             elif result.status is Status.UNSUPPORTED:
-                # kernels of other dimensions are beside those that a convolution is drawn for
-                one.unsupported += int(result.problem.ndim == result.instance.ndim)
+                # kernels of other dimensions and operations are beside those that a convolution is drawn for
+                one.unsupported += int(_is_meant(result.problem, result.instance))
             else:
                 where = f"{result.problem.describe()} split {result.outcome.split_k}"
                 one.wrong.append(f"{where}: {result.status.value}: {result.reason}")
@@ -222,6 +243,15 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
         total.update(right=one.right, wrong=len(one.wrong), failed=int(bool(one.failure)))
     print(f"{len(names)} kernels: " + ", ".join(f"{n} {name}" for name, n in total.items()), flush=True)
     return list(outcomes.values())
+
+
+def _is_meant(problem: Problem, instance: Instance) -> bool:
+    """Say whether a problem was drawn for kernels such as this one."""
+    if not isinstance(problem, Convolution):
+        return True
+    combination = elementwise_of(problem)
+    asked = combination.operation.value if combination else None
+    return problem.ndim == instance.ndim and asked == instance.fields().get("elementwise_op")
 
 
 def main() -> None:

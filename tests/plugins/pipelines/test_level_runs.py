@@ -17,6 +17,7 @@ from tests.plugins.pipelines.level_runs import (
     LARGEST,
     LARGEST_PRODUCT,
     PROBLEMS,
+    RESULTS,
     TILE,
     TOGETHER,
     convolutions,
@@ -24,6 +25,7 @@ from tests.plugins.pipelines.level_runs import (
     main,
     one_of_each,
     products,
+    with_operation,
 )
 from tests.plugins.pipelines.run_record import Outcome, Record, expressed, table
 
@@ -122,6 +124,14 @@ def test_convolutions_are_small_and_some_suit_every_kernel(ndim, merged):
     assert any(one.filter == one.strides == (1,) * ndim and not any(one.left_pads) for one in found)
     assert any(one.batch * math.prod(one.output) <= 27 for one in found)
     assert merged == 1 or sum(one.groups % merged == 0 for one in found) == PROBLEMS // 2
+
+
+@pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
+def test_a_convolution_asks_for_the_operation_of_the_kernels(direction):
+    alone = convolutions(random.Random(1), 2)[0]
+    assert with_operation(alone, direction, None) == alone
+    fused = with_operation(alone, direction, "Scale").problem
+    assert (fused.elementwise.operation.value, fused.result) == ("Scale", RESULTS[direction])
 
 
 @pytest.mark.parametrize("tile", [(16, 16, 64), (256, 256, 64)])
