@@ -15,10 +15,10 @@ pytestmark = pytest.mark.thorough
 DOCUMENT = Path(__file__).parents[3] / "docs" / "amd.md"
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-def test_the_tables_of_the_document_are_counted(arch):
+@pytest.mark.parametrize(("arch", "fused"), [("gfx942", False), ("gfx950", False), ("gfx942", True)])
+def test_the_tables_of_the_document_are_counted(arch, fused):
     lines = DOCUMENT.read_text().splitlines()
-    wanted = table(Record(arch, API_LEVEL_2025_11))
+    wanted = table(Record(arch, API_LEVEL_2025_11), fused=fused)
     start = lines.index(wanted[-1]) - len(wanted) + 1
     assert lines[start : start + len(wanted)] == wanted
 
