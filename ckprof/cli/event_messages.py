@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from ckprof.cli.console import Console
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
+    from ckprof.model.results import SeparatedKernels
+
+#: kernels that a message names
+_NAMED: Final = 3
 
 
 class EventMessages:
@@ -103,11 +107,8 @@ class EventMessages:
         self._end_progress()
         if event.library is not None:
             self._console.info(_build_summary(event.library))
-            for one in event.library.summary.incompatible:
-                self._console.warning(
-                    f"these {len(one.kernels)} kernels compile, but not in one translation unit, which takes "
-                    f"longer and is a fault of their pipeline: {', '.join(one.kernels)}: {one.reason}"
-                )
+            for one in event.library.summary.separated:
+                self._console.warning(_separated(one))
 
     def _part(self, event: PartStarted | PartFinished) -> None:
         if isinstance(event, PartFinished):
@@ -197,6 +198,15 @@ def _build_summary(library: BuiltLibrary) -> str:
         f"{summary.from_cache} from the cache, {summary.failed} failed"
         + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
         + f"; {summary.wall_s:.1f} s on {counted(summary.jobs, 'job')}"
+    )
+
+
+def _separated(found: SeparatedKernels) -> str:
+    names = found.kernels
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"these {len(names)} kernels compile, but did not in one translation unit, so that the build took "
+        f"longer: {', '.join(names[:_NAMED])}{more}: {found.reason}"
     )
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IncompatibleKernels:
-    """Kernels that compile, but not in one translation unit: a fault of their pipeline that costs time."""
+class SeparatedKernels:
+    """Kernels that compile, but did not in one translation unit, which would have taken less time."""
 
     #: their names
     kernels: tuple[str, ...]
@@ -49,7 +49,7 @@ class BuildSummary:
     slowest: tuple[tuple[str, float], ...] = ()
     #: (kernels, wall seconds) of each translation unit of kernels that was compiled
     units: tuple[tuple[int, float], ...] = ()
-    incompatible: tuple[IncompatibleKernels, ...] = ()
+    separated: tuple[SeparatedKernels, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

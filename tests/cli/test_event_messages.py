@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import io
+import re
 from types import SimpleNamespace
 
 from ckprof.cli.console import Console
 from ckprof.cli.event_messages import EventMessages
 from ckprof.kernels.events import BuildFinished
-from ckprof.model.results import BuildSummary, IncompatibleKernels
+from ckprof.model.results import BuildSummary, SeparatedKernels
 
 
 def test_kernels_that_only_compile_apart_are_a_warning():
-    apart = IncompatibleKernels(kernels=("one", "two"), reason="redefinition of 'Row'\nfull log: a.log")
+    apart = SeparatedKernels(kernels=tuple("abcde"), reason="redefinition of 'Row'\nfull log: a.log")
     library = SimpleNamespace(
         built=["one", "two"],
         candidates=["one", "two"],
         rejected=[],
-        summary=BuildSummary(compiled=2, incompatible=(apart,)),
+        summary=BuildSummary(compiled=2, separated=(apart,)),
     )
     err = io.StringIO()
     EventMessages(Console(out=io.StringIO(), err=err))(BuildFinished(library=library))
     printed = err.getvalue()
     assert "built 2 of 2 kernels: 2 compiled" in printed
-    assert "warning: these 2 kernels compile, but not in one translation unit" in printed
-    assert "one, two: redefinition of 'Row'" in printed and "full log: a.log" in printed
+    assert "warning: these 5 kernels compile, but did not in one translation unit" in printed
+    assert re.search(r": a, b, c and 2 more: redefinition of 'Row'\s+full log: a.log", printed)

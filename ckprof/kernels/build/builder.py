@@ -189,7 +189,7 @@ class _Build:
                 jobs=self._jobs,
                 slowest=tuple(sorted(self._cost.times, key=lambda item: -item[1])[:_SLOWEST]),
                 units=tuple(self._cost.units),
-                incompatible=self._failed_groups.incompatible(self._failures),
+                separated=self._failed_groups.separated(self._failures),
             ),
         )
 

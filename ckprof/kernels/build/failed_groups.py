@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckprof.model.results import IncompatibleKernels
+from ckprof.model.results import SeparatedKernels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -32,14 +32,14 @@ class FailedGroups:
         names = {unit.kernel.key: unit.name for unit in members if unit.kernel is not None}
         self._failed.append((names, reason))
 
-    def incompatible(self, failed: Collection[str]) -> tuple[IncompatibleKernels, ...]:
+    def separated(self, failed: Collection[str]) -> tuple[SeparatedKernels, ...]:
         """Return the largest groups whose kernels all compile, but not together.
 
         :param failed: content keys of the instances that do not compile.
         """
         blameless = [one for one in self._failed if one[0].keys().isdisjoint(failed)]
         return tuple(
-            IncompatibleKernels(kernels=tuple(names.values()), reason=reason)
+            SeparatedKernels(kernels=tuple(names.values()), reason=reason)
             for names, reason in blameless
             if not any(names.keys() < others.keys() for others, _ in blameless)
         )

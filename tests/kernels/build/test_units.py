@@ -178,7 +178,7 @@ def test_the_one_that_does_not_compile_is_found(make_tree, grouping, build, tota
     assert failure.status is Status.COMPILE_ERROR
     assert "no_such_name" in failure.message
     assert result.summary.compiled == 3
-    assert result.summary.incompatible == ()
+    assert result.summary.separated == ()
     assert result.library is not None
 
 
@@ -189,7 +189,7 @@ def test_kernels_that_only_compile_apart_are_named(make_tree, grouping, build, t
         kernel.header.write_text(f"static int defined_twice = 1;\n{body}\n")
     result = build(tree, grouping, jobs=1)
     assert result.failures == {} and total(result.library) == 111_012
-    (apart,) = result.summary.incompatible
+    (apart,) = result.summary.separated
     assert (
         {tree.kernels[0].name, tree.kernels[2].name} <= {*apart.kernels} < {one.name for one in tree.kernels}
     )
