@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.kernels.build.precompiled import include_flags
+from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof.model.types import has_ocp_float8
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.support_cases import FORWARD as FORWARD_CASES
@@ -283,3 +286,25 @@ def test_a_library_for_programs_is_linked_with_cmake(ckprof, tmp_path):
     assert done.stdout.splitlines()[0] == "1"
     if not devices():
         assert "no AMD GPU was found" in done.stdout
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_8_bit_types_are_those_of_the_headers(arch, tmp_path):
+    """Which encoding the device's code uses: operands and references need to have the same."""
+    wanted = int(has_ocp_float8(find_architecture(arch)))
+    recipe = HipTarget().recipe(BuildRequest(arch=arch, purpose=Purpose.INSPECT))
+    source = tmp_path / "encoding.cpp"
+    source.write_text(
+        '#include "ck_tile/core/config.hpp"\n'
+        "#ifdef __HIP_DEVICE_COMPILE__\n"
+        f"static_assert(CK_TILE_USE_OCP_FP8 == {wanted});\n"
+        "#endif\n"
+    )
+    done = subprocess.run(
+        [
+            *(*recipe.compiler.command, *recipe.compile_flags, *recipe.location_flags),
+            *(*recipe.kernel_flags, *include_flags(recipe), "-fsyntax-only", source),
+        ],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
