@@ -7,7 +7,7 @@ there, or does not compile, or is known to be wrong.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
@@ -75,6 +75,8 @@ class LevelSurface:
     explicit_gemm: bool
     #: whether the host arguments of forward kernels have an element-wise operation
     elementwise: bool
+    #: family -> elements that it can add to its sums at once; without an entry, as many as it stores
+    widest_sums: Mapping[str, int] = field(default_factory=dict)
     #: whether operands of two types are right: if not, both are multiplied as the first one's
     mixes_operands: bool = False
 
@@ -148,6 +150,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         splits_images=True,
         explicit_gemm=False,
         elementwise=True,
+        # atomic additions of fp32, which is what its workspace holds
+        widest_sums={"two_stage": 4},
     ),
 }
 
@@ -219,6 +223,12 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
         return f"element-wise operations ({operation.value})", "plain results"
     if instance.explicit_gemm and not surface.explicit_gemm:
         return "explicit GEMM", "implicit GEMM"
+    widest = surface.widest_sums.get(instance.pipeline, instance.vector_size_c)
+    if instance.vector_size_c > widest:
+        return (
+            f"{instance.pipeline} kernels that add {instance.vector_size_c} elements at once",
+            f"those with vector_size_c of up to {widest}",
+        )
     unfit = None if surface.shuffles_any_number else unfit_for_shuffle(candidate, "m")
     if unfit is not None:
         axis, count = unfit

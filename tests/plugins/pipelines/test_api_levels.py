@@ -216,6 +216,20 @@ def test_other_families_are_named(make_instance):
     assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
 
 
+def test_two_stages_add_up_to_four_sums_at_once(make_instance):
+    """Compiled: with 8, a static assertion of the headers' atomic additions of fp32 fails."""
+    widths = {}
+    for width in (1, 4, 8):
+        changes = {"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": width}
+        instance = make_instance(**{**TWO_STAGE, **changes})
+        unmet = TwoStagePipeline().unmet_requirements(instance, "gfx942", API_LEVEL_2025_11)
+        widths[width] = [one.message for one in unmet]
+    assert widths == {1: [], 4: [], 8: [
+        "API level 2025-11 has no two_stage kernels that add 8 elements at once "
+        "(it has those with vector_size_c of up to 4)"
+    ]}  # fmt: skip
+
+
 def test_two_stages_are_there_where_sums_can_be_stored_in_another_type(make_instance):
     family = TwoStagePipeline()
     instance = make_instance(**{**TWO_STAGE, "vector_size_a": 8, "vector_size_b": 8})
