@@ -49,6 +49,7 @@ class BuildSummary:
     slowest: tuple[tuple[str, float], ...] = ()
     #: (kernels, wall seconds) of each translation unit of kernels that was compiled
     units: tuple[tuple[int, float], ...] = ()
+    #: kernels that had to be compiled apart from each other
     separated: tuple[SeparatedKernels, ...] = ()
 
 

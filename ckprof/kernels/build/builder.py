@@ -297,11 +297,11 @@ class _Build:
                 self._note_group(group)
             else:
                 passed = False
+                failure = self._failure(group, result)
                 if len(group.members) > 1:
-                    self._failed_groups.add(group.members, self._explanation(group, result)[0])
+                    self._failed_groups.add(group.members, failure.message)
                 else:
-                    unit = group.members[0]
-                    self._failures[_instance_key(unit)] = self._failure(unit, result)
+                    self._failures[_instance_key(group.members[0])] = failure
         return passed
 
     def _note_group(self, unit: TranslationUnit) -> None:
@@ -311,17 +311,15 @@ class _Build:
             )
             self._cache.notes.note_group(Group(key=unit.key, members=members))
 
-    def _failure(self, unit: Unit, result: StepResult) -> BuildFailure:
-        message, log = self._explanation(unit, result)
+    def _failure(self, group: TranslationUnit, result: StepResult) -> BuildFailure:
+        log = self._keep_log(group.key, group.name)
         timed_out = result.status == compile_step.TIMEOUT
+        message = explain(result, log, self._timeout_s * len(group.members))
         return BuildFailure(
-            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR, message=message, log=log
+            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR,
+            message=f"{message}\nfull log: {log}",
+            log=log,
         )
-
-    def _explanation(self, unit: Unit | TranslationUnit, result: StepResult) -> tuple[str, Path]:
-        """Return why a unit did not compile, and its log, which the message names."""
-        log = self._keep_log(unit.key, unit.name)
-        return f"{explain(result, log, self._timeout_s)}\nfull log: {log}", log
 
     def _require(self, step_id: str, what: str) -> None:
         """Raise unless a step has succeeded."""

@@ -145,7 +145,7 @@ _ERROR: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildFailure:
-    """A kernel that did not compile."""
+    """A kernel that did not compile, or several in one translation unit."""
 
     #: ``compile_error`` or ``compile_timeout``
     status: Status

@@ -7,7 +7,7 @@ there, or does not compile, or is known to be wrong.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
@@ -76,7 +76,7 @@ class LevelSurface:
     #: whether the host arguments of forward kernels have an element-wise operation
     elementwise: bool
     #: family -> elements that it can add to its sums at once; without an entry, as many as it stores
-    widest_sums: Mapping[str, int] = field(default_factory=dict)
+    widest_sums: Mapping[str, int]
     #: whether operands of two types are right: if not, both are multiplied as the first one's
     mixes_operands: bool = False
 
@@ -113,6 +113,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         splits_images=False,
         explicit_gemm=False,
         elementwise=False,
+        widest_sums={},
     ),
     API_LEVEL_2025_11: LevelSurface(
         # the type of results is the epilogue's since, so that sums can be kept in another one

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -59,6 +60,19 @@ def test_a_hanging_compiler_costs_one_outcome(make_tree, make_recipe, fake_compi
     again = build(tree, recipe, timeout_s=1.0)
     assert again.failures == {} and again.summary.from_cache == 2
     assert [word for word in compiled(calls) if "kernels/" in word] == ["kernels/kernel_1.cpp"]
+
+
+def test_kernels_that_take_too_long_together_had_the_time_of_all(
+    make_tree, make_recipe, fake_compiler, build
+):
+    recipe = make_recipe(fake_compiler('if any("units/" in arg for arg in args): time.sleep(60)'))
+    recipe = replace(recipe, functions_per_unit=4, further_memory_bytes=2**20)
+    tree = make_tree(2)
+    result = build(tree, recipe, jobs=1, timeout_s=0.5)
+    assert result.failures == {}
+    (apart,) = result.summary.separated
+    assert set(apart.kernels) == {one.name for one in tree.kernels}
+    assert "not compiled within 1 s" in apart.reason
 
 
 def test_a_timeout_ends_the_children_of_a_driver(make_tree, make_recipe, fake_compiler, build, tmp_path):

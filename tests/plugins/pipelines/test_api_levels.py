@@ -273,6 +273,7 @@ def test_the_tables_name_only_what_exists():
         for pipelines in surface.gemm_pipelines.values():
             assert pipelines <= set(GemmPipeline)
             assert surface.interwave <= set(GemmPipeline)
+        assert surface.widest_sums.keys() <= surface.families
 
 
 @pytest.mark.parametrize(
