@@ -11,6 +11,7 @@ import pytest
 
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+from tests.plugins.elementwise.settings import with_settings
 
 from .elementwise_runs import answered, question
 
@@ -19,18 +20,6 @@ pytestmark = [pytest.mark.compiler, pytest.mark.timeout(900)]
 TILE = ("--tile", "16x16x32", "--waves", "1x1x1", "--mma", "16x16x16", "--vectors", "4,4,4")
 #: several groups, images and tiles; strides, dilations and pads
 SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
-#: operation -> values of parameters that are not the defaults
-SETTINGS = {
-    "Clamp": "floor=-0.5,ceiling=1.25",
-    "AddClamp": "floor=-0.5,ceiling=1.25",
-    "BiasNormalizeInInferClamp": "floor=-0.5,ceiling=1.25,epsilon=0.01",
-    "Scale": "scale=-0.75",
-    "Bilinear": "alpha=0.5,beta=-2",
-    "ScaleAddScaleAddRelu": "alpha1=0.5,alpha2=-2",
-    "ConvScale": "scale_in=0.5,scale_wei=2,scale_out=3",
-    "DynamicUnaryOp": "function=Logistic,alpha=0.5",
-    "ScaleAdd": "scale_in=0.3,scale_wei=-1.7",
-}
 #: of fp16, in the fast suite those without and with most tensors
 FEW = (
     *("Clamp", "ScaleAddScaleAddRelu"),
@@ -44,14 +33,14 @@ GRADIENTS = ("bwd_data", "bwd_weight")
 
 def lines_of(operation: ElementwiseOp, direction: str = "fwd") -> list[str]:
     """Return problems with D tensors as factories have them, and with elements per channel."""
-    settings = [operation.value, *filter(None, [SETTINGS.get(operation.value)])]
-    texts = [",".join(settings)]
+    settings = with_settings(operation.value)
+    texts = [settings]
     channels = [f"{d.role}={DExtent.CHANNEL.value}" for d in operation.properties.d_tensors]
     if channels and direction == "bwd_weight":
         full = [f"{d.role}={DExtent.FULL.value}" for d in operation.properties.d_tensors]
-        return [f"{SIZES} --elementwise-op {','.join([*settings, *full])}"]
+        return [f"{SIZES} --elementwise-op {','.join([settings, *full])}"]
     if channels:
-        texts.append(",".join([*settings, *channels]))
+        texts.append(",".join([settings, *channels]))
     return [f"{SIZES} --elementwise-op {text}" for text in (operation.value, *texts)]
 
 

@@ -123,8 +123,6 @@ def test_an_uncompilable_prefix_header_is_read_as_text(make_tree, make_recipe, f
 def test_a_compiler_that_cannot_precompile_is_not_asked_to(
     make_tree, make_recipe, fake_compiler, build, calls
 ):
-    from dataclasses import replace
-
     recipe = make_recipe(replace(fake_compiler(), precompiles=False))
     assert build(make_tree(4), recipe).summary.compiled == 4
     assert not any("c++-header" in line for line in calls())
@@ -250,8 +248,6 @@ def test_a_library_of_unknown_content_is_linked_again(make_tree, make_recipe, fa
 
 
 def test_keys_hold_whatever_changes_an_object(make_tree, make_recipe, fake_compiler, build):
-    from dataclasses import replace
-
     tree, compiler = make_tree(2), fake_compiler()
     recipe = make_recipe(compiler)
     build(tree, recipe)

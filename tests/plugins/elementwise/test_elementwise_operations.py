@@ -16,6 +16,7 @@ from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import LARGEST, DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+from tests.plugins.elementwise.settings import SETTINGS, with_settings
 
 UNARY = {
     "Relu": lambda x, a, b, g: max(x, 0.0),
@@ -252,3 +253,11 @@ def test_the_tolerance_is_for_what_operations_make_of_errors(sums, operation):
     errors = abs(row.formula(single, d_tensors, values) - expected)
     shares = errors / (tolerance.atol + tolerance.rtol * abs(expected))
     assert 0.05 < shares.max() < 0.8, shares.max()
+
+
+@pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda operation: operation.value)
+def test_tests_set_every_parameter_of_what_has_some(operation):
+    assert (operation.value in SETTINGS) is bool(operation.properties.parameters)
+    values = Combination.parse(with_settings(operation.value)).parameters
+    defaults = Combination.parse(operation.value).parameters
+    assert values != defaults or not values
