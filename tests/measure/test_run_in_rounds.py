@@ -114,8 +114,9 @@ def test_what_is_left_only_shrinks_to_nothing(start):
 @compiler
 def test_rounds_are_spread_over_worker_processes(start):
     options = replace(QUICK, rounds=4, sessions=4)
-    outcomes, _ = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
+    outcomes, seen = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
     found = list(outcomes)
+    assert [event.reason for event in seen if isinstance(event, events.WorkerLost)] == []
     processes = [{one.process for one in outcome.rounds} for outcome in found if outcome.key == "ok"]
     assert [len(of_problem) for of_problem in processes] == [4, 4]
     assert processes[0] == processes[1], "they take turns at each problem"
