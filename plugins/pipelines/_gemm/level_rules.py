@@ -20,6 +20,7 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     INT8_TILES,
     listed,
     unfit_for_shuffle,
+    wrong_integer_products,
 )
 from ckprof_plugins.pipelines._gemm.transposed_reads import (
     laid_out_for_transposed_reads,
@@ -198,6 +199,9 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     tiles = surface.mma_tiles.get(instance.dtype)
     if tiles is not None and instance.mma_tile.sizes not in tiles:
         return f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
+    wrong = wrong_integer_products(candidate)
+    if wrong is not None:
+        return wrong
     if instance.scheduler is Scheduler.INTERWAVE and gemm_pipeline not in surface.interwave:
         names = ", ".join(sorted(pipeline.value for pipeline in surface.interwave))
         return f"interwave scheduler for {gemm_pipeline.value}", f"it for {names}"

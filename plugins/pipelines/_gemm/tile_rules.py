@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
+from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._base.rules import Candidate, Violation
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, Scheduler
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 #: MMA tiles that headers older than the latest have for operands of 8 bits
 FLOAT8_TILES: Final = frozenset({(32, 32, 16), (32, 32, 32), (16, 16, 32), (16, 16, 64)})
 INT8_TILES: Final = frozenset({(32, 32, 16), (16, 16, 32)})
+
+#: API levels whose headers have no right substitute for the instructions of those tiles of integers
+_WITHOUT_INT8_SUBSTITUTE: Final = frozenset({API_LEVEL_2025_07, API_LEVEL_2025_11})
 
 
 def wave_divides_tile(candidate: TiledCandidate) -> Violation | None:
@@ -66,6 +71,20 @@ def known_mma_tile(candidate: TiledCandidate) -> Violation | None:
         str(instance.mma_tile),
         allowed,
     )
+
+
+def wrong_integer_products(candidate: TiledCandidate) -> tuple[str, str] | None:
+    """Return what the level lacks of a kernel of 8-bit integers on the architecture, and what it has instead.
+
+    Without an instruction for 32x32x16 of them, its headers multiply as fp32 and take the bits of the integer
+    sums for floating point; without one for 16x16x32 they add nothing.
+    """
+    if candidate.instance.dtype is not DataType.INT8 or candidate.api_level not in _WITHOUT_INT8_SUBSTITUTE:
+        return None
+    if "int8_mfma" in candidate.arch.capabilities:
+        return None
+    what = f"right products of {DataType.INT8.value} on {candidate.arch.name}"
+    return f"{what}: it multiplies them as fp32", "those of floating point"
 
 
 def lds_budget(candidate: TiledCandidate) -> Violation | None:

@@ -24,6 +24,7 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     listed,
     unfit_for_shuffle,
     wave_divides_tile,
+    wrong_integer_products,
 )
 from ckprof_plugins.pipelines._gemm.transposed_reads import reads_transposed, taken_for_columns
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
@@ -118,10 +119,10 @@ def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     elif instance.mma_tile.sizes not in tiles:
         missing, has = f"MMA tile {instance.mma_tile} for {instance.dtype.value}", listed(sorted(tiles))
     else:
-        turned = _turned_wrongly(candidate)
-        if turned is None:
+        wrong = wrong_integer_products(candidate) or _turned_wrongly(candidate)
+        if wrong is None:
             return None
-        missing, has = turned
+        missing, has = wrong
     return Violation(f"API level {level} has no {missing} (it has {has})", missing, has)
 
 

@@ -11,8 +11,8 @@ FP8 = {"dtype": "fp8", "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16}
 INT8 = {**FP8, "dtype": "int8"}
 
 
-def broken(instance, level="2026-06"):
-    return {one.rule for one in pipeline_of(instance).unmet_requirements(instance, "gfx942", level)}
+def broken(instance, level="2026-06", arch="gfx942"):
+    return {one.rule for one in pipeline_of(instance).unmet_requirements(instance, arch, level)}
 
 
 @pytest.mark.parametrize("direction", ["bwd_data", "bwd_weight"])
@@ -34,6 +34,21 @@ def test_what_headers_of_november_have(make_instance, changes, has):
     instance = make_instance(**changes)
     assert ("api-level-feature" not in broken(instance, "2025-11")) is has
     assert "api-level-feature" in broken(instance, "2025-07")
+
+
+@pytest.mark.parametrize("tile", [(32, 32, 16), (16, 16, 32)])
+def test_headers_of_2025_multiply_integers_wrongly_without_an_instruction(tile, make_instance):
+    """On gfx90a: with 32x32x16 they add fp32 to the bits of integers, with 16x16x32 nothing."""
+    sizes = dict(zip(("warp_tile_m", "warp_tile_n", "warp_tile_k"), tile, strict=True))
+    integers = make_instance(**{**INT8, **sizes})
+    (unmet,) = pipeline_of(integers).unmet_requirements(integers, "gfx90a", "2025-11")
+    assert unmet.message == (
+        "API level 2025-11 has no right products of int8 on gfx90a: it multiplies them as fp32 "
+        "(it has those of floating point)"
+    )
+    assert not broken(integers, "2025-11", "gfx942") and not broken(integers, "2025-11", "gfx950")
+    assert not broken(integers, "2026-06", "gfx90a")
+    assert not broken(make_instance(**FP8), "2025-11", "gfx90a")
 
 
 def test_headers_name_the_types(make_instance):

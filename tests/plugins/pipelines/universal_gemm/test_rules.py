@@ -168,6 +168,15 @@ def test_what_is_stored_for_transposed_reads_and_turned_in_registers_must_be_squ
     assert not broken(square, NOVEMBER, "gfx950")
 
 
+@pytest.mark.parametrize("level", [OLD, NOVEMBER])
+def test_integers_are_multiplied_wrongly_without_an_instruction(level):
+    integers = make_product("int8")
+    (unmet,) = FAMILY.unmet_requirements(integers, "gfx90a", level)
+    assert unmet.rule == "api-level-feature" and "no right products of int8 on gfx90a" in unmet.message
+    assert not broken(integers, level) and not broken(integers, NEW, "gfx90a")
+    assert not broken(make_product("fp8"), level, "gfx90a")
+
+
 def test_types_without_instructions():
     assert broken(make_product("fp32"), OLD)[0] == "api-level-feature"
     assert "mma-tile" in broken(make_product("int8", mma=(4, 64, 16)), NEW)
