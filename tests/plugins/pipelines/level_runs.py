@@ -4,6 +4,7 @@
 
     CK_ROOT=DIR python -m tests.plugins.pipelines.level_runs run [--arch ARCH] [--fused] [--sample] ...
     python -m tests.plugins.pipelines.level_runs table [--arch ARCH] [--fused] [--level LEVEL]
+    python -m tests.plugins.pipelines.level_runs summary
 
 Compiles and runs what has no outcome yet, kernels of one tile together: on random convolutions and products
 with all checks of the device, until each kernel has supported :data:`ENOUGH` of them. A kernel that several
@@ -36,7 +37,7 @@ from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.plugins.pipelines.drawn_problems import drawn_problems, is_meant
 from tests.plugins.pipelines.level_counts import ARCH
-from tests.plugins.pipelines.run_record import RAN, Outcome, Record, expressed, table
+from tests.plugins.pipelines.run_record import RAN, Outcome, Record, expressed, summary, table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -164,11 +165,14 @@ def main() -> None:
     run.add_argument("--only", default="", help="a part of the names of lists or kernels")
     count = commands.add_parser("table", help="print the table of docs/amd.md")
     count.add_argument("--level", default=API_LEVEL_2025_11)
+    commands.add_parser("summary", help="print the sums of all records")
     for command in (run, count):
         command.add_argument("--arch", default=ARCH)
         command.add_argument("--fused", action="store_true", help="lists with an element-wise operation")
     asked = parser.parse_args()
-    if asked.command == "table":
+    if asked.command == "summary":
+        print("\n".join(summary()))
+    elif asked.command == "table":
         print("\n".join(table(Record(asked.arch, asked.level), fused=asked.fused)))
     else:
         end = time.monotonic() + 60 * asked.minutes

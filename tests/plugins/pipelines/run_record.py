@@ -124,8 +124,29 @@ def table(record: Record, *, fused: bool = False) -> list[str]:
         distinct.update((one.instance.key, one) for one in valid)
         all_known.update(known)
         if valid:
-            lines.append(_row(name, str(len(kernels)), len(valid), known.values()))
-    lines.append(_row("each kernel once", "", len(distinct), all_known.values()))
+            lines.append(_row(name, f"{len(kernels)} | {len(valid)}", known.values()))
+    lines.append(_row("each kernel once", f" | {len(distinct)}", all_known.values()))
+    return lines
+
+
+def summary() -> list[str]:
+    """Return the lines of a table with a row for each record, kernels with and without an operation apart.
+
+    Each kernel counts once. Those of which none has an outcome are left out.
+    """
+    lines = [
+        f"| architecture | headers | kernels | expressed | {' | '.join(_COUNTED)} |",
+        "|---" * (4 + len(_COUNTED)) + "|",
+    ]
+    for path in sorted(RECORDS.glob("*.jsonl")):
+        record = Record(*path.stem.split("_"))
+        for fused, kernels in ((False, "without an operation"), (True, "with an operation")):
+            rows = expressed(record.arch, record.level, fused=fused)
+            distinct = {one.instance.key: one for _, _, valid in rows for one in valid}
+            known = record.known(distinct.values())
+            if known:
+                of = f"{record.arch} | {record.level} | {kernels}"
+                lines.append(_row(of, str(len(distinct)), known.values()))
     return lines
 
 
@@ -141,7 +162,7 @@ def _by_operation(
         yield folder, tuple(kernels.values()), tuple(valid.values())
 
 
-def _row(name: str, kernels: str, valid: int, known: Iterable[Outcome]) -> str:
+def _row(name: str, kernels: str, known: Iterable[Outcome]) -> str:
     total = Counter[str]()
     for one in known:
         runs = one.right + len(one.wrong)
@@ -155,7 +176,6 @@ def _row(name: str, kernels: str, valid: int, known: Iterable[Outcome]) -> str:
     cells = (
         name,
         kernels,
-        valid,
         *(total[column] for column in ("compiled", "failed", "ran", "right", "wrong")),
     )
     return f"| {' | '.join(map(str, cells))} |"

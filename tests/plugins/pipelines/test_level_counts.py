@@ -8,19 +8,25 @@ import pytest
 
 from ckprof.model.api_level import API_LEVEL_2025_11
 from tests.plugins.pipelines.level_counts import OPERATIONS, counts
-from tests.plugins.pipelines.run_record import Record, table
+from tests.plugins.pipelines.run_record import Record, summary, table
 
 pytestmark = pytest.mark.thorough
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "amd.md"
 
 
+def stands(wanted):
+    """Whether the document has these lines one after the other."""
+    return "\n".join(["", *wanted, ""]) in DOCUMENT.read_text()
+
+
 @pytest.mark.parametrize(("arch", "fused"), [("gfx942", False), ("gfx950", False), ("gfx942", True)])
 def test_the_tables_of_the_document_are_counted(arch, fused):
-    lines = DOCUMENT.read_text().splitlines()
-    wanted = table(Record(arch, API_LEVEL_2025_11), fused=fused)
-    start = lines.index(wanted[-1]) - len(wanted) + 1
-    assert lines[start : start + len(wanted)] == wanted
+    assert stands(table(Record(arch, API_LEVEL_2025_11), fused=fused))
+
+
+def test_the_sums_of_the_document_are_counted():
+    assert stands(summary())
 
 
 def test_lists_of_all_operations_have_kernels_of_november_2025():
