@@ -106,6 +106,12 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
         os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
 
 
+def of_all_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that the processes of this run of the tests share, and no other run."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session")
 def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compile what every library for the CPU is linked with, which takes longer than most tests' kernels.
@@ -114,7 +120,7 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
     """
     from filelock import FileLock
 
-    folder = tmp_path_factory.getbasetemp().parent / "host-runtime"
+    folder = of_all_processes(tmp_path_factory) / "host-runtime"
     conf = Path(__file__).parent / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
     # with more kernels than compilers, the header that they share is precompiled: later builds use it as well
     command = ["build", "fwd", "--conf", conf, "--instance", "0-2", "--jobs", "2"]
@@ -129,8 +135,7 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def host_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where objects of the host model's runtime are kept, see :func:`cpp_programs.runtime_objects`."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "host-model"
+    return of_all_processes(tmp_path_factory) / "host-model"
 
 
 @pytest.fixture(scope="session")

@@ -105,7 +105,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
         # other grids compile, but it adds up the accumulators of two waves
         wave_layouts={GemmPipeline.COMPV5: ((1, 1, 2), 2)},
         wrong_split_loops={GemmPipeline.COMPV4: (1, 3)},
-        first_block_only=frozenset(),
+        # operands of products alone: those of convolutions are described with K as the fastest axis
+        first_block_only=frozenset({GemmPipeline.COMPV1}),
         wrong_dimensions={},
         turned_operands={},
         imposes_widths=False,

@@ -295,6 +295,25 @@ void overruns()
     expect_not_met(entry_of<half_t, gemm_config{}>(), {64, 64, 32}, "");
 }
 
+// After the first block, the loop without a tail goes along the fastest axis of an operand.
+void first_blocks()
+{
+    constexpr kind basic     = kind::compv1;
+    const std::string beyond = july_2025 ? "pipeline-depth" : "";
+    for(const index_t loops : {1, 2})
+    {
+        const std::string wanted = loops == 1 ? "" : beyond;
+        expect_not_met(
+            entry_of<half_t, gemm_config{.pipeline = basic}>(), {64, 64, 32 * loops}, "");
+        expect_not_met(entry_of<half_t, gemm_config{.pipeline = basic, .b_row = true}>(),
+                       {64, 64, 32 * loops},
+                       wanted);
+        expect_not_met(entry_of<half_t, gemm_config{.pipeline = basic, .a_row = false}>(),
+                       {64, 64, 32 * loops},
+                       wanted);
+    }
+}
+
 void splits()
 {
     using ck_tile::host_model::k_range;
@@ -424,6 +443,7 @@ int main()
     own_conditions();
     loop_ends();
     overruns();
+    first_blocks();
     splits();
     stages();
     eight_bits();

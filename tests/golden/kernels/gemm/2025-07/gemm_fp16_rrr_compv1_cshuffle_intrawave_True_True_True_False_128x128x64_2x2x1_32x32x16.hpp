@@ -182,6 +182,12 @@ struct gemm_fp16_rrr_compv1_cshuffle_intrawave_True_True_True_False_128x128x64_2
         const std::int64_t read  = (args.K + steps - 1) / steps * WarpTileK;
         const std::int64_t rest  = args.K - read * (k_batch - 1);
         require(rest > 0, "split-k", is("k_batch", k_batch) + " leaves nothing of K to the last split");
+
+        const std::int64_t grain   = std::int64_t{k_batch} * TileK;
+        const std::int64_t planned = (args.K + grain - 1) / grain;
+        require(planned <= 1,
+                "pipeline-depth",
+                is("K blocks", planned) + ": the pipeline reads wrong elements after the first");
         return rejected;
     }
 

@@ -34,7 +34,7 @@ struct gemm_level
     // Pipelines that go along another axis than K after the first block of an operand whose fast
     // axis is not K.
     template <typename Pipeline>
-    static constexpr bool first_block_only_of_turned = false;
+    static constexpr bool first_block_only_of_turned = Pipeline::facts.basic;
 
     template <typename Epilogue>
     static constexpr gemm_store store =
