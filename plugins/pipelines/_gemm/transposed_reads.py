@@ -6,32 +6,29 @@ former in both cases, and what turns them takes the rows of that layout for colu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_11
+from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
     from ckprof_plugins.pipelines._gemm.tile_rules import TiledCandidate
 
 _CAPABILITY: Final = "transposed_lds_reads"
-#: API level -> GEMM pipelines that read them so
-_READ_TRANSPOSED: Final[Mapping[str, frozenset[GemmPipeline]]] = MappingProxyType(
-    {API_LEVEL_2025_11: frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4})}
-)
+#: API levels of which that is known
+_LEVELS: Final = frozenset({API_LEVEL_2025_07, API_LEVEL_2025_11})
+#: GEMM pipelines that read them so there
+_READ_TRANSPOSED: Final = frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4})
 
 
 def laid_out_for_transposed_reads(candidate: TiledCandidate) -> bool:
     """Say whether the level's headers lay such operands out for these reads on the architecture."""
-    return candidate.api_level in _READ_TRANSPOSED and _CAPABILITY in candidate.arch.capabilities
+    return candidate.api_level in _LEVELS and _CAPABILITY in candidate.arch.capabilities
 
 
 def reads_transposed(candidate: TiledCandidate) -> bool:
     """Say whether the kernel reads such operands transposed from local memory."""
-    pipelines = _READ_TRANSPOSED.get(candidate.api_level, frozenset())
-    return laid_out_for_transposed_reads(candidate) and candidate.instance.gemm_pipeline in pipelines
+    return laid_out_for_transposed_reads(candidate) and candidate.instance.gemm_pipeline in _READ_TRANSPOSED
 
 
 def taken_for_columns(candidate: TiledCandidate, name: str, fast: int, other: int) -> tuple[str, str] | None:
