@@ -12,6 +12,7 @@ from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
+    from ckprof.model.architecture import Architecture
     from ckprof_plugins.pipelines._gemm.tile_rules import TiledCandidate
 
 _CAPABILITY: Final = "transposed_lds_reads"
@@ -19,6 +20,8 @@ _CAPABILITY: Final = "transposed_lds_reads"
 _LEVELS: Final = frozenset({API_LEVEL_2025_07, API_LEVEL_2025_11})
 #: GEMM pipelines that read them so there
 _READ_TRANSPOSED: Final = frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4})
+#: those of them that all the same turn the last one in registers where there are two blocks along K
+_LAST_OF_TWO_TURNED: Final = frozenset({(API_LEVEL_2025_07, GemmPipeline.COMPV3)})
 
 
 def laid_out_for_transposed_reads(candidate: TiledCandidate) -> bool:
@@ -29,6 +32,11 @@ def laid_out_for_transposed_reads(candidate: TiledCandidate) -> bool:
 def reads_transposed(candidate: TiledCandidate) -> bool:
     """Say whether the kernel reads such operands transposed from local memory."""
     return laid_out_for_transposed_reads(candidate) and candidate.instance.gemm_pipeline in _READ_TRANSPOSED
+
+
+def turns_last_of_two(gemm_pipeline: GemmPipeline, arch: Architecture, api_level: str) -> bool:
+    """Say whether the level's headers turn such operands twice, in the last of two blocks along K."""
+    return _CAPABILITY in arch.capabilities and (api_level, gemm_pipeline) in _LAST_OF_TWO_TURNED
 
 
 def taken_for_columns(candidate: TiledCandidate, name: str, fast: int, other: int) -> tuple[str, str] | None:

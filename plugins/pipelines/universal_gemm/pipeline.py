@@ -151,7 +151,7 @@ class UniversalGemmPipeline:
         """
         from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
 
-        header = header_values(_own(instance), name, api_level)
+        header = header_values(_own(instance), name, find_architecture(arch), api_level)
         launcher = f"{name}_Launcher"
         return KernelSource(
             name=name,

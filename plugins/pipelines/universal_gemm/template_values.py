@@ -12,11 +12,13 @@ from ckprof_plugins.elementwise.functor import Functor
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.loop_ends import FIXED_TAILS_LEVELS, loop_ends
+from ckprof_plugins.pipelines._gemm.transposed_reads import turns_last_of_two
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
 from ckprof_plugins.pipelines.universal_gemm.instance import BatchedGemmInstance, MultiDGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 
 if TYPE_CHECKING:
+    from ckprof.model.architecture import Architecture
     from ckprof.model.types import DataType
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
@@ -56,6 +58,8 @@ class UniversalGemmHeader:
     overruns: tuple[int, ...]
     #: what follows the first block along K is read wrongly
     first_block_only: bool
+    #: so is the last of two blocks
+    turns_last_of_two: bool
     #: device functions that the launcher instantiates
     device_functions: int
     #: class template of the kernel, and the type of its host arguments
@@ -179,7 +183,9 @@ def _variant(instance: UniversalGemmInstance) -> dict[str, Any]:
     }
 
 
-def header_values(instance: UniversalGemmInstance, name: str, api_level: str) -> UniversalGemmHeader:
+def header_values(
+    instance: UniversalGemmInstance, name: str, arch: Architecture, api_level: str
+) -> UniversalGemmHeader:
     """Return the values of an instance's header.
 
     :param name: the kernel's name, unique in its library.
@@ -208,6 +214,7 @@ def header_values(instance: UniversalGemmInstance, name: str, api_level: str) ->
         is_2025_07=api_level == API_LEVEL_2025_07,
         overruns=surface.wrong_split_loops.get(instance.gemm_pipeline, ()) if surface and reaches_end else (),
         first_block_only=bool(surface and turned and instance.gemm_pipeline in surface.first_block_only),
+        turns_last_of_two=turned and turns_last_of_two(instance.gemm_pipeline, arch, api_level),
         device_functions=loop_ends(instance, api_level) * (2 if adds else 1) if fixed else 1,
         adds=adds,
         **_variant(instance),

@@ -94,3 +94,13 @@ def test_compiles_without_a_warning(level, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_july_turns_the_last_of_two_blocks_twice_on_devices_that_read_transposed():
+    def requires(instance, arch, level):
+        return "planned != 2," in FAMILY.render(instance, arch, level).header
+
+    turned, contiguous = make_product(layout="rrr"), make_product(layout="rcr")
+    assert requires(turned, "gfx950", OLD) and not requires(turned, "gfx942", OLD)
+    assert not requires(contiguous, "gfx950", OLD) and not requires(turned, "gfx950", "2025-11")
+    assert not requires(make_product(layout="rrr", pipeline="mem"), "gfx950", OLD)

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "check.hpp"
+#include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/k_split.hpp"
 #include "gemm_family.hpp"
 
@@ -314,6 +316,26 @@ void first_blocks()
     }
 }
 
+// Devices that read an operand transposed get it turned in registers as well, in the last of two
+// blocks.
+void last_of_two()
+{
+    const gemm_entry rows       = entry_of<half_t, gemm_config{.b_row = true, .pad_n = true}>();
+    const gemm_entry contiguous = entry_of<half_t, gemm_config{}>();
+    for(const char* device : {"gfx942", "gfx950"})
+    {
+        EXPECT(ck_tile::host_model::set_device(device));
+        const bool wrong = july_2025 && std::string_view(device) == "gfx950";
+        for(const index_t loops : {1, 2, 3, 4})
+        {
+            expect_not_met(rows, {64, 64, 32 * loops}, wrong && loops == 2 ? "pipeline-depth" : "");
+            expect_not_met(contiguous, {64, 64, 32 * loops}, "");
+        }
+        // Two splits of two blocks each.
+        expect_not_met(rows, {64, 64, 128, 2}, wrong ? "pipeline-depth" : "");
+    }
+}
+
 void splits()
 {
     using ck_tile::host_model::k_range;
@@ -444,6 +466,7 @@ int main()
     loop_ends();
     overruns();
     first_blocks();
+    last_of_two();
     splits();
     stages();
     eight_bits();

@@ -30,6 +30,11 @@ struct gemm_level
     template <typename Pipeline>
     static constexpr bool first_block_only_of_turned = false;
 
+    // Pipelines that turn an operand whose fast axis is not K in registers, in the last of two
+    // blocks, although they read it transposed where the device can.
+    template <typename Pipeline>
+    static constexpr bool turns_last_of_two = false;
+
     // A kernel stores or adds as the number of parts asks for.
     template <typename Epilogue>
     static constexpr gemm_store store = gemm_store::by_split_k;

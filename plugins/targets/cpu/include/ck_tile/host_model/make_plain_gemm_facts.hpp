@@ -115,9 +115,10 @@ constexpr plain_gemm_facts make_plain_gemm_facts()
     facts.deals_steps = gemm_level::deals_steps;
     facts.overruns    = gemm_level::overruns<Pipeline>;
 
-    const bool turned      = !facts.a_row_major || facts.b_row_major;
-    facts.first_block_only = gemm_level::first_block_only_of_turned<Pipeline> && turned;
-    facts.store            = gemm_level::store<Epilogue>;
+    const bool turned       = !facts.a_row_major || facts.b_row_major;
+    facts.first_block_only  = gemm_level::first_block_only_of_turned<Pipeline> && turned;
+    facts.turns_last_of_two = gemm_level::turns_last_of_two<Pipeline> && turned;
+    facts.store             = gemm_level::store<Epilogue>;
     // The basic pipeline has no tail.
     if(gemm_level::fixed_tails && !Pipeline::facts.basic)
     {

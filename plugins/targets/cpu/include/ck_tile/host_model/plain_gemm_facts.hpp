@@ -65,6 +65,8 @@ struct plain_gemm_facts
     std::uint32_t overruns;
     // The pipeline goes along another axis than K after the first block of an operand.
     bool first_block_only;
+    // It turns an operand twice in the last of two blocks, on devices that read it transposed.
+    bool turns_last_of_two;
     gemm_store store;
     // Null where each part finds out for itself how its loop ends.
     loop_end (*fixed_tail)(std::int32_t num_loop);

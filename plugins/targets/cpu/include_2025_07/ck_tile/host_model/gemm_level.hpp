@@ -36,6 +36,12 @@ struct gemm_level
     template <typename Pipeline>
     static constexpr bool first_block_only_of_turned = Pipeline::facts.basic;
 
+    // Pipelines that turn an operand whose fast axis is not K in registers, in the last of two
+    // blocks, although they read it transposed where the device can.
+    template <typename Pipeline>
+    static constexpr bool turns_last_of_two =
+        std::string_view(Pipeline::facts.class_name) == std::string_view("AgBgCrCompV3");
+
     template <typename Epilogue>
     static constexpr gemm_store store =
         Epilogue::MemoryOperation == memory_operation_enum::set ? gemm_store::set

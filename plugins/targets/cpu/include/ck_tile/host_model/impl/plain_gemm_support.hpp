@@ -242,6 +242,13 @@ inline bool check_parts(const plain_gemm_facts& facts, const plain_gemm_call& ca
     {
         return false;
     }
+    if(facts.turns_last_of_two && planned == 2 && current_device().has("transposed_lds_reads") &&
+       !reject("pipeline-depth",
+               "the pipeline " + std::string(facts.pipeline_class) + " turns the last of " +
+                   std::to_string(planned) + " K blocks in registers, and reads it transposed"))
+    {
+        return false;
+    }
     if(facts.fixed_tail == nullptr || call.k_batch == 1) { return true; }
     const auto same = [&](std::int64_t count) {
         return facts.fixed_tail(static_cast<std::int32_t>(count)) ==
