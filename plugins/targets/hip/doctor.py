@@ -11,6 +11,7 @@ from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.architecture import architectures
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
+from ckprof_plugins.targets.hip.device_libraries import find_device_libraries, isa_library
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.emulator.device import NAME
 from ckprof_plugins.targets.hip.emulator.library import ARCHITECTURES, built_library
@@ -19,10 +20,8 @@ from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
     INSTALL_COMMAND,
     RUNTIME_LIBRARY,
-    find_device_libraries,
     find_hip_root,
     find_runtime_folder,
-    isa_library,
 )
 from ckprof_plugins.targets.hip.toolchain import search_hip_compilers
 

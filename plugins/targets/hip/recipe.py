@@ -13,18 +13,13 @@ from ckprof.kernels.build.keys import abi_dir
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
 from ckprof.model.types import DataType
-from ckprof.paths import cache_dir, object_cache_dir
+from ckprof.paths import object_cache_dir
+from ckprof_plugins.targets.hip.device_libraries import find_device_libraries, library_flags
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.emulator import device as emulated
 from ckprof_plugins.targets.hip.emulator.library import ARCHITECTURES
 from ckprof_plugins.targets.hip.headers import find_headers
-from ckprof_plugins.targets.hip.rocm import (
-    find_device_libraries,
-    find_hip_root,
-    install_advice,
-    library_folder,
-    runtime_link_flags,
-)
+from ckprof_plugins.targets.hip.rocm import find_hip_root, install_advice, runtime_link_flags
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
@@ -94,8 +89,6 @@ PREFIX_HEADER: Final = """\
 #include "ckprof_entry.hpp"
 """
 
-#: what the newest compilers make unless requested otherwise
-_USUAL_OBJECT_VERSION: Final = 6
 #: measured with clang 19 and 22: peak of one kernel, and of each more device function in the same source if
 #: its tile is another one (headers of July 2025); one of the same tile adds a third of that (November's)
 _COMPILE_MEMORY: Final = 700 * 2**20
@@ -137,14 +130,13 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     if request.sources_only:
         return _recipe(request, tools, _library(request, hip, runnable=False))
     libraries = find_device_libraries()
-    folder = library_folder(libraries, base, cache_dir() / "device-libraries")
     if not hip.linker:
         raise ToolchainError(
             f"{' '.join(hip.compiler.command)} finds no lld for device code; {install_advice(base)}"
         )
     tools = replace(
         tools,
-        location_flags=(f"--rocm-device-lib-path={folder}", *_object_version(libraries)),
+        location_flags=library_flags(libraries, hip, base),
         digested=(libraries,),
     )
     if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and there):
@@ -154,15 +146,6 @@ def recipe(request: BuildRequest) -> BuildRecipe:
             made = replace(made, last_level_cache_bytes=_EMULATED_CACHE)
         return replace(made, worker_variables=tuple(variables.items()))
     return _recipe(request, tools, _code_objects())
-
-
-def _object_version(libraries: Path) -> tuple[str, ...]:
-    """Return the flag for libraries that are older than the compiler's usual version of code objects."""
-    versions = [
-        int(path.stem.rpartition("_")[2]) // 100 for path in libraries.glob("oclc_abi_version_*00.bc")
-    ]
-    newest = max(versions, default=_USUAL_OBJECT_VERSION)
-    return (f"-mcode-object-version={newest}",) if newest < _USUAL_OBJECT_VERSION else ()
 
 
 #: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
@@ -304,7 +287,10 @@ def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> Build
         prefix_header=parts.prefix_header,
         support_sources=parts.support_sources,
         # headers of HIP and device libraries lie outside the folders that are searched for headers
-        machine_identity=digest_parts(*(digests.of(folder) for folder in (hip_headers, *tools.digested))),
+        machine_identity=digest_parts(
+            *(digests.of(folder) for folder in (hip_headers, *tools.digested)),
+            *(Path(flag).name for flag in tools.location_flags),
+        ),
         compile_memory_bytes=_COMPILE_MEMORY,
         further_memory_bytes=parts.further_memory_bytes,
         functions_per_unit=parts.functions_per_unit,

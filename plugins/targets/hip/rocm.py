@@ -1,4 +1,4 @@
-"""Finds the parts of ROCm that a build needs: HIP headers and device libraries.
+"""Finds the parts of ROCm that a build needs: HIP headers and the runtime library.
 
 They may belong to a ROCm installation or to packages of the distribution.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -19,16 +18,9 @@ _INSTALL_COMMAND: Final = (
 )
 INSTALL_COMMAND: Final = _INSTALL_COMMAND.format(USUAL_CLANG_MAJOR)
 _OPT: Final = Path("/opt")
-_LIBRARY_FOLDERS: Final = (
-    "amdgcn/bitcode",
-    "lib/x86_64-linux-gnu/amdgcn/bitcode",
-    "lib/amdgcn/bitcode",
-    "lib64/amdgcn/bitcode",
-)
 RUNTIME_LIBRARY: Final = "libamdhip64.so"
 _LINK_RUNTIME: Final = "-lamdhip64"
 _RUNTIME_FOLDERS: Final = ("lib", "lib64", "lib/x86_64-linux-gnu", "hip/lib")
-_ISA: Final = "oclc_isa_version_{}.bc"
 
 
 def install_advice(arch: str) -> str:
@@ -75,70 +67,3 @@ def runtime_link_flags() -> tuple[str, ...]:
     if folder is None or folder.is_relative_to("/usr"):
         return (_LINK_RUNTIME,)  # where linkers look anyway, or where only the user of the sources has it
     return (f"-L{folder}", f"-Wl,-rpath,{folder}", _LINK_RUNTIME)
-
-
-def find_device_libraries() -> Path:
-    """Return the folder of the device libraries.
-
-    :raises ToolchainError: there is none.
-    """
-    named = os.environ.get("HIP_DEVICE_LIB_PATH")
-    folders = [Path(named)] if named else []
-    folders += [root / below for root in rocm_roots() for below in _LIBRARY_FOLDERS]
-    for folder in folders:
-        if (folder / "ockl.bc").is_file():
-            return folder
-    raise ToolchainError(
-        f"no device libraries (ockl.bc) found; install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}"
-    )
-
-
-def isa_library(folder: Path, arch: str) -> Path:
-    """Return the library with the properties of an architecture's instruction set.
-
-    Older sets of libraries lack that of newer architectures; the one of a near relative serves then.
-
-    :param folder: where device libraries lie.
-    :param arch: e.g. ``gfx942``, without features.
-    :raises ToolchainError: there is none for the architecture.
-    """
-    for isa in find_architecture(arch).device_libraries or (arch.removeprefix("gfx"),):
-        path = folder / _ISA.format(isa)
-        if path.is_file():
-            return path
-    raise ToolchainError(
-        f"{folder}: no device library for {arch} ({_ISA.format(arch.removeprefix('gfx'))}); "
-        "install newer device libraries, or set $HIP_DEVICE_LIB_PATH to a folder that has it"
-    )
-
-
-@lru_cache(maxsize=16)
-def library_folder(folder: Path, arch: str, store: Path) -> Path:
-    """Return a folder of device libraries in which the compiler finds that of an architecture.
-
-    :param folder: where device libraries lie.
-    :param store: folder for links, where the library goes by the name of a relative.
-    :raises ToolchainError: there is none for the architecture, or the store cannot be written.
-    """
-    library = isa_library(folder, arch)
-    wanted = _ISA.format(arch.removeprefix("gfx"))
-    if library.name == wanted:
-        return folder
-    linked = store / arch
-    try:
-        linked.mkdir(parents=True, exist_ok=True)
-        for path in folder.glob("*.bc"):
-            _link(linked / path.name, path)
-        _link(linked / wanted, library)
-    except OSError as exc:
-        raise ToolchainError(f"{linked}: cannot be written ({exc.strerror})") from exc
-    return linked
-
-
-def _link(link: Path, target: Path) -> None:
-    if link.is_symlink() and link.readlink() == target:
-        return
-    partial = link.with_name(f".{link.name}.{os.getpid()}")
-    partial.unlink(missing_ok=True)
-    partial.symlink_to(target)
-    partial.replace(link)

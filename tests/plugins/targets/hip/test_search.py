@@ -10,7 +10,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
-from ckprof_plugins.targets.hip import doctor, rocm, toolchain
+from ckprof_plugins.targets.hip import device_libraries, doctor, toolchain
 from ckprof_plugins.targets.hip.devices import arch_name, devices
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.target import HipTarget
@@ -81,12 +81,12 @@ def test_a_relative_stands_in_for_a_missing_device_library(tmp_path):
     folder.mkdir()
     for name in ("ockl", "oclc_isa_version_90a", "oclc_isa_version_940"):
         (folder / f"{name}.bc").write_bytes(b"BC")
-    assert rocm.library_folder(folder, "gfx90a", store) == folder
-    linked = rocm.library_folder(folder, "gfx942", store)
+    assert device_libraries.library_folder(folder, "gfx90a", store) == folder
+    linked = device_libraries.library_folder(folder, "gfx942", store)
     assert (linked / "oclc_isa_version_942.bc").resolve() == folder / "oclc_isa_version_940.bc"
     assert (linked / "ockl.bc").resolve() == folder / "ockl.bc"
     with pytest.raises(ToolchainError, match="no device library for gfx1250"):
-        rocm.library_folder(folder, "gfx1250", store)
+        device_libraries.library_folder(folder, "gfx1250", store)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def fake_clang(tmp_path, monkeypatch):
     """Return a function that writes a compiler which answers as told."""
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
 
-    def write(banner="clang version 19.1.7", archs="gfx90a gfx942"):
+    def write(banner="clang version 19.1.7", archs="gfx90a gfx942", linked=""):
         path = tmp_path / "bin" / "fake-clang"
         path.parent.mkdir(exist_ok=True)
         cpus = "".join(f"echo '\t{arch}'\n" for arch in archs.split())
@@ -105,6 +105,7 @@ def fake_clang(tmp_path, monkeypatch):
             "*-dumpmachine*) echo x86_64-linux-gnu;;\n"
             f"*print-supported-cpus*) {cpus or ':'} ;;\n"
             "*print-resource-dir*) echo /nowhere;;\n"
+            f"*'-###'*) echo '{linked}' >&2;;\n"
             "*print-prog-name*) echo missing-tool;;\n"
             "esac\n: > /dev/null\n"
         )
@@ -113,6 +114,34 @@ def fake_clang(tmp_path, monkeypatch):
         return str(path)
 
     return write
+
+
+@pytest.mark.parametrize(
+    ("version", "linked", "libraries", "further"),
+    [
+        ("22.1.8", "ocml.bc", ("ockl", "oclc_isa_version_90a", "oclc_daz_opt_off"), True),
+        (
+            "22.1.8",
+            "ocml.bc oclc_daz_opt_off.bc",
+            ("ockl", "oclc_isa_version_90a", "oclc_daz_opt_off"),
+            False,
+        ),
+        ("22.1.8", "ocml.bc", ("ockl", "oclc_isa_version_90a"), False),
+        ("19.1.7", "ocml.bc", ("ockl", "oclc_isa_version_90a", "oclc_daz_opt_off"), False),
+    ],
+)
+def test_what_newer_compilers_do_not_link_is_linked_for_older_libraries(
+    version, linked, libraries, further, fake_clang, tmp_path
+):
+    folder = tmp_path / "bitcode"
+    folder.mkdir()
+    for name in libraries:
+        (folder / f"{name}.bc").write_bytes(b"BC")
+    hip = toolchain.find_hip_compiler("gfx90a", fake_clang(f"clang version {version}", linked=linked))
+    first, *others = device_libraries.library_flags(folder, hip, "gfx90a")
+    assert first == f"--rocm-device-lib-path={folder}"
+    bitcode = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(folder / "oclc_daz_opt_off.bc")]
+    assert others == (bitcode if further else [])
 
 
 def test_a_compiler_that_knows_the_architecture_is_taken(fake_clang):
