@@ -58,7 +58,7 @@ def test_models_every_architecture_with_the_numbers_of_its_record():
         "64",
         "163840",
         "32",
-        "direct_lds stream_k transposed_lds_reads ",
+        "direct_lds int8_mfma stream_k transposed_lds_reads ",
     ) in rows
     assert ("gfx1201", "64", "32", "65536", "32", "") in rows
 
