@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,8 +11,6 @@ from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ckprof.kernels.candidates import Candidate
 
 LISTS = Path(__file__).parents[3] / "conf"
@@ -50,15 +49,18 @@ def counts(level: str) -> list[Count]:
     return found
 
 
-def shipped(*, fused: bool = False) -> Iterator[tuple[str, tuple[Candidate, ...]]]:
-    """Yield name and kernels of each shipped list.
+@cache
+def shipped(*, fused: bool = False) -> tuple[tuple[str, tuple[Candidate, ...]], ...]:
+    """Return name and kernels of each shipped list.
 
     :param fused: those with an element-wise operation, in folders that are called after it, or those without.
     """
     profiler = Profiler()
+    found = []
     for folder, operation in OPERATIONS.items():
         for path in sorted((LISTS / folder).glob("*/*/*.conf" if fused else "*/*.conf")):
             if path.parent.name in SETS:
                 name = str(path.relative_to(LISTS).with_suffix(""))
                 query = InstanceQuery(conf=name, directions=operation)
-                yield name, tuple(profiler.instances(query).candidates)
+                found.append((name, tuple(profiler.instances(query).candidates)))
+    return tuple(found)
