@@ -84,7 +84,7 @@ def wrong_integer_products(candidate: TiledCandidate) -> tuple[str, str] | None:
     if "int8_mfma" in candidate.arch.capabilities:
         return None
     what = f"right products of {DataType.INT8.value} on {candidate.arch.name}"
-    return f"{what}: it multiplies them as fp32", "those of floating point"
+    return f"{what}, which lacks the instructions of their MMA tiles", "those of floating point"
 
 
 def lds_budget(candidate: TiledCandidate) -> Violation | None:

@@ -43,8 +43,8 @@ def test_headers_of_2025_multiply_integers_wrongly_without_an_instruction(tile, 
     integers = make_instance(**{**INT8, **sizes})
     (unmet,) = pipeline_of(integers).unmet_requirements(integers, "gfx90a", "2025-11")
     assert unmet.message == (
-        "API level 2025-11 has no right products of int8 on gfx90a: it multiplies them as fp32 "
-        "(it has those of floating point)"
+        "API level 2025-11 has no right products of int8 on gfx90a, which lacks the instructions of their "
+        "MMA tiles (it has those of floating point)"
     )
     assert not broken(integers, "2025-11", "gfx942") and not broken(integers, "2025-11", "gfx950")
     assert not broken(integers, "2026-06", "gfx90a")
