@@ -6,7 +6,8 @@ by their texts alone: a log that names them is understood, though nothing is gen
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import (
@@ -32,6 +33,11 @@ from ckprof.model.strings.fields import (
 from ckprof.model.strings.kind import StringKind
 from ckprof_converters.families import FAMILIES
 from ckprof_plugins.elementwise.words import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ckprof_converters.conf_family import ConfFamily
 
 #: families whose lines are what the operation itself prints -> its name, where lists use another one too
 _PRINTED: Final = {
@@ -201,22 +207,33 @@ _OTHERS: Final = (
 )
 
 
-def _of_families() -> tuple[StringKind, ...]:
-    kinds = []
+def _printed_fields(family: ConfFamily) -> tuple[Field, ...]:
+    """Return the fields of what instances print; operands of two tensors are another family in lists."""
+    of_pairs = {
+        field.name
+        for other in FAMILIES
+        if other.names == family.names
+        for field in other.fields
+        if field.kind is kinds.ELEMENT_PAIR
+    }
+    return tuple(
+        replace(field, kind=kinds.OPERAND_TYPE) if field.name in of_pairs else field
+        for field in family.fields
+    )
+
+
+def _of_families() -> Iterator[StringKind]:
     for family in FAMILIES:
         if family.id in _PRINTED:
             name = _PRINTED[family.id] or family.names[0]
-            kinds.append(
-                StringKind(
-                    id=family.id,
-                    title=family.title,
-                    name=name,
-                    direction=family.direction,
-                    fields=family.fields,
-                    other_names=tuple(other for other in family.names if other != name),
-                )
+            yield StringKind(
+                id=family.id,
+                title=family.title,
+                name=name,
+                direction=family.direction,
+                fields=_printed_fields(family),
+                other_names=tuple(other for other in family.names if other != name),
             )
-    return tuple(kinds)
 
 
 KINDS: Final = (*_of_families(), *_OTHERS)

@@ -109,6 +109,11 @@ ELEMENT_PAIR = Kind(
     pattern="|".join(rf"[Tt]uple\({name} *, *{name}\)" for name in ELEMENT_TYPE.meanings),
     parse=_of_pair,
 )
+#: the type of an operand of one tensor, or of one that is made of two
+OPERAND_TYPE = Kind(
+    expected=f"{ELEMENT_TYPE.expected} or {ELEMENT_PAIR.expected}",
+    pattern=f"{ELEMENT_TYPE.pattern}|{ELEMENT_PAIR.pattern}",
+)
 SEQUENCE = Kind(expected="a sequence such as Seq(4,64,1)", pattern=r"Seq\((?:[0-9]+(?: *, *[0-9]+)*)?\)")
 GEMM_PADDING = Kind(expected="a padding such as MNKPadding", pattern="Default|[MNKO]{1,4}Padding")
 #: orders of the three matrices of a GEMM, row or column
