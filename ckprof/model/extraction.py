@@ -67,6 +67,8 @@ class ExtractRequest:
     )
     #: option -> value, where it is not the default
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
+    #: lines of lists: of what is asked for, only the lists that one of these could stand in; empty: all
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.extraction import ExtractRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ckprof.model.conversion import Conversion
@@ -32,11 +32,12 @@ class PrintedStrings:
 
 
 def printed_strings(
-    registry: Registry, direction: str, tree: Path, conversions: Sequence[Conversion]
+    registry: Registry, direction: str, tree: Path, conversions: Sequence[Conversion], lines: Iterable[str]
 ) -> PrintedStrings:
-    """Return what a tree's Builder prints for the layouts and types of lists.
+    """Return what a tree's Builder prints for the factories of lists.
 
     :param direction: id.
+    :param lines: those of the lists: what is asked for has their types, and does what they do.
     :raises PluginError: no plugin can ask a Builder.
     :raises InputError: the tree's factories have no such instance, or none that its Builder describes.
     :raises CkprofError: the tree cannot be used.
@@ -47,8 +48,8 @@ def printed_strings(
             source=tree,
             directions=(direction,),
             layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
-            dtypes=tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs)),
             sets=(_WHOLE,),
+            lines=tuple(lines),
         )
     )
     if not any(file.texts for file in report.files):

@@ -182,7 +182,13 @@ class _TaskCheck:
         """Return what CK Builder itself prints, after comparing the lists with it."""
         assert self._request.builder is not None  # noqa: S101  # the caller asks
         self._session.tell(AskingBuilder(tree=self._request.builder, title=self.title))
-        strings = printed_strings(self._registry, self._task.direction.id, self._request.builder, conversions)
+        strings = printed_strings(
+            self._registry,
+            self._task.direction.id,
+            self._request.builder,
+            conversions,
+            lines=(line for one in self.lists for line in one.data.decode(errors="replace").splitlines()),
+        )
         insisted = self._revision if self._request.revision else None
         lists = builder_side(
             [read_builder(request, self._registry) for request in self.lists], self._registry.strings, "list"

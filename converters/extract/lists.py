@@ -123,9 +123,14 @@ class ListKey:
         """Types of input, weight and output, as instance strings print them."""
         return known_lists().types[self.dtype]
 
+    @property
+    def operand_tensors(self) -> int:
+        """How many tensors each operand is made from."""
+        return self.home.fused[self.fused].operand_tensors if self.fused else 1
+
     def operand_type(self, number: int) -> str:
         """Return the type of an operand, as instance strings print it."""
-        count = self.home.fused[self.fused].operand_tensors if self.fused else 1
+        count = self.operand_tensors
         return self.types[number] if count == 1 else f"Tuple({','.join((self.types[number],) * count)})"
 
     @property

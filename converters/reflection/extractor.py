@@ -10,13 +10,13 @@ from ckprof.errors import UsageError
 from ckprof.model import extraction as model
 from ckprof.plain_text import unknown_name
 from ckprof_converters.extract.lists import known_lists
-from ckprof_converters.extract.request import INSTRUCTIONS, option_values, wanted
+from ckprof_converters.extract.request import FUSED, INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ckprof_converters.extract.lists import ListKey
-    from ckprof_converters.reflection.program import Reflection
+    from ckprof_converters.reflection.program import PrintedTuple
 
 _SET: Final = "profiler"
 #: devices for which factories differ
@@ -24,6 +24,7 @@ _ARCHS: Final = ("gfx942", "gfx950")
 
 OPTIONS: Final = (
     INSTRUCTIONS,
+    FUSED,
     model.ExtractorOption(
         name="arch",
         choices=("any", *_ARCHS),
@@ -49,6 +50,7 @@ class BuilderExtractor:
         :raises ToolchainError: no tree with CK Builder, no compiler, or something does not compile.
         """
         # Every command registers the extractor, few of them extract.
+        from ckprof_converters.reflection.factories import is_of
         from ckprof_converters.reflection.program import Reflector
         from ckprof_converters.reflection.tree import find_tree
 
@@ -56,13 +58,15 @@ class BuilderExtractor:
         for name in request.sets:
             if name != _SET:
                 raise UsageError(unknown_name("set", name, (_SET,)))
-        keys = wanted(request)
         values = option_values(request, OPTIONS)
+        keys = wanted(request, "all" if request.lines else str(values["fused"]))
+        if request.lines:
+            keys = [key for key in keys if any(is_of(line, key) for line in request.lines)]
         tree = find_tree(request.source)
         macros = known_lists().engines[str(values["instructions"])].macros
         archs = _ARCHS if values["arch"] == "any" else (str(values["arch"]),)
-        reflections = Reflector(tree, archs, macros).reflect(keys)
-        lists = {key: _list(key, reflection) for key, reflection in reflections.items()}
+        printed = Reflector(tree, archs, macros).reflect(keys)
+        lists = {key: _list(key, tuples) for key, tuples in printed.items()}
         return model.ExtractionReport(
             extractor=self.id,
             library={
@@ -77,7 +81,7 @@ class BuilderExtractor:
             options=values,
             lists=tuple(item for item in lists.values() if item.files[0].lines),
             absent=tuple(str(key) for key, item in lists.items() if not item.files[0].lines),
-            notes=_notes(reflections),
+            notes=_notes(printed.values()),
             seconds=time.monotonic() - start,
         )
 
@@ -88,11 +92,13 @@ class BuilderExtractor:
         return compare(file, kept)
 
 
-def _list(key: ListKey, reflection: Reflection) -> model.ExtractedList:
-    tuples = Counter(item.function for item in reflection.tuples)
+def _list(key: ListKey, printed: Sequence[PrintedTuple]) -> model.ExtractedList:
+    from ckprof_converters.reflection.factories import annotation
+
+    tuples = Counter(item.function for item in printed)
     instances: Counter[str] = Counter()
     silent: Counter[str] = Counter()
-    for item in reflection.tuples:
+    for item in printed:
         instances[item.function] += len(item.strings)
         silent[item.function] += len(item.silent)
     functions = [
@@ -104,20 +110,17 @@ def _list(key: ListKey, reflection: Reflection) -> model.ExtractedList:
         )
         for name in tuples
     ]
-    functions += [
-        model.ExtractedFunction(name=name, status="no source", tuples=0, instances=0)
-        for name in reflection.undefined
-    ]
+    remark = annotation(key)
     return model.ExtractedList(
         direction=key.direction,
         name=key.file_name.removesuffix(".conf"),
         files=(
             model.ExtractedFile(
-                place=f"{key.home.folder}/{_SET}/{key.file_name}",
+                place=f"{key.folder}/{_SET}/{key.file_name}",
                 set_name=_SET,
                 lines=tuple(
-                    model.ExtractedLine(text=text, function=item.function)
-                    for item in reflection.tuples
+                    model.ExtractedLine(text=text + remark, function=item.function)
+                    for item in printed
                     for text in item.strings
                 ),
             ),
@@ -133,11 +136,9 @@ def _list(key: ListKey, reflection: Reflection) -> model.ExtractedList:
     )
 
 
-def _notes(reflections: dict[ListKey, Reflection]) -> tuple[str, ...]:
+def _notes(lists: Iterable[Sequence[PrintedTuple]]) -> tuple[str, ...]:
     """Say which classes the tree's Builder does not describe, and how many instances it leaves out."""
-    classes: Counter[str] = Counter(
-        name for reflection in reflections.values() for item in reflection.tuples for name in item.silent
-    )
+    classes: Counter[str] = Counter(name for printed in lists for item in printed for name in item.silent)
     return tuple(
         f"this tree's CK Builder has no string for {name}: {count} instances are left out"
         for name, count in sorted(classes.items())

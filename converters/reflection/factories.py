@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof_converters.annotations import annotation_of, stated_operation
+from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from ckprof_converters.extract.lists import ListKey
+
+
+_COMBINED: Final = re.compile(rf"\b(?:{'|'.join(COMBINED_OPERATIONS)})\b")
 
 
 class DirectionFactory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the instances of a direction are had."""
 
-    #: the base class of its device operations, with places for dimensions, layouts and type
+    #: the base class of its device operations, with places for dimensions, layouts, types and operations
     operation: str
+    #: where instances print the types of input, weight and output: among all types before the operations
+    types_at: tuple[int, int, int]
+    #: what they do besides -> the operations on input, weight and output, as instances print them
+    elementwise: dict[str, tuple[str, str, str]]
     #: headers of device classes that agree with one another: compiled once for all sources of the direction
     precompiled: tuple[str, ...]
+    #: the base class of those that do more than a convolution; empty: the same
+    fused_operation: str = ""
+    #: what they do besides -> type of the output -> type of the D tensors, where it is another
+    d_types: dict[str, dict[str, str]] = {}
+    #: what they do besides -> type of the output -> the library's name of the operation on it, where that is
+    #: made of others
+    combined: dict[str, dict[str, str]] = {}
 
 
 class FactoriesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,31 +58,103 @@ def known_factories() -> FactoriesFile:
 def factory_source(key: ListKey) -> str:
     """Return a program that has the library's own factory call its functions, which print their instances."""
     factories, shape = known_factories(), key.shape
-    operation = factories.directions[key.direction].operation.format(
+    direction = factories.directions[key.direction]
+    input_type, weight_type, output_type = (factories.types[name] for name in key.types)
+    d_type = factories.types[direction.d_types.get(key.fused, {}).get(key.types[2], key.types[2])]
+    first, second, output = direction.elementwise[key.fused]
+    operation = direction.fused_operation if key.fused and direction.fused_operation else direction.operation
+    operation = operation.format(
         ndim=shape.dimensions,
         input=shape.input,
         weight=shape.weight,
         output=shape.output,
-        type=factories.types[key.dtype],
+        input_type=_operand(input_type, key),
+        weight_type=_operand(weight_type, key),
+        output_type=output_type,
+        d_layouts=_tuple(key.d_layouts),
+        d_types=_tuple([d_type] * len(key.d_layouts)),
+        elementwise=", ".join((first, second, _combination(key) or output)),
+        compute_types=f"{input_type}, {weight_type}",
     )
     return f"""\
-#include "ck/library/tensor_operation_instance/gpu/{key.home.factory}"
+#include "ck/library/tensor_operation_instance/gpu/{key.factory}"
 
 int main()
 {{
     using namespace ck::tensor_operation::device;
     using namespace ck::tensor_operation::device::instance;
+    using namespace ck::tensor_operation::element_wise;
     DeviceOperationInstanceFactory<{operation}>::GetInstances();
 }}
 """
 
 
-def prelude_source(direction: str, traits: tuple[str, ...]) -> str:
-    """Return the header that all sources of a direction begin with."""
+def annotation(key: ListKey) -> str:
+    """Return what follows the instances of a list: what their operation does, where its name does not say."""
+    operation = known_factories().directions[key.direction].elementwise[key.fused][2]
+    return annotation_of({"elementwise_op": operation} if _combination(key) else {})
+
+
+def is_of(line: str, key: ListKey) -> bool:
+    """Say whether an instance has the types of a list, and does what the list's instances do.
+
+    :raises LineError: the annotation of the line is wrong.
+    """
+    factories = known_factories()
+    direction = factories.directions[key.direction]
+    stated = stated_operation(line)
+    if stated is not None:
+        line = _COMBINED.sub(stated, line)
+    before, found, _ = line.partition(f",{','.join(direction.elementwise[key.fused])},")
+    types = [word for word in re.findall(r"\w+", before) if word in factories.types]
+    return bool(found) and len(types) > 2 and tuple(types[place] for place in direction.types_at) == key.types
+
+
+def _combination(key: ListKey) -> str:
+    """Return the library's name of an operation that is made of others; empty if it is not."""
+    return known_factories().directions[key.direction].combined.get(key.fused, {}).get(key.types[2], "")
+
+
+def _operand(name: str, key: ListKey) -> str:
+    return name if key.operand_tensors == 1 else _tuple([name] * key.operand_tensors)
+
+
+def _tuple(names: Sequence[str]) -> str:
+    return f"ck::Tuple<{', '.join(names)}>"
+
+
+def template_source(function: str, template: Path) -> str:
+    """Return a source with the function that a template of the library stands for.
+
+    The library's build divides the instances between as many shards as CMake is told; here one shard has all
+    of them, in the order of their tuple.
+    """
+    instances = function.removeprefix("add_")
+    return f"""\
+#include "{template}"
+
+namespace ck::tensor_operation::device::instance {{
+void {function}({instances}& instances)
+{{
+    {function}_shard<1, 0>(instances);
+}}
+}}
+"""
+
+
+def prelude_of(key: ListKey) -> str:
+    """Return the name of the header that the sources of a list begin with."""
+    apart = key.fused and known_factories().directions[key.direction].fused_operation
+    return f"{key.direction}-fused" if apart else key.direction
+
+
+def prelude_source(name: str, traits: tuple[str, ...]) -> str:
+    """Return the header of a name: declarations, and those classes that agree with all that follows it."""
+    direction = known_factories().directions.get(name)
     folder = "ck/tensor_operation/gpu/device/impl"
     headers = (
         *traits,
-        *(f"{folder}/{name}" for name in known_factories().directions[direction].precompiled),
+        *(f"{folder}/{header}" for header in (direction.precompiled if direction else ())),
         "ck/library/tensor_operation_instance/add_device_operation_instance.hpp",
         "ck/library/tensor_operation_instance/device_operation_instance_factory.hpp",
     )

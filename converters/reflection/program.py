@@ -24,7 +24,8 @@ from ckprof.kernels.build.digests import digest_parts
 from ckprof.kernels.build.ninja_file import ninja_command, run_steps
 from ckprof.paths import cache_dir
 from ckprof.private_folders import lock_file
-from ckprof_converters.reflection.factories import factory_source, prelude_source
+from ckprof_converters.reflection.factories import factory_source, prelude_of, prelude_source, template_source
+from ckprof_converters.reflection.tree import TEMPLATE
 from ckprof_plugins.targets.hip.rocm import find_hip_root
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
@@ -60,15 +61,6 @@ class PrintedTuple(NamedTuple):
     strings: tuple[str, ...]
     #: classes of instances that the tree's Builder does not describe
     silent: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reflection:
-    """What a list's factory has."""
-
-    tuples: tuple[PrintedTuple, ...]
-    #: functions that the factory calls and no source of the tree defines
-    undefined: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,10 +113,11 @@ class Reflector:
         self._folder = cache_dir() / "ck-builder" / identity
         self._ninja = ninja_command()
 
-    def reflect(self, keys: Sequence[ListKey]) -> dict[ListKey, Reflection]:
+    def reflect(self, keys: Sequence[ListKey]) -> dict[ListKey, tuple[PrintedTuple, ...]]:
         """Return what each list's factory has.
 
-        :raises ToolchainError: something does not compile, or the cache cannot be written.
+        :raises ToolchainError: something does not compile, no source of the tree defines what a factory
+            calls, or the cache cannot be written.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -134,24 +127,17 @@ class Reflector:
             called = self._compile_factories(keys)
             self._link(called)
             with ThreadPoolExecutor(_jobs()) as pool:
-                printed = dict(zip(keys, pool.map(self._run, keys), strict=True))
-        return {
-            key: Reflection(
-                tuples=printed[key],
-                undefined=tuple(name for name in called[key] if name not in self._tree.sources),
-            )
-            for key in keys
-        }
+                return dict(zip(keys, pool.map(self._run, keys), strict=True))
 
     def _compile_factories(self, keys: Sequence[ListKey]) -> dict[ListKey, tuple[str, ...]]:
         """Compile the factories, and return which functions each of them calls."""
-        for direction in {key.direction for key in keys}:
+        for prelude in {prelude_of(key) for key in keys}:
             existing = tuple(
                 line
-                for line in prelude_source(direction, self._tree.traits).splitlines(keepends=True)
+                for line in prelude_source(prelude, self._tree.traits).splitlines(keepends=True)
                 if any((folder / line.split('"')[1]).is_file() for folder in (_INCLUDE, *self._tree.includes))
             )
-            self._write(f"{direction}.hpp", "".join(existing))
+            self._write(f"{prelude}.hpp", "".join(existing))
         for key in keys:
             self._write(f"{_name(key)}.cpp", factory_source(key))
         self._build([*self._preludes(keys), *(self._factory(key) for key in keys)])
@@ -162,23 +148,35 @@ class Reflector:
         objects: dict[str, str] = {}
         for key, names in called.items():
             sources = {
-                path: f"{key.direction}-{path.stem}.o"
-                for path in (self._tree.sources[name] for name in names if name in self._tree.sources)
+                source: f"{prelude_of(key)}-{source.stem}.o"
+                for source in (self._source(name, key) for name in names)
             }
-            for path, object_name in sources.items():
-                objects.setdefault(object_name, _edge(object_name, "unit", path, prelude=key.direction))
+            for source, object_name in sources.items():
+                objects.setdefault(object_name, _edge(object_name, "unit", source, prelude=prelude_of(key)))
             inputs = " ".join((f"{_name(key)}.o", "device.o", *sources.values()))
             edges += [self._factory(key), f"build {_name(key)}: link {inputs}\n"]
         self._build([*edges, *objects.values()])
 
+    def _source(self, function: str, key: ListKey) -> Path:
+        """Return the source that defines a function."""
+        path = self._tree.sources.get(function)
+        if path is None:
+            raise ToolchainError(
+                f"{self._tree.root}: no source defines {function}, which the factory of {key} calls"
+            )
+        if path.suffix != TEMPLATE:
+            return path
+        self._write(f"{path.stem}.cpp", template_source(function, path))
+        return self._folder / f"{path.stem}.cpp"
+
     def _preludes(self, keys: Iterable[ListKey]) -> list[str]:
         return [
-            _edge(f"{direction}.pch", "prelude", self._folder / f"{direction}.hpp")
-            for direction in dict.fromkeys(key.direction for key in keys)
+            _edge(f"{prelude}.pch", "prelude", self._folder / f"{prelude}.hpp")
+            for prelude in dict.fromkeys(map(prelude_of, keys))
         ]
 
     def _factory(self, key: ListKey) -> str:
-        return _edge(f"{_name(key)}.o", "unit", self._folder / f"{_name(key)}.cpp", prelude=key.direction)
+        return _edge(f"{_name(key)}.o", "unit", self._folder / f"{_name(key)}.cpp", prelude=prelude_of(key))
 
     def _build(self, edges: Sequence[str]) -> None:
         """Build everything that has changed.
@@ -208,7 +206,7 @@ class Reflector:
             env={**os.environ, "NINJA_STATUS": "[%f/%t] "},
         )
         if status:
-            errors = [line for line in tail if "error" in line] or tail
+            errors = [line for line in tail if "error:" in line or "undefined reference" in line] or tail
             raise ToolchainError(
                 f"{self._tree.root}: its reflection does not compile (log: {self._folder}):\n  "
                 + "\n  ".join(errors[:5])
@@ -256,7 +254,7 @@ class Reflector:
 
 
 def _name(key: ListKey) -> str:
-    return f"{key.direction}-{key.layout}-{key.dtype}"
+    return "-".join(filter(None, (key.direction, key.fused, key.layout, key.dtype)))
 
 
 def _edge(output: str, rule: str, source: Path, prelude: str = "") -> str:

@@ -16,7 +16,9 @@ _BUILDER: Final = Path("experimental", "builder", "include")
 _INSTANCES: Final = Path("library", "src", "tensor_operation_instance", "gpu")
 #: a root may be a checkout of the whole repository, or lie in a package
 _BELOW: Final = ("", "projects/composablekernel", "aiter_meta/3rdparty/composable_kernel")
-_DEFINITION: Final = re.compile(r"^\s*void\s+(add_device_\w+)\s*\(", re.MULTILINE)
+#: templates, from which the library's build makes sources with some of the instances each
+TEMPLATE: Final = ".in"
+_DEFINITION: Final = re.compile(r"^\s*void\s+(add_device_\w+?)(?:_shard)?\s*\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,12 @@ class Tree:
 
     @cached_property
     def sources(self) -> dict[str, Path]:
-        """Name of a function that adds instances -> the source that defines it."""
+        """Name of a function that adds instances -> the source that defines it, or the template of it."""
         found: dict[str, Path] = {}
-        for path in sorted((self.root / _INSTANCES).glob("grouped_conv*/**/*.cpp")):
-            for name in _DEFINITION.findall(path.read_text(encoding="utf-8", errors="replace")):
-                found.setdefault(name, path)
+        for path in sorted((self.root / _INSTANCES).glob("grouped_conv*/**/*")):
+            if path.suffix in (".cpp", TEMPLATE):
+                for name in _DEFINITION.findall(path.read_text(encoding="utf-8", errors="replace")):
+                    found.setdefault(name, path)
         return found
 
     @property

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 
@@ -18,6 +19,13 @@ pytestmark = [
     pytest.mark.timeout(1200),
     pytest.mark.skipif(not os.environ.get("CK_BUILDER_ROOT"), reason="needs $CK_BUILDER_ROOT"),
 ]
+
+#: lists of the old library's forward instances
+SHIPPED = sorted(
+    str(path.relative_to(conf_root()).with_suffix(""))
+    for path in (conf_root() / "forward").glob("**/profiler/*.conf")
+    if path.read_text().startswith("DeviceGroupedConvFwd") and "depthwise" not in path.name
+)
 
 #: the first call compiles; later ones take a second
 _COMPILING_S = 900
@@ -68,6 +76,29 @@ def as_printed_in_november(line):
         flags.get(old, old) if old is not None else last for old, last in zip(kept, fields, strict=True)
     ]
     return ",".join(changed) + ">"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        # functions of templates, from which the library's build makes several sources each
+        "forward/profiler/ndhwgc_fp16",
+        # an operation that instances do not name, and types that differ
+        "forward/convscale/profiler/ndhwgc_fp8_fp32",
+        # operands of two tensors
+        "forward/scaleadd_ab/profiler/ndhwgc_bf16",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in SHIPPED),
+    ],
+)
+def test_other_lists_of_forward_are_what_the_builder_prints(name, ckprof):
+    done = ckprof(
+        *("parity", "fwd", "--conf", name, "--builder", os.environ["CK_BUILDER_ROOT"], "--format", "json"),
+        timeout=_COMPILING_S,
+    )
+    assert done.code == ExitCode.OK, done.out[-2000:] + done.err
+    of_lines, _ = json.loads(done.out)["comparisons"]
+    lines = (conf_root() / f"{name}.conf").read_text().splitlines()
+    assert of_lines["counts"]["matched"] == len(set(lines))
 
 
 @pytest.mark.slow

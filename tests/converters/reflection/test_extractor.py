@@ -9,12 +9,13 @@ import pytest
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.extraction import ExtractRequest
-from ckprof_converters.extract.lists import ListKey
+from ckprof.paths import conf_root
+from ckprof_converters.extract.lists import ListKey, all_lists, known_lists
 from ckprof_converters.reflection import extractor as module
 from ckprof_converters.reflection import program
 from ckprof_converters.reflection.extractor import BuilderExtractor
-from ckprof_converters.reflection.factories import factory_source, known_factories
-from ckprof_converters.reflection.program import PrintedTuple, Reflection, Reflector
+from ckprof_converters.reflection.factories import factory_source
+from ckprof_converters.reflection.program import PrintedTuple, Reflector
 from ckprof_converters.reflection.tree import Tree
 
 KEY = ListKey("fwd", "nhwgc", "fp16")
@@ -24,7 +25,7 @@ KEY = ListKey("fwd", "nhwgc", "fp16")
 def extract(monkeypatch, tmp_path):
     """Extract from a tree whose factories have the given tuples."""
 
-    def run(*tuples, undefined=(), **request):
+    def run(*tuples, **request):
         asked = {}
 
         class Fake:
@@ -32,7 +33,7 @@ def extract(monkeypatch, tmp_path):
                 asked.update(archs=archs, macros=macros)
 
             def reflect(self, keys):
-                return {key: Reflection(tuples=tuples, undefined=undefined) for key in keys}
+                return dict.fromkeys(keys, tuples)
 
         monkeypatch.setattr(program, "Reflector", Fake)
         monkeypatch.setattr("ckprof_converters.reflection.tree.find_tree", lambda given: Tree(given))
@@ -47,7 +48,6 @@ def test_lines_functions_and_what_has_no_string(extract):
         PrintedTuple("f", ("A<1>", "A<2>"), ()),
         PrintedTuple("g", (), ("DeviceB", "DeviceB")),
         PrintedTuple("h", (), ()),
-        undefined=("i",),
     )
     (found,) = report.lists
     assert found.files[0].texts == ("A<1>", "A<2>")
@@ -56,7 +56,6 @@ def test_lines_functions_and_what_has_no_string(extract):
         "f": "printed",
         "g": "silent",
         "h": "empty",
-        "i": "no source",
     }
     assert dict(found.counts) == {"functions": 3, "tuples": 3, "instances": 2, "silent": 2}
     assert report.notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are left out",)
@@ -68,6 +67,39 @@ def test_a_list_without_a_string_is_absent(extract):
     assert (report.lists, report.absent) == ((), ("fwd nhwgc_fp16",))
 
 
+def test_lines_say_which_lists_are_meant(extract):
+    """Lists of shipped files, and no others: by their types, and by what their instances do besides."""
+    every = {"layouts": (), "dtypes": ()}
+    for name, meant in {
+        "profiler/ndhwgc_bf8_fp8": "ndhwgc_bf8_fp8",
+        "clamp/profiler/nhwgc_bf16": "clamp nhwgc_bf16",
+        "scaleadd_ab/profiler/ndhwgc_int8": "scaleadd_ab ndhwgc_int8",
+        "convscale_relu/profiler/ndhwgc_fp8_fp32": "convscale_relu ndhwgc_fp8_fp32",
+    }.items():
+        lines = tuple((conf_root() / f"forward/{name}.conf").read_text().splitlines())
+        layout = meant.rpartition(" ")[2].partition("_")[0]
+        report, _ = extract(lines=lines, **{**every, "layouts": (layout,)})
+        assert (report.lists, report.absent) == ((), (f"fwd {meant}",))
+    report, _ = extract(lines=("# nothing", "GroupedConvolutionForwardKernel<2>"), **every)
+    assert (report.lists, report.absent) == ((), ())
+
+
+def test_what_an_operation_does_is_said_where_its_name_does_not(extract):
+    tuples = PrintedTuple("f", ("A<UnaryCombinedOp>",), ())
+    asked = {"layouts": ("ndhwgc",), "dtypes": ("fp8_fp32",), "options": {"fused": "convscale_relu"}}
+    (found,) = extract(tuples, **asked)[0].lists
+    assert found.files[0].texts == ('A<UnaryCombinedOp>  # ckprof: elementwise_op="ConvScaleRelu"',)
+
+
+@pytest.mark.parametrize("key", [*all_lists()], ids=str)
+def test_every_list_has_a_factory(key):
+    source = factory_source(key)
+    assert f'#include "ck/library/tensor_operation_instance/gpu/{key.factory}"' in source
+    asked = source.partition("DeviceOperationInstanceFactory<")[2].partition(">::GetInstances")[0]
+    assert "{" not in asked
+    assert f"ck::Tuple<{', '.join(key.d_layouts)}>" in asked or not key.d_layouts
+
+
 def test_engine_and_architecture_are_options(extract):
     _, asked = extract(PrintedTuple("f", ("A<1>",), ()), options={"instructions": "wmma", "arch": "gfx950"})
     assert (asked["archs"], asked["macros"]) == (("gfx950",), ("CK_USE_WMMA",))
@@ -77,7 +109,7 @@ def test_engine_and_architecture_are_options(extract):
         extract(sets=("tests",))
 
 
-@pytest.mark.parametrize("direction", known_factories().directions)
+@pytest.mark.parametrize("direction", known_lists().directions)
 def test_a_factory_names_layouts_types_and_dimensions(direction):
     source = factory_source(ListKey(direction, "ndhwgc", "bf16"))
     for part in ("<3, ", "NDHWGC", "GKZYXC", "NDHWGK", "ck::bhalf_t", "GetInstances()"):
@@ -124,11 +156,7 @@ def test_a_failing_compiler_is_one_message_and_a_program_is_built_again(monkeypa
         reflector.reflect([KEY])
 
 
-def test_every_direction_of_lists_has_a_factory():
-    from ckprof_converters.extract.lists import known_lists
-
-    assert set(known_factories().directions) == set(known_lists().directions)
-    assert set(known_factories().types) == set(known_lists().dtypes)
+def test_engines_are_those_of_lists():
     assert module.OPTIONS[0].choices == tuple(known_lists().engines)
 
 

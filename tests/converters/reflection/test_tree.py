@@ -24,6 +24,12 @@ def tree(tmp_path):
     definition = "namespace n {\nvoid add_device_{0}_instances(\n    std::vector<int>& instances)\n{}\n"
     for name in ("one", "two"):
         write(f"{INSTANCES}/grouped_conv2d_fwd/xdl/{name}.cpp", definition.replace("{0}", name))
+    sharded = "namespace n {\nusing device_{0}_instances = int;\ntemplate <int Shards, int ShardIndex>\n"
+    sharded += (
+        "void add_device_{0}_instances_shard([[maybe_unused]]\n    device_{0}_instances& instances)\n{}\n"
+    )
+    write(f"{INSTANCES}/grouped_conv2d_fwd/xdl/four.in", sharded.replace("{0}", "four"))
+    write(f"{INSTANCES}/grouped_conv2d_fwd/CMakeLists.txt", "void add_device_none_instances(")
     write(f"{INSTANCES}/gemm/three.cpp", definition.replace("{0}", "three"))
     write("CHANGELOG.md", "# Changes\n\n## Composable Kernel 1.2.0 for ROCm 7.1.0\n\n## older\n")
     return tmp_path
@@ -46,6 +52,7 @@ def test_sources_of_convolutions_by_the_functions_that_they_define(tree):
     assert {name: path.name for name, path in sources.items()} == {
         "add_device_one_instances": "one.cpp",
         "add_device_two_instances": "two.cpp",
+        "add_device_four_instances": "four.in",
     }
 
 
