@@ -145,6 +145,8 @@ class ExtractionReport:
     absent: tuple[str, ...] = ()
     #: ``<direction> <name>`` -> why the list could not be derived
     failures: Mapping[str, CkprofError] = field(default_factory=dict)
+    #: what instances begin with of which an extractor that prints strings has none, e.g. their class
+    without_string: frozenset[str] = frozenset()
     #: what the user should know
     notes: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError, PluginError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.extraction import ExtractRequest
+from ckprof.model.parity import Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import ListExtractor
     from ckprof.plugin.registry import Registry
 
+#: rule by which instances are left out
+_RULE: str = "no-builder-string"
 #: the set that has every instance of a factory
 _WHOLE: str = "profiler"
 
@@ -27,8 +30,24 @@ class PrintedStrings:
 
     #: a line for each string, as if each list that the tree has stood in a file
     requests: tuple[ConversionRequest, ...]
-    #: what the user should know, e.g. which kernels the tree's Builder has no string for
+    #: what lines begin with that the tree's Builder has no string for
+    without_string: frozenset[str]
+    #: what the user should know
     notes: tuple[str, ...]
+
+    def left_out(self, lists: Iterable[ConversionRequest]) -> dict[str, Skipped]:
+        """Return the lines of lists that the tree's Builder has no string for, by where they are."""
+        return {
+            (source := f"{request.path}:{number}"): Skipped(
+                text=line,
+                source=source,
+                rule=_RULE,
+                reason=f"the tree's CK Builder has no string for {name}",
+            )
+            for request in lists
+            for number, line in enumerate(request.data.decode(errors="replace").splitlines(), 1)
+            if (name := line.partition("<")[0].strip()) in self.without_string
+        }
 
 
 def printed_strings(
@@ -60,6 +79,7 @@ def printed_strings(
             for file in report.files
             if file.texts
         ),
+        without_string=report.without_string,
         notes=report.notes,
     )
 

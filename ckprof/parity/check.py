@@ -24,10 +24,10 @@ from ckprof.paths import conf_root, lasting_name
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
-    from ckprof.model.parity import Comparison, ParityFinding
+    from ckprof.model.parity import Comparison, ParityFinding, Skipped
     from ckprof.model.strings.revision import Revision
     from ckprof.parity.lockfile import LockedStrings
     from ckprof.parity.request import ParityRequest, ParityTask
@@ -137,6 +137,8 @@ class _TaskCheck:
         self.title = f"{task.direction.id} {', '.join(_shown(path) for path in task.paths)}"
         self._lasting_title = f"{task.direction.id} {', '.join(map(lasting_name, task.paths))}"
         self.comparisons: list[Comparison] = []
+        #: lines of the lists that CK Builder was asked for and has no string for, by where they are
+        self._left_out: Mapping[str, Skipped] = {}
         self.lists = [self._read(path) for path in task.paths]
 
     def compare(self) -> Side:
@@ -158,7 +160,8 @@ class _TaskCheck:
             self.comparisons.append(replace(agreement, title_of_checkout=lasting))
             if agreement.missing or agreement.extra:
                 return generated
-        comparison = compare(expected, generated, self._registry.strings, self.title)
+        told = generated.without(self._left_out)
+        comparison = compare(expected, told, self._registry.strings, self.title)
         self.comparisons.append(replace(comparison, title_of_checkout=self._lasting_title))
         return generated
 
@@ -198,7 +201,8 @@ class _TaskCheck:
             self._registry.strings,
         )
         printed = replace(printed, notes=(*printed.notes, *strings.notes))
-        first, second = against_each_other(printed, lists)
+        self._left_out = strings.left_out(self.lists)
+        first, second = against_each_other(printed, lists.without(self._left_out))
         self.comparisons.append(
             compare(first, second, self._registry.strings, f"{self.title}: the lines of the list")
         )

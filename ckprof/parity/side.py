@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -61,6 +61,17 @@ class Side:
         if not self.entries and not self.skipped and not self.invalid:
             why = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise InputError(f"no instance string at all on the side of {self.name}{why}", self.origin)
+
+    def without(self, left_out: Mapping[str, Skipped]) -> Side:
+        """Return the side with the instances of some sources left out.
+
+        :param left_out: source -> what is said of it.
+        """
+        entries = tuple(entry for entry in self.entries if entry.source not in left_out)
+        skipped = tuple(item for item in self.skipped if item[1].source not in left_out)
+        sources = (*(entry.source for entry in self.entries), *(skip.source for _, skip in self.skipped))
+        named = tuple((None, left_out[source]) for source in dict.fromkeys(sources) if source in left_out)
+        return replace(self, entries=entries, skipped=(*skipped, *named))
 
 
 def is_library(data: bytes) -> bool:

@@ -13,7 +13,7 @@ from ckprof_converters.extract.lists import known_lists
 from ckprof_converters.extract.request import FUSED, INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof_converters.extract.lists import ListKey
     from ckprof_converters.reflection.program import PrintedTuple
@@ -67,6 +67,7 @@ class BuilderExtractor:
         archs = _ARCHS if values["arch"] == "any" else (str(values["arch"]),)
         printed = Reflector(tree, archs, macros).reflect(keys)
         lists = {key: _list(key, tuples) for key, tuples in printed.items()}
+        silent = Counter(name for tuples in printed.values() for item in tuples for name in item.silent)
         return model.ExtractionReport(
             extractor=self.id,
             library={
@@ -81,7 +82,8 @@ class BuilderExtractor:
             options=values,
             lists=tuple(item for item in lists.values() if item.files[0].lines),
             absent=tuple(str(key) for key, item in lists.items() if not item.files[0].lines),
-            notes=_notes(printed.values()),
+            without_string=frozenset(silent),
+            notes=_notes(silent),
             seconds=time.monotonic() - start,
         )
 
@@ -136,10 +138,9 @@ def _list(key: ListKey, printed: Sequence[PrintedTuple]) -> model.ExtractedList:
     )
 
 
-def _notes(lists: Iterable[Sequence[PrintedTuple]]) -> tuple[str, ...]:
+def _notes(silent: Mapping[str, int]) -> tuple[str, ...]:
     """Say which classes the tree's Builder does not describe, and how many instances it leaves out."""
-    classes: Counter[str] = Counter(name for printed in lists for item in printed for name in item.silent)
     return tuple(
         f"this tree's CK Builder has no string for {name}: {count} instances are left out"
-        for name, count in sorted(classes.items())
+        for name, count in sorted(silent.items())
     )

@@ -119,6 +119,23 @@ def test_both_ways_through_the_tree_agree(ckprof, tmp_path):
     assert "343 matched, 0 missing, 0 extra" in done.out
 
 
+def test_what_the_builder_has_no_string_for_is_left_out_and_said(ckprof):
+    done = ckprof(
+        *("parity", "bwd_weight", "--conf", "backward_weight/profiler/nhwgc_fp32"),
+        *("--builder", os.environ["CK_BUILDER_ROOT"], "--format", "json"),
+        timeout=_COMPILING_S,
+    )
+    assert done.code == ExitCode.OK, done.out[-2000:] + done.err
+    for comparison in json.loads(done.out)["comparisons"]:
+        assert comparison["counts"] | {"lossy": 0} == {
+            **dict.fromkeys(("missing", "extra", "duplicate", "lossy"), 0),
+            **{"matched": 40, "skipped": 4},
+        }
+        for skip in comparison["skipped"]:
+            assert skip["rule"] == "no-builder-string"
+            assert skip["text"].startswith("DeviceGroupedConvBwdWeight_Xdl_CShuffleV3<")
+
+
 def test_backward_weight_prints_its_first_generation(ckprof):
     lines = printed(ckprof, "--direction", "bwd_weight", "--dtype", "fp32")
     shipped = (conf_root() / "backward_weight/profiler/nhwgc_fp32.conf").read_text().splitlines()
