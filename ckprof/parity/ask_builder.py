@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, PluginError
@@ -62,15 +62,19 @@ def printed_strings(
     :raises CkprofError: the tree cannot be used.
     """
     catalogs = [catalog for conversion in conversions for catalog in conversion.catalogs]
-    report = _asked(registry).extract(
-        ExtractRequest(
-            source=tree,
-            directions=(direction,),
-            layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
-            sets=(_WHOLE,),
-            lines=tuple(lines),
-        )
+    extractor = _asked(registry)
+    request = ExtractRequest(
+        source=tree,
+        directions=(direction,),
+        layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
+        sets=(_WHOLE,),
+        lines=tuple(lines),
     )
+    report = extractor.extract(request)
+    if not report.lists and not report.absent:
+        # short spellings say neither types nor operations
+        dtypes = tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs))
+        report = extractor.extract(replace(request, dtypes=dtypes, lines=()))
     if not any(file.texts for file in report.files):
         raise InputError("; ".join(("its CK Builder prints no string for these lists", *report.notes)), tree)
     return PrintedStrings(

@@ -103,9 +103,10 @@ def is_of(line: str, key: ListKey) -> bool:
     factories = known_factories()
     direction = factories.directions[key.direction]
     stated = stated_operation(line)
+    text = "".join(line.split())
     if stated is not None:
-        line = _COMBINED.sub(stated, line)
-    before, found, _ = line.partition(f",{','.join(direction.elementwise[key.fused])},")
+        text = _COMBINED.sub(stated, text)
+    before, found, _ = text.partition(f",{','.join(direction.elementwise[key.fused])},")
     types = [word for word in re.findall(r"\w+", before) if word in factories.types]
     return bool(found) and len(types) > 2 and tuple(types[place] for place in direction.types_at) == key.types
 

@@ -30,6 +30,8 @@ class Printing:
 
     def extract(self, request):
         self.asked = request
+        if "Short" in request.lines:
+            return ExtractionReport(extractor="printing", library={}, options={}, lists=())
         file = ExtractedFile(place="forward/profiler/x.conf", set_name="profiler", lines=self._lines)
         found = ExtractedList(direction="fwd", name="x", files=(file,), functions=(), counts={}, skipped={})
         return ExtractionReport(
@@ -42,11 +44,12 @@ class Printing:
         )
 
 
-def printed_by(*extractors):
-    catalogs = [SimpleNamespace(layout=SimpleNamespace(name=name)) for name in ("a", "b", "a")]
+def printed_by(*extractors, line="Known<1>"):
+    dtype = SimpleNamespace(value="fp16")
+    catalogs = [SimpleNamespace(layout=SimpleNamespace(name=name), dtype=dtype) for name in ("a", "b", "a")]
     conversions = [SimpleNamespace(catalogs=catalogs)]
     registry = SimpleNamespace(extractors=(SimpleNamespace(prints_strings=False), *extractors))
-    return printed_strings(registry, "fwd", TREE, conversions, iter(["Known<1>"]))
+    return printed_strings(registry, "fwd", TREE, conversions, iter([line]))
 
 
 def test_the_first_that_prints_is_asked_for_what_the_lines_are():
@@ -58,6 +61,12 @@ def test_the_first_that_prints_is_asked_for_what_the_lines_are():
     (request,) = printed.requests
     assert (request.path, request.data) == (TREE / "forward/profiler/x.conf", b"Known<1>\n")
     assert printed.notes == ("some have none",)
+
+
+def test_catalogs_say_the_types_of_lines_that_do_not():
+    printing = Printing("Known<1>")
+    assert printed_by(printing, line="Short").requests
+    assert (printing.asked.dtypes, printing.asked.lines) == (("fp16",), ())
 
 
 def test_lines_without_a_string_are_named():

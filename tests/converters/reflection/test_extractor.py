@@ -14,11 +14,12 @@ from ckprof_converters.extract.lists import ListKey, all_lists, known_lists
 from ckprof_converters.reflection import extractor as module
 from ckprof_converters.reflection import program
 from ckprof_converters.reflection.extractor import BuilderExtractor
-from ckprof_converters.reflection.factories import factory_source
+from ckprof_converters.reflection.factories import factory_source, is_of
 from ckprof_converters.reflection.program import PrintedTuple, Reflector
 from ckprof_converters.reflection.tree import Tree
 
 KEY = ListKey("fwd", "nhwgc", "fp16")
+CLAMP = ListKey("fwd", "nhwgc", "bf16", "clamp")
 
 
 @pytest.fixture
@@ -77,6 +78,8 @@ def test_lines_say_which_lists_are_meant(extract):
         "convscale_relu/profiler/ndhwgc_fp8_fp32": "convscale_relu ndhwgc_fp8_fp32",
     }.items():
         lines = tuple((conf_root() / f"forward/{name}.conf").read_text().splitlines())
+        spaced = tuple(line.replace(",", ", ") for line in lines)
+        assert [is_of(line, CLAMP) for line in spaced] == [is_of(line, CLAMP) for line in lines]
         layout = meant.rpartition(" ")[2].partition("_")[0]
         report, _ = extract(lines=lines, **{**every, "layouts": (layout,)})
         assert (report.lists, report.absent) == ((), (f"fwd {meant}",))
