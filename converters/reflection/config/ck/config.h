@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A source tree has this header only once CMake has configured it. All types; matrix instructions by the
-// command line.
+// A source tree has this header only once CMake has configured it. All types; matrix instructions
+// by the command line.
 #ifndef CK_CONFIG_H_IN
 #define CK_CONFIG_H_IN
 
