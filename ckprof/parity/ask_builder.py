@@ -11,7 +11,7 @@ from ckprof.model.extraction import ExtractRequest
 from ckprof.model.parity import Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.conversion import Conversion
@@ -30,37 +30,33 @@ class PrintedStrings:
 
     #: a line for each string, as if each list that the tree has stood in a file
     requests: tuple[ConversionRequest, ...]
-    #: what lines begin with that the tree's Builder has no string for
-    without_string: frozenset[str]
+    #: lines of the lists that the tree's Builder has no string for, by where they are
+    left_out: Mapping[str, Skipped]
     #: what the user should know
     notes: tuple[str, ...]
 
-    def left_out(self, lists: Iterable[ConversionRequest]) -> dict[str, Skipped]:
-        """Return the lines of lists that the tree's Builder has no string for, by where they are."""
-        return {
-            (source := f"{request.path}:{number}"): Skipped(
-                text=line,
-                source=source,
-                rule=_RULE,
-                reason=f"the tree's CK Builder has no string for {name}",
-            )
-            for request in lists
-            for number, line in enumerate(request.data.decode(errors="replace").splitlines(), 1)
-            if (name := line.partition("<")[0].strip()) in self.without_string
-        }
-
 
 def printed_strings(
-    registry: Registry, direction: str, tree: Path, conversions: Sequence[Conversion], lines: Iterable[str]
+    registry: Registry,
+    direction: str,
+    tree: Path,
+    lists: Sequence[ConversionRequest],
+    conversions: Sequence[Conversion],
 ) -> PrintedStrings:
     """Return what a tree's Builder prints for the factories of lists.
 
     :param direction: id.
-    :param lines: those of the lists: what is asked for has their types, and does what they do.
+    :param lists: what is asked for has the types of their lines, and does what these do.
+    :param conversions: what the lists became.
     :raises PluginError: no plugin can ask a Builder.
     :raises InputError: the tree's factories have no such instance, or none that its Builder describes.
     :raises CkprofError: the tree cannot be used.
     """
+    lines = {
+        f"{request.path}:{number}": line
+        for request in lists
+        for number, line in enumerate(request.data.decode(errors="replace").splitlines(), 1)
+    }
     catalogs = [catalog for conversion in conversions for catalog in conversion.catalogs]
     extractor = _asked(registry)
     request = ExtractRequest(
@@ -68,7 +64,7 @@ def printed_strings(
         directions=(direction,),
         layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
         sets=(_WHOLE,),
-        lines=tuple(lines),
+        lines=tuple(lines.values()),
     )
     report = extractor.extract(request)
     if not report.lists and not report.absent:
@@ -83,7 +79,16 @@ def printed_strings(
             for file in report.files
             if file.texts
         ),
-        without_string=report.without_string,
+        left_out={
+            source: Skipped(
+                text=line,
+                source=source,
+                rule=_RULE,
+                reason=f"the tree's CK Builder has no string for {name}",
+            )
+            for source, line in lines.items()
+            if (name := line.partition("<")[0].strip()) in report.without_string
+        },
         notes=report.notes,
     )
 

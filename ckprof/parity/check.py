@@ -186,11 +186,7 @@ class _TaskCheck:
         assert self._request.builder is not None  # noqa: S101  # the caller asks
         self._session.tell(AskingBuilder(tree=self._request.builder, title=self.title))
         strings = printed_strings(
-            self._registry,
-            self._task.direction.id,
-            self._request.builder,
-            conversions,
-            lines=(line for one in self.lists for line in one.data.decode(errors="replace").splitlines()),
+            self._registry, self._task.direction.id, self._request.builder, self.lists, conversions
         )
         insisted = self._revision if self._request.revision else None
         lists = builder_side(
@@ -201,7 +197,7 @@ class _TaskCheck:
             self._registry.strings,
         )
         printed = replace(printed, notes=(*printed.notes, *strings.notes))
-        self._left_out = strings.left_out(self.lists)
+        self._left_out = strings.left_out
         first, second = against_each_other(printed, lists.without(self._left_out))
         self.comparisons.append(
             compare(first, second, self._registry.strings, f"{self.title}: the lines of the list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,12 +45,12 @@ class Printing:
         )
 
 
-def printed_by(*extractors, line="Known<1>"):
+def printed_by(*extractors, lists=LISTS):
     dtype = SimpleNamespace(value="fp16")
     catalogs = [SimpleNamespace(layout=SimpleNamespace(name=name), dtype=dtype) for name in ("a", "b", "a")]
     conversions = [SimpleNamespace(catalogs=catalogs)]
     registry = SimpleNamespace(extractors=(SimpleNamespace(prints_strings=False), *extractors))
-    return printed_strings(registry, "fwd", TREE, conversions, iter([line]))
+    return printed_strings(registry, "fwd", TREE, lists, conversions)
 
 
 def test_the_first_that_prints_is_asked_for_what_the_lines_are():
@@ -57,7 +58,11 @@ def test_the_first_that_prints_is_asked_for_what_the_lines_are():
     printed = printed_by(first, second)
     asked = first.asked
     assert (asked.directions, asked.layouts, asked.sets) == (("fwd",), ("a", "b"), ("profiler",))
-    assert (asked.source, asked.lines, asked.dtypes) == (TREE, ("Known<1>",), ())
+    assert (asked.source, asked.lines, asked.dtypes) == (
+        TREE,
+        ("# a list", "Known<1>", "Silent<2>", "  Silent<3>"),
+        (),
+    )
     (request,) = printed.requests
     assert (request.path, request.data) == (TREE / "forward/profiler/x.conf", b"Known<1>\n")
     assert printed.notes == ("some have none",)
@@ -65,12 +70,12 @@ def test_the_first_that_prints_is_asked_for_what_the_lines_are():
 
 def test_catalogs_say_the_types_of_lines_that_do_not():
     printing = Printing("Known<1>")
-    assert printed_by(printing, line="Short").requests
+    assert printed_by(printing, lists=[replace(LISTS[0], data=b"Short")]).requests
     assert (printing.asked.dtypes, printing.asked.lines) == (("fp16",), ())
 
 
 def test_lines_without_a_string_are_named():
-    left_out = printed_by(Printing("Known<1>")).left_out(LISTS)
+    left_out = printed_by(Printing("Known<1>")).left_out
     assert [*left_out] == ["one.conf:3", "two.conf:1"]
     skip = left_out["one.conf:3"]
     assert (skip.text, skip.source, skip.rule) == ("Silent<2>", "one.conf:3", "no-builder-string")
@@ -78,7 +83,7 @@ def test_lines_without_a_string_are_named():
 
 
 def test_a_side_without_them_has_them_as_skipped_ones():
-    left_out = printed_by(Printing("Known<1>")).left_out(LISTS)
+    left_out = printed_by(Printing("Known<1>")).left_out
     entries = [
         Entry(text="t", parsed=None, source=source, identity=source)
         for source in ("one.conf:2", "one.conf:3")
