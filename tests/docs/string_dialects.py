@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from tests.conftest import GOLDEN
+from tests.places import GOLDEN
 
 PRINTED = GOLDEN / "string_dialects" / "2025-11.json"
 #: columns

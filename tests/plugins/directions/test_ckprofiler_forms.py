@@ -13,7 +13,7 @@ from ckprof.model.types import DataType
 from ckprof.problems.from_log import problems_from_text
 from ckprof.problems.parse_line import parse_problem
 from ckprof_plugins.directions.plugin import ckprof_register_directions
-from tests.conftest import GOLDEN
+from tests.places import GOLDEN
 
 DIRECTIONS = tuple(ckprof_register_directions())
 FORMS = {form.operations[0]: form for direction in DIRECTIONS for form in direction.all_forms}

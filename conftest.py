@@ -1,4 +1,4 @@
-"""Options and fixtures that all tests share."""
+"""Options and fixtures that all tests share, below tests/ and below plugins/."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-
-GOLDEN = Path(__file__).parent / "golden"
+from tests.places import GOLDEN, TESTS
 
 # Python's own limit has all objects looked through again and again while thousands of tests are collected.
 gc.set_threshold(*GARBAGE_THRESHOLDS)
@@ -121,7 +120,7 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
     from filelock import FileLock
 
     folder = of_all_processes(tmp_path_factory) / "host-runtime"
-    conf = Path(__file__).parent / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
+    conf = TESTS / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf"
     # with more kernels than compilers, the header that they share is precompiled: later builds use it as well
     command = ["build", "fwd", "--conf", conf, "--instance", "0-2", "--jobs", "2"]
     command += ["--build-dir", folder / "build"]
@@ -158,7 +157,7 @@ def upstream_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
             copy = root / path.relative_to(conf_root())
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    shutil.copytree(Path(__file__).parent / "data" / "shipped", root, dirs_exist_ok=True)
+    shutil.copytree(TESTS / "data" / "shipped", root, dirs_exist_ok=True)
     return root
 
 
