@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.strings.kind import StringKind
-    from ckprof.plugin.protocols import BuilderReader, Converter, ListExtractor
+    from ckprof.plugin.protocols import BuilderReader, Converter
     from ckprof_converters.conf_family import ConfFamily
 
 
@@ -41,15 +41,6 @@ def ckprof_register_converters() -> Sequence[Converter]:
     from ckprof_converters.converter import ConfConverter
 
     return [ConfConverter()]
-
-
-@hookimpl
-def ckprof_register_extractors() -> Sequence[ListExtractor]:
-    """Offer the lists of an installed Composable Kernel, and those that CK Builder prints."""
-    from ckprof_converters.extract.extractor import LibraryExtractor
-    from ckprof_converters.reflection.extractor import BuilderExtractor
-
-    return [LibraryExtractor(), BuilderExtractor()]
 
 
 @hookimpl

@@ -10,6 +10,7 @@ PLUGIN_MODULES: Final = (
     "ckprof_plugins.consumers.plugin",
     "ckprof_plugins.directions.plugin",
     "ckprof_plugins.engines.plugin",
+    "ckprof_plugins.extract.plugin",
     "ckprof_plugins.operations.gemm.plugin",
     "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines._gemm.plugin",

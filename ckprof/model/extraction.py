@@ -67,8 +67,6 @@ class ExtractRequest:
     )
     #: option -> value, where it is not the default
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
-    #: lines of lists: of what is asked for, only the lists that one of these could stand in; empty: all
-    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +143,6 @@ class ExtractionReport:
     absent: tuple[str, ...] = ()
     #: ``<direction> <name>`` -> why the list could not be derived
     failures: Mapping[str, CkprofError] = field(default_factory=dict)
-    #: what instances begin with of which an extractor that prints strings has none, e.g. their class
-    without_string: frozenset[str] = frozenset()
     #: what the user should know
     notes: tuple[str, ...] = ()
     seconds: float = 0.0

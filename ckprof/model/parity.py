@@ -224,3 +224,29 @@ class BuilderList:
     notes: tuple[str, ...] = ()
     #: lines that are instance strings, as they stand there
     printed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintRequest:
+    """Which lists CK Builder is asked to print."""
+
+    #: a source tree of Composable Kernel
+    tree: Path
+    #: id
+    direction: str
+    layouts: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    #: lines of lists: only the lists that one of these could stand in, if any of them says so
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedLists:
+    """What CK Builder printed."""
+
+    #: path below the folder of all lists -> its strings, one to a line
+    texts: Mapping[str, str]
+    #: what lines begin with that it has no string for, e.g. the class of their instances
+    without_string: frozenset[str] = frozenset()
+    #: what the user should know
+    notes: tuple[str, ...] = ()

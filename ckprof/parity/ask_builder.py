@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, PluginError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.extraction import ExtractRequest
-from ckprof.model.parity import Skipped
+from ckprof.model.parity import PrintRequest, Skipped
+from ckprof.plugin.protocols import BuilderPrinter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.conversion import Conversion
-    from ckprof.plugin.protocols import ListExtractor
     from ckprof.plugin.registry import Registry
 
 #: rule by which instances are left out
 _RULE: str = "no-builder-string"
-#: the set that has every instance of a factory
-_WHOLE: str = "profiler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,26 +55,21 @@ def printed_strings(
         for number, line in enumerate(request.data.decode(errors="replace").splitlines(), 1)
     }
     catalogs = [catalog for conversion in conversions for catalog in conversion.catalogs]
-    extractor = _asked(registry)
-    request = ExtractRequest(
-        source=tree,
-        directions=(direction,),
+    request = PrintRequest(
+        tree=tree,
+        direction=direction,
         layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
-        sets=(_WHOLE,),
+        dtypes=tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs)),
         lines=tuple(lines.values()),
     )
-    report = extractor.extract(request)
-    if not report.lists and not report.absent:
-        # short spellings say neither types nor operations
-        dtypes = tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs))
-        report = extractor.extract(replace(request, dtypes=dtypes, lines=()))
-    if not any(file.texts for file in report.files):
-        raise InputError("; ".join(("its CK Builder prints no string for these lists", *report.notes)), tree)
+    printed = _printer(registry).print_lists(request)
+    if not any(printed.texts.values()):
+        raise InputError("; ".join(("its CK Builder prints no string for these lists", *printed.notes)), tree)
     return PrintedStrings(
         requests=tuple(
-            ConversionRequest(path=tree / file.place, data=file.content().encode(), direction=direction)
-            for file in report.files
-            if file.texts
+            ConversionRequest(path=tree / place, data=text.encode(), direction=direction)
+            for place, text in printed.texts.items()
+            if text
         ),
         left_out={
             source: Skipped(
@@ -87,14 +79,14 @@ def printed_strings(
                 reason=f"the tree's CK Builder has no string for {name}",
             )
             for source, line in lines.items()
-            if (name := line.partition("<")[0].strip()) in report.without_string
+            if (name := line.partition("<")[0].strip()) in printed.without_string
         },
-        notes=report.notes,
+        notes=printed.notes,
     )
 
 
-def _asked(registry: Registry) -> ListExtractor:
-    for extractor in registry.extractors:
-        if extractor.prints_strings:
-            return extractor
-    raise PluginError("no plugin can ask CK Builder: none offers an extractor that prints strings")
+def _printer(registry: Registry) -> BuilderPrinter:
+    for reader in registry.builder_readers:
+        if isinstance(reader, BuilderPrinter):
+            return reader
+    raise PluginError("no plugin can ask CK Builder: no builder reader prints lists")

@@ -229,7 +229,7 @@ class Registry:
         "builder reader",
         "ckprof_register_builder_readers",
         protocols.BuilderReader,
-        (protocols.FamilyReader,),
+        (protocols.BuilderPrinter, protocols.FamilyReader),
         prepare=_use_families,
     )
     #: the kinds of instance strings

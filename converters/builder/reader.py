@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.layout import Layout
+    from ckprof.model.parity import PrintedLists, PrintRequest
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import ParsedString, Spelling
     from ckprof.model.strings.revision import Revision
@@ -73,6 +74,16 @@ class BuilderReader:
             of them.
         """
         return _Reading(self._lines, request, strings, revision).run(self.id)
+
+    def print_lists(self, request: PrintRequest) -> PrintedLists:
+        """Return what a tree's Builder prints for lists.
+
+        :raises InputError: there is no such folder.
+        :raises ToolchainError: the tree has no CK Builder, or something does not compile.
+        """
+        from ckprof_converters.reflection.printing import print_lists
+
+        return print_lists(request)
 
 
 class _Reading:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.library_lists import ListKey
 
 
 _COMBINED: Final = re.compile(rf"\b(?:{'|'.join(COMBINED_OPERATIONS)})\b")

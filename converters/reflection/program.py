@@ -32,7 +32,7 @@ from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.tree import Tree
 
 _HERE: Final = Path(__file__).parent

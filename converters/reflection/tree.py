@@ -11,6 +11,10 @@ from typing import Final
 
 from ckprof.errors import InputError, ToolchainError
 
+#: the set that has every instance of a factory
+SET: Final = "profiler"
+#: devices for which factories differ
+ARCHS: Final = ("gfx942", "gfx950")
 _REFLECTION: Final = Path("ck_tile", "builder", "reflect")
 _BUILDER: Final = Path("experimental", "builder", "include")
 _INSTANCES: Final = Path("library", "src", "tensor_operation_instance", "gpu")

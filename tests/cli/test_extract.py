@@ -225,7 +225,6 @@ def test_extractors_of_plugins(ckprof, tmp_path, prefix):
         "class Mine:\n"
         "    id = 'mine'\n"
         "    label = 'my library'\n"
-        "    prints_strings = False\n"
         "    options = (\n"
         "        ExtractorOption(name='colour', choices=('red', 'blue'), default='red', help='which'),\n"
         "    )\n"

@@ -12,8 +12,8 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root
 from ckprof_converters.drop_rules import DropRule
-from ckprof_converters.extract.extractor import LibraryExtractor
-from ckprof_converters.extract.lists import known_lists
+from ckprof_converters.library_lists import known_lists
+from ckprof_plugins.extract.extractor import LibraryExtractor
 
 #: name of a factory of forward -> its operation, and how many lists and lines of it there are
 FACTORIES = {

@@ -1,8 +1,7 @@
-"""What is asked of an extractor that prints strings, and what is said of lines that it has none for."""
+"""What is asked of a builder reader that prints strings, and what is said of lines that it has none for."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ import pytest
 
 from ckprof.errors import InputError, PluginError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.extraction import ExtractedFile, ExtractedLine, ExtractedList, ExtractionReport
+from ckprof.model.parity import PrintedLists
 from ckprof.parity.ask_builder import printed_strings
 from ckprof.parity.side import Entry, Side
 
@@ -22,56 +21,38 @@ LISTS = [
 
 
 class Printing:
-    """An extractor that prints some strings."""
-
-    prints_strings = True
+    """A builder reader that prints some strings."""
 
     def __init__(self, *texts):
-        self._lines = tuple(ExtractedLine(text=text, function="f") for text in texts)
+        self._text = "".join(f"{text}\n" for text in texts)
 
-    def extract(self, request):
+    def print_lists(self, request):
         self.asked = request
-        if "Short" in request.lines:
-            return ExtractionReport(extractor="printing", library={}, options={}, lists=())
-        file = ExtractedFile(place="forward/profiler/x.conf", set_name="profiler", lines=self._lines)
-        found = ExtractedList(direction="fwd", name="x", files=(file,), functions=(), counts={}, skipped={})
-        return ExtractionReport(
-            extractor="printing",
-            library={},
-            options={},
-            lists=(found,),
+        return PrintedLists(
+            texts={"forward/profiler/x.conf": self._text},
             without_string=frozenset({"Silent"}),
             notes=("some have none",),
         )
 
 
-def printed_by(*extractors, lists=LISTS):
+def printed_by(*readers):
     dtype = SimpleNamespace(value="fp16")
     catalogs = [SimpleNamespace(layout=SimpleNamespace(name=name), dtype=dtype) for name in ("a", "b", "a")]
     conversions = [SimpleNamespace(catalogs=catalogs)]
-    registry = SimpleNamespace(extractors=(SimpleNamespace(prints_strings=False), *extractors))
-    return printed_strings(registry, "fwd", TREE, lists, conversions)
+    registry = SimpleNamespace(builder_readers=(SimpleNamespace(), *readers))
+    return printed_strings(registry, "fwd", TREE, LISTS, conversions)
 
 
 def test_the_first_that_prints_is_asked_for_what_the_lines_are():
     first, second = Printing("Known<1>"), Printing()
     printed = printed_by(first, second)
     asked = first.asked
-    assert (asked.directions, asked.layouts, asked.sets) == (("fwd",), ("a", "b"), ("profiler",))
-    assert (asked.source, asked.lines, asked.dtypes) == (
-        TREE,
-        ("# a list", "Known<1>", "Silent<2>", "  Silent<3>"),
-        (),
-    )
+    assert (asked.tree, asked.direction, asked.layouts) == (TREE, "fwd", ("a", "b"))
+    # short spellings say no types: then those of the catalogs count
+    assert (asked.lines, asked.dtypes) == (("# a list", "Known<1>", "Silent<2>", "  Silent<3>"), ("fp16",))
     (request,) = printed.requests
     assert (request.path, request.data) == (TREE / "forward/profiler/x.conf", b"Known<1>\n")
     assert printed.notes == ("some have none",)
-
-
-def test_catalogs_say_the_types_of_lines_that_do_not():
-    printing = Printing("Known<1>")
-    assert printed_by(printing, lists=[replace(LISTS[0], data=b"Short")]).requests
-    assert (printing.asked.dtypes, printing.asked.lines) == (("fp16",), ())
 
 
 def test_lines_without_a_string_are_named():

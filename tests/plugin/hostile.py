@@ -148,7 +148,6 @@ class MyObserver:
 
 class MyExtractor:
     id, label, options = "mine", "mine", ()
-    prints_strings = False
 
     def extract(self, request): ...
 

@@ -19,6 +19,7 @@ from ckprof.plugin.protocols.consumers import ResultWriter as ResultWriter
 from ckprof.plugin.protocols.consumers import Sighting as Sighting
 from ckprof.plugin.protocols.consumers import TraceReader as TraceReader
 from ckprof.plugin.protocols.consumers import TunedKernel as TunedKernel
+from ckprof.plugin.protocols.converters import BuilderPrinter as BuilderPrinter
 from ckprof.plugin.protocols.converters import BuilderReader as BuilderReader
 from ckprof.plugin.protocols.converters import CatalogVariant as CatalogVariant
 from ckprof.plugin.protocols.converters import Converter as Converter

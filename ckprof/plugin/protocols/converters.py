@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         ListComparison,
     )
     from ckprof.model.layout import Layout
-    from ckprof.model.parity import BuilderList
+    from ckprof.model.parity import BuilderList, PrintedLists, PrintRequest
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.revision import Revision
     from ckprof.model.types import DataType
@@ -146,10 +146,6 @@ class ListExtractor(Protocol):
     def options(self) -> Sequence[ExtractorOption]:
         """The options that it understands beside those of every extractor."""
 
-    @property
-    def prints_strings(self) -> bool:
-        """Whether its lines are printed by CK Builder itself, as ``parity --builder`` wants them."""
-
     def extract(self, request: ExtractRequest) -> ExtractionReport:
         """Derive lists; an error that concerns one list is reported with it and does not stop the others.
 
@@ -165,7 +161,7 @@ class ListExtractor(Protocol):
 class BuilderReader(Protocol):
     """Tells what a list or a log means to CK Builder, without converting it to a catalog.
 
-    It may also be a :class:`FamilyReader`.
+    It may also be a :class:`FamilyReader` or a :class:`BuilderPrinter`.
     """
 
     @property
@@ -188,4 +184,16 @@ class BuilderReader(Protocol):
         :param revision: the only revision of CK whose spelling the content may have; ``None`` for every
             one, recognised line by line.
         :raises InputError: a line is wrong; all wrong lines are reported at once.
+        """
+
+
+@runtime_checkable
+class BuilderPrinter(Protocol):
+    """A builder reader that can ask CK Builder itself, as ``parity --builder`` does."""
+
+    def print_lists(self, request: PrintRequest) -> PrintedLists:
+        """Return what a tree's Builder prints for the factories of the lists that are asked for.
+
+        :raises InputError: there is no such folder.
+        :raises ToolchainError: the tree has no CK Builder, or something does not compile.
         """

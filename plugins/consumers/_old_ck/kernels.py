@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.strings.line_arguments import split_arguments
-from ckprof_converters.extract.classes import ClassRecord, DeviceClass, StringWriter, class_records
+from ckprof_plugins.extract.classes import ClassRecord, DeviceClass, StringWriter, class_records
 
 if TYPE_CHECKING:
     from ckprof.plugin.protocols import KernelList

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import Sighting
-from ckprof_converters.extract.mangling import ManglingError, decode
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.symbols import kernels_of_symbol
+from ckprof_plugins.extract.mangling import ManglingError, decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.header import InstanceHeader, TupleAlias, read_header, substitute
-from ckprof_converters.extract.preprocess import preprocess
-from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
-from ckprof_converters.extract.vocabulary import Vocabulary
 from ckprof_plugins.consumers.inductor.device_classes import CLASSES, operation_of
+from ckprof_plugins.extract.header import InstanceHeader, TupleAlias, read_header, substitute
+from ckprof_plugins.extract.preprocess import preprocess
+from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_plugins.extract.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof.model.types import DataType
-from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
-from ckprof_converters.extract.vocabulary import Vocabulary
 from ckprof_plugins.consumers.inductor.device_classes import CLASSES, ENUMERATIONS, operation_of
 from ckprof_plugins.consumers.inductor.listed_convolutions import KIND, convolutions_of
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
 from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN, TYPES
+from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_plugins.extract.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path

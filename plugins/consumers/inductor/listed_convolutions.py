@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, cast
 from ckprof.consumers.kernel_lists import kernel_lists
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
-from ckprof_converters.extract.classes import class_records
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers.inductor.device_classes import operation_of
 from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN
+from ckprof_plugins.extract.classes import class_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof_converters.extract.extraction import Extraction, ExtractOptions, extract
-from ckprof_converters.extract.lists import ListKey
-from ckprof_converters.extract.locate import locate
-from ckprof_converters.extract.opening import open_library
+from ckprof_converters.library_lists import ListKey
+from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, extract
+from ckprof_plugins.extract.locate import locate
+from ckprof_plugins.extract.opening import open_library
 from tests.converters.extract import binaries
 from tests.converters.extract.tree import MAIN, MERGED, Tree, line
 

@@ -13,8 +13,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof_converters.extract import ar, debian
-from ckprof_converters.extract.symbols import CompiledFunctions, collect, parse_function, read_symbols
+from ckprof_plugins.extract import ar, debian
+from ckprof_plugins.extract.symbols import CompiledFunctions, collect, parse_function, read_symbols
 from tests.converters.extract.binaries import archive, elf, function, table
 from tests.converters.extract.conftest import MAIN_LINES, MERGED_LINES, members, run
 from tests.converters.extract.tree import MAIN, Tree

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ckprof.model.extraction import ExtractedFile, ExtractedLine, FieldChange
-from ckprof_converters.extract.compare import compare, split_fields
-from ckprof_converters.extract.extractor import _list
+from ckprof_plugins.extract.compare import compare, split_fields
+from ckprof_plugins.extract.extractor import _list
 from tests.converters.extract.conftest import MAIN_LINES, MERGED_LINES, run
 from tests.converters.extract.tree import MAIN, MERGED, Tree, line
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from ckprof_converters.extract.extraction import ExtractOptions, Order, Selection, Status
-from ckprof_converters.extract.lists import ListKey
+from ckprof_converters.library_lists import ListKey
+from ckprof_plugins.extract.extraction import ExtractOptions, Order, Selection, Status
 from tests.converters.extract import binaries
 from tests.converters.extract.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
 from tests.converters.extract.tree import (
@@ -208,9 +208,9 @@ def test_a_library_without_the_instructions_is_an_error(tree: Tree) -> None:
 
 
 def test_a_list_that_the_library_lacks_is_absent(tree: Tree) -> None:
-    from ckprof_converters.extract.extraction import extract
-    from ckprof_converters.extract.locate import locate
-    from ckprof_converters.extract.opening import open_library
+    from ckprof_plugins.extract.extraction import extract
+    from ckprof_plugins.extract.locate import locate
+    from ckprof_plugins.extract.opening import open_library
 
     tree.write()
     key = ListKey("fwd", "ndhwgc", "fp16")

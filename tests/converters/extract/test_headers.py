@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.classes import class_records, first_type, read_head
-from ckprof_converters.extract.header import read_header, substitute
-from ckprof_converters.extract.preprocess import preprocess
-from ckprof_converters.extract.readable import take_apart
-from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_plugins.extract.classes import class_records, first_type, read_head
+from ckprof_plugins.extract.header import read_header, substitute
+from ckprof_plugins.extract.preprocess import preprocess
+from ckprof_plugins.extract.readable import take_apart
+from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
 
 
 def kept(text: str, **macros: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof_converters.extract import locate as module
-from ckprof_converters.extract.headers import configuration, version
-from ckprof_converters.extract.locate import locate
-from ckprof_converters.extract.opening import open_library
+from ckprof_plugins.extract import locate as module
+from ckprof_plugins.extract.headers import configuration, version
+from ckprof_plugins.extract.locate import locate
+from ckprof_plugins.extract.opening import open_library
 from tests.converters.extract.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
 from tests.converters.extract.tree import Tree
 

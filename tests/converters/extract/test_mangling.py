@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from ckprof_converters.extract.mangling import ManglingError, decode
-from ckprof_converters.extract.readable import read_instance, take_apart
-from ckprof_converters.extract.vocabulary import Vocabulary
+from ckprof_plugins.extract.mangling import ManglingError, decode
+from ckprof_plugins.extract.readable import read_instance, take_apart
+from ckprof_plugins.extract.vocabulary import Vocabulary
 from tests.converters.extract.binaries import SPECIALIZATIONS, table
 from tests.converters.extract.tree import line
 

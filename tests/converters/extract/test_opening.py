@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ckprof_converters.extract import opening
-from ckprof_converters.extract.opening import CachedLibrary, load, save
+from ckprof_plugins.extract import opening
+from ckprof_plugins.extract.opening import CachedLibrary, load, save
 
 
 def test_names_are_read_again_where_a_word_is_called_otherwise(monkeypatch, tmp_path):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_converters.annotations import annotation_of
-from ckprof_converters.extract.classes import StringWriter
-from ckprof_converters.extract.vocabulary import combined
+from ckprof_plugins.extract.classes import StringWriter
+from ckprof_plugins.extract.vocabulary import combined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof_converters.extract.classes import DeviceClasses
-    from ckprof_converters.extract.readable import Instance
+    from ckprof_plugins.extract.classes import DeviceClasses
+    from ckprof_plugins.extract.readable import Instance
 
 #: what the lists that upstream ships print for every pipeline; readers ignore it
 FIXED_STAGES: Final = "2"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof_converters.extract.headers import FORWARD_FACTORY
-from ckprof_converters.extract.lists import known_lists
+from ckprof_converters.library_lists import known_lists
+from ckprof_plugins.extract.headers import FORWARD_FACTORY
 
 #: folders that hold headers, below what a user names: include root, prefix, Debian's tree, source tree
 _INCLUDE: Final = (".", "include", "usr/include", "library/include")

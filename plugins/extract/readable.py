@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.vocabulary import words
+from ckprof_plugins.extract.vocabulary import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_converters.extract.vocabulary import Vocabulary
+    from ckprof_plugins.extract.vocabulary import Vocabulary
 
 _PREFIX: Final = "vtable for "
 _QUALIFIER: Final = re.compile(r"(?:[A-Za-z_]\w*::)+")

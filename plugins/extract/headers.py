@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.preprocess import preprocess
+from ckprof_plugins.extract.preprocess import preprocess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,22 +8,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.classes import DeviceClasses
-from ckprof_converters.extract.factory import Factory
-from ckprof_converters.extract.headers import INSTANCES, UsedHeaders, configuration, read_required, version
-from ckprof_converters.extract.lists import known_lists
-from ckprof_converters.extract.mangling import decode
-from ckprof_converters.extract.readable import Instance, read_instance, take_apart, unwrapped
-from ckprof_converters.extract.sources import SourceFiles
-from ckprof_converters.extract.symbols import ArchiveSymbols, CompiledFunctions
-from ckprof_converters.extract.tuples import InstanceTuples
-from ckprof_converters.extract.vocabulary import Vocabulary, read_vocabulary
+from ckprof_converters.library_lists import known_lists
+from ckprof_plugins.extract.classes import DeviceClasses
+from ckprof_plugins.extract.factory import Factory
+from ckprof_plugins.extract.headers import INSTANCES, UsedHeaders, configuration, read_required, version
+from ckprof_plugins.extract.mangling import decode
+from ckprof_plugins.extract.readable import Instance, read_instance, take_apart, unwrapped
+from ckprof_plugins.extract.sources import SourceFiles
+from ckprof_plugins.extract.symbols import ArchiveSymbols, CompiledFunctions
+from ckprof_plugins.extract.tuples import InstanceTuples
+from ckprof_plugins.extract.vocabulary import Vocabulary, read_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_converters.extract.headers import HeaderTree
-    from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.library_lists import ListKey
+    from ckprof_plugins.extract.headers import HeaderTree
 
 
 @dataclass(slots=True, kw_only=True)

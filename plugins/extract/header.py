@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckprof_converters.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

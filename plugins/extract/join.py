@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.tuples import SLOT
+from ckprof_plugins.extract.tuples import SLOT
 
 if TYPE_CHECKING:
-    from ckprof_converters.extract.readable import Instance
-    from ckprof_converters.extract.tuples import InstanceTuples, Pattern
-    from ckprof_converters.extract.vocabulary import Vocabulary
+    from ckprof_plugins.extract.readable import Instance
+    from ckprof_plugins.extract.tuples import InstanceTuples, Pattern
+    from ckprof_plugins.extract.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.preprocess import preprocess
+from ckprof_plugins.extract.preprocess import preprocess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof_converters.extract.headers import HeaderTree
-    from ckprof_converters.extract.tokens import Expr
+    from ckprof_plugins.extract.headers import HeaderTree
+    from ckprof_plugins.extract.tokens import Expr
 
 _ENUMERATION: Final = r"enum\s+(?:struct|class)?\s*{}\b[^{{;]*\{{([^}}]*)\}}"
 

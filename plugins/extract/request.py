@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import UsageError
 from ckprof.model.extraction import ExtractorOption
 from ckprof.plain_text import unknown_name
-from ckprof_converters.extract.lists import all_lists, known_lists
+from ckprof_converters.library_lists import chosen_lists, known, known_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.extraction import ExtractRequest
-    from ckprof_converters.extract.lists import ListKey
+    from ckprof_converters.library_lists import ListKey
 
 INSTRUCTIONS: Final = ExtractorOption(
     name="instructions",
@@ -35,32 +35,14 @@ FUSED: Final = ExtractorOption(
 SETS: Final = ("profiler", "tests", "typestring")
 
 
-def _checked(kind: str, names: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
-    for name in names:
-        if name not in choices:
-            raise UsageError(unknown_name(kind, name, choices))
-    return names or choices
-
-
 def wanted(request: ExtractRequest, fused: str = FUSED.choices[0]) -> list[ListKey]:
     """Return the lists that are asked for.
 
     :param fused: a value of :data:`FUSED`.
     :raises UsageError: an unknown direction, layout, type or set.
     """
-    lists = known_lists()
-    directions = _checked("direction", request.directions, tuple(lists.directions))
-    layouts = _checked("layout", request.layouts, tuple(lists.layouts))
-    dtypes = _checked("data type", request.dtypes, tuple(lists.types))
-    _checked("set", request.sets, SETS)
-    return [
-        key
-        for key in all_lists()
-        if key.direction in directions
-        and key.layout in layouts
-        and key.dtype in dtypes
-        and (fused == "all" or key.fused == (fused if fused != "none" else ""))
-    ]
+    known("set", request.sets, SETS)
+    return chosen_lists(request.directions, request.layouts, request.dtypes, fused)
 
 
 def option_values(request: ExtractRequest, options: Sequence[ExtractorOption]) -> dict[str, str | int | bool]:

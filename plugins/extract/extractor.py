@@ -12,12 +12,12 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model import extraction as model
-from ckprof_converters.extract.request import FUSED, INSTRUCTIONS, option_values, wanted
+from ckprof_plugins.extract.request import FUSED, INSTRUCTIONS, option_values, wanted
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
-    from ckprof_converters.extract.extraction import ExtractedList, Extraction
-    from ckprof_converters.extract.library import Library
+    from ckprof_plugins.extract.extraction import ExtractedList, Extraction
+    from ckprof_plugins.extract.library import Library
 
 OPTIONS: Final = (
     INSTRUCTIONS,
@@ -61,7 +61,6 @@ class LibraryExtractor:
     id = "composable-kernel"
     label = "the instance library of Composable Kernel"
     options: Sequence[model.ExtractorOption] = OPTIONS
-    prints_strings = False
 
     def extract(self, request: model.ExtractRequest) -> model.ExtractionReport:
         """Derive lists.
@@ -71,9 +70,9 @@ class LibraryExtractor:
         :raises ToolchainError: no library, or something that reading it requires is missing.
         """
         # Every command registers the extractor, few of them extract.
-        from ckprof_converters.extract.extraction import ExtractOptions, Order, Selection, extract
-        from ckprof_converters.extract.locate import locate
-        from ckprof_converters.extract.opening import open_library
+        from ckprof_plugins.extract.extraction import ExtractOptions, Order, Selection, extract
+        from ckprof_plugins.extract.locate import locate
+        from ckprof_plugins.extract.opening import open_library
 
         start = time.monotonic()
         values = option_values(request, OPTIONS)
@@ -108,7 +107,7 @@ class LibraryExtractor:
 
     def compare(self, file: model.ExtractedFile, kept: Sequence[str] | None) -> model.ListComparison:
         """Compare a derived list with a kept one."""
-        from ckprof_converters.extract.compare import compare
+        from ckprof_plugins.extract.compare import compare
 
         return compare(file, kept)
 

@@ -10,13 +10,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.join import Use, cover, in_order
-from ckprof_converters.extract.lists import ListKey, known_lists
-from ckprof_converters.extract.recipes import extra_uses, is_left_out, source_place, uses_by_recipe
-from ckprof_converters.extract.strings import Line, LineWriter
+from ckprof_converters.library_lists import ListKey, known_lists
+from ckprof_plugins.extract.join import Use, cover, in_order
+from ckprof_plugins.extract.recipes import extra_uses, is_left_out, source_place, uses_by_recipe
+from ckprof_plugins.extract.strings import Line, LineWriter
 
 if TYPE_CHECKING:
-    from ckprof_converters.extract.library import Library
+    from ckprof_plugins.extract.library import Library
 
 
 class Selection(Enum):

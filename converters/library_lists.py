@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ckprof.errors import UsageError
+from ckprof.plain_text import unknown_name
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class LayoutRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +87,7 @@ class ListsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def known_lists() -> ListsFile:
     """Return what is known of the lists."""
-    return msgspec.json.decode((files(__package__) / "lists.json").read_bytes(), type=ListsFile)
+    return msgspec.json.decode((files(__package__) / "library_lists.json").read_bytes(), type=ListsFile)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -162,3 +165,36 @@ def all_lists() -> Iterator[ListKey]:
                 further = home.fused[fused].dtypes if fused else home.dtypes
                 for dtype in (*lists.dtypes, *further):
                     yield ListKey(direction, layout, dtype, fused)
+
+
+def chosen_lists(
+    directions: Sequence[str], layouts: Sequence[str], dtypes: Sequence[str], fused: str = "none"
+) -> list[ListKey]:
+    """Return the lists that are asked for; nothing named is everything.
+
+    :param fused: what instances do beside the convolution, as the library calls it; ``none``, or ``all``.
+    :raises UsageError: an unknown direction, layout or type.
+    """
+    lists = known_lists()
+    directions = known("direction", directions, tuple(lists.directions))
+    layouts = known("layout", layouts, tuple(lists.layouts))
+    dtypes = known("data type", dtypes, tuple(lists.types))
+    return [
+        key
+        for key in all_lists()
+        if key.direction in directions
+        and key.layout in layouts
+        and key.dtype in dtypes
+        and (fused == "all" or key.fused == (fused if fused != "none" else ""))
+    ]
+
+
+def known(kind: str, names: Sequence[str], choices: Sequence[str]) -> Sequence[str]:
+    """Return the names, or all choices if there are none.
+
+    :raises UsageError: a name is not among the choices.
+    """
+    for name in names:
+        if name not in choices:
+            raise UsageError(unknown_name(kind, name, choices))
+    return names or choices

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.header import InstanceHeader, TupleAlias, read_header, substitute
-from ckprof_converters.extract.headers import INSTANCES, read_required
-from ckprof_converters.extract.preprocess import preprocess
-from ckprof_converters.extract.readable import Instance
-from ckprof_converters.extract.tokens import Expr
+from ckprof_plugins.extract.header import InstanceHeader, TupleAlias, read_header, substitute
+from ckprof_plugins.extract.headers import INSTANCES, read_required
+from ckprof_plugins.extract.preprocess import preprocess
+from ckprof_plugins.extract.readable import Instance
+from ckprof_plugins.extract.tokens import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ckprof_converters.extract.classes import DeviceClasses
-    from ckprof_converters.extract.headers import HeaderTree
-    from ckprof_converters.extract.vocabulary import Vocabulary
+    from ckprof_plugins.extract.classes import DeviceClasses
+    from ckprof_plugins.extract.headers import HeaderTree
+    from ckprof_plugins.extract.vocabulary import Vocabulary
 
 _TUPLE: Final = re.compile(r"\busing\s+(\w+)\s*=\s*std::tuple\s*<")
 

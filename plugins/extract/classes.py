@@ -21,18 +21,18 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import elements_of
-from ckprof_converters.extract.header import read_parameters
-from ckprof_converters.extract.headers import DEVICES
-from ckprof_converters.extract.preprocess import preprocess
-from ckprof_converters.extract.tokens import TokenStream
+from ckprof_plugins.extract.header import read_parameters
+from ckprof_plugins.extract.headers import DEVICES
+from ckprof_plugins.extract.preprocess import preprocess
+from ckprof_plugins.extract.tokens import TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_converters.extract.header import Parameter
-    from ckprof_converters.extract.headers import HeaderTree
-    from ckprof_converters.extract.tokens import Expr
-    from ckprof_converters.extract.vocabulary import Vocabulary
+    from ckprof_plugins.extract.header import Parameter
+    from ckprof_plugins.extract.headers import HeaderTree
+    from ckprof_plugins.extract.tokens import Expr
+    from ckprof_plugins.extract.vocabulary import Vocabulary
 
 _FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
     "flag": {"0": "false", "1": "true"},

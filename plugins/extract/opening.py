@@ -13,17 +13,17 @@ import msgspec
 from ckprof.errors import InputError, ToolchainError
 from ckprof.files import write_atomically
 from ckprof.paths import cache_dir
-from ckprof_converters.extract.ar import members
-from ckprof_converters.extract.debian import identify_package, read_package
-from ckprof_converters.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders
-from ckprof_converters.extract.library import Archive, Library
-from ckprof_converters.extract.symbols import ArchiveSymbols, collect
-from ckprof_converters.extract.vocabulary import words_digest
+from ckprof_plugins.extract.ar import members
+from ckprof_plugins.extract.debian import identify_package, read_package
+from ckprof_plugins.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders
+from ckprof_plugins.extract.library import Archive, Library
+from ckprof_plugins.extract.symbols import ArchiveSymbols, collect
+from ckprof_plugins.extract.vocabulary import words_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof_converters.extract.locate import Location
+    from ckprof_plugins.extract.locate import Location
 
 #: of what is kept; another number is read again
 _VERSION: Final = 5

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.preprocess import preprocess
-from ckprof_converters.extract.tokens import ExprReader, TokenStream
-from ckprof_converters.extract.vocabulary import words
+from ckprof_plugins.extract.preprocess import preprocess
+from ckprof_plugins.extract.tokens import ExprReader, TokenStream
+from ckprof_plugins.extract.vocabulary import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof_converters.extract.lists import ListKey
-    from ckprof_converters.extract.tokens import Expr
+    from ckprof_converters.library_lists import ListKey
+    from ckprof_plugins.extract.tokens import Expr
 
 _DIMENSIONS: Final = ("NumDimSpatial", "NDimSpatial")
 _LAYOUTS: Final[Mapping[str, str]] = {"InLayout": "input", "WeiLayout": "weight", "OutLayout": "output"}

@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof_converters.extract.ar import members
-from ckprof_converters.extract.headers import DEVICES, INSTANCES
-from ckprof_converters.extract.lists import known_lists
-from ckprof_converters.extract.symbols import ArchiveSymbols, collect
+from ckprof_converters.library_lists import known_lists
+from ckprof_plugins.extract.ar import members
+from ckprof_plugins.extract.headers import DEVICES, INSTANCES
+from ckprof_plugins.extract.symbols import ArchiveSymbols, collect
 
 _WANTED: Final = (f"{INSTANCES}/grouped_conv", f"{DEVICES}/device_")
 _ROOT: Final = "include/"

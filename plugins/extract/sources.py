@@ -7,15 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.join import Use
-from ckprof_converters.extract.preprocess import preprocess
-from ckprof_converters.extract.tokens import ExprReader, TokenStream
+from ckprof_plugins.extract.join import Use
+from ckprof_plugins.extract.preprocess import preprocess
+from ckprof_plugins.extract.tokens import ExprReader, TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ckprof_converters.extract.tuples import InstanceTuples
+    from ckprof_plugins.extract.tuples import InstanceTuples
 
 #: where they are, from the folder above an include root on
 _FOLDER: Final = "src/tensor_operation_instance/gpu"

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof_converters.extract.join import Use
+from ckprof_plugins.extract.join import Use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof_converters.extract.lists import ListKey
-    from ckprof_converters.extract.tuples import InstanceTuples, Pattern
+    from ckprof_converters.library_lists import ListKey
+    from ckprof_plugins.extract.tuples import InstanceTuples, Pattern
 
 _PARTS: Final[Mapping[str, str]] = {
     "{n}": r"\d",
