@@ -5,20 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
 from ckprof import hookimpl
 from ckprof.cli.main import main
+from ckprof_plugins.pipelines._gemm.instance_spec import KEYS
 
 FULL = ("list", "instances", "--rule-set", "full", "--arch", "gfx942", "--direction")
-HAND = {
-    "--direction": "fwd",
-    "--tile": "128x128x64",
-    "--waves": "2x2x1",
-    "--mma": "32x32x16",
-    "--gemm-pipeline": "compv4",
-}
+HAND = {"tile": "128x128x64", "waves": "2x2x1", "mma": "32x32x16", "gemm_pipeline": "compv4"}
 
 
 @pytest.fixture
@@ -33,17 +29,19 @@ def ckprof(capsys):
 
 @pytest.fixture
 def from_cli(ckprof):
-    """List one instance given by its tile; ``None`` leaves an option out, ``True`` gives it no value."""
+    """List one instance given by its tile; ``None`` leaves a key of it, or an option, out."""
 
     def call(*further, **changes):
-        given = {**HAND, **{f"--{name.replace('_', '-')}": value for name, value in changes.items()}}
+        given = {**HAND, "direction": "fwd", **changes}
+        spec = [f"{key}={value}" for key, value in given.items() if key in KEYS and value is not None]
         flags = [
             part
-            for option, value in given.items()
-            if value is not None
-            for part in ((option,) if value is True else (option, value))
+            for name, value in given.items()
+            if name not in KEYS and value is not None
+            for part in (f"--{name.replace('_', '-')}", value)
         ]
-        return ckprof("list", "instances", "--arch", "gfx942", "--format", "names", *flags, *further)
+        options = ("--instance-spec", ",".join(spec), *flags, *further)
+        return ckprof("list", "instances", "--arch", "gfx942", "--format", "names", *options)
 
     return call
 
@@ -114,40 +112,82 @@ def test_by_hand(from_cli):
         "grouped_conv_fwd_fp16_nhwgc_2d_compv4_cshuffle_intrawave_128x128x64_2x2x1_32x32x16_dsb\n",
     )
     changes = {"direction": "bwd_weight", "gemm_pipeline": "mem", "ndim": "3", "stream_k": "tree"}
-    _, out, _ = from_cli(**changes, persistent=True)
+    _, out, _ = from_cli(**changes, persistent="true")
     assert "bwd_weight_fp16_ndhwgc_3d_mem_" in out
     assert out.endswith("_128x128x64_2x2x1_32x32x16_streamk_tree_persistent\n")
 
 
 def test_flags_are_real_truth_values(from_cli):
-    code, out, err = from_cli("--no-pad-m", "--upstream-defects")
+    code, out, err = from_cli("--upstream-defects", pad_m="false")
     assert code == 0 and out.endswith("_dsb_pad011\n")
-    code, out, err = from_cli("--no-double-smem-buffer")
+    code, out, err = from_cli(double_smem_buffer="no")
     assert code == 1 and "compv4 needs double_smem_buffer" in err
-    assert from_cli("--pad-m")[0] == 0
+    assert from_cli(pad_m="yes")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"gemm_pipeline": "compv7"}, "unknown GEMM pipeline 'compv7'; did you mean 'compv"),
-        ({"tile": "128x128"}, "--tile 128x128: expected three positive numbers such as 128x128x64"),
-        ({"waves": None}, "--tile describes one instance, which needs --waves too"),
+        (
+            {"tile": "128x128"},
+            "--instance-spec tile=128x128: expected three positive numbers such as 128x128x64",
+        ),
+        ({"waves": None}, "--instance-spec lacks waves"),
         ({"direction": None}, "needs its direction"),
-        ({"persistent": True}, "--persistent goes with --stream-k only"),
-        ({"stream_k": "tree", "two_stage": True}, "--stream-k and --two-stage contradict each other"),
+        ({"persistent": "true"}, "persistent goes with stream_k only"),
+        ({"stream_k": "tree", "two_stage": "true"}, "stream_k and two_stage contradict each other"),
         ({"stream_k": "bush"}, "unknown stream-K strategy 'bush'"),
         ({"rule_set": "full"}, "--rule-set and an instance given by its tile contradict each other"),
         ({"arch": "gfx924"}, "unknown architecture 'gfx924'; did you mean 'gfx942'?"),
         ({"ndim": "4"}, "--ndim 4: expected 1, 2 or 3"),
         ({"dtype": "fp16,fp16"}, "--dtype: the same value is named twice"),
         ({"merge_groups": "0"}, "num_groups_to_merge is 0, expected 1 or more"),
+        ({"merge_groups": "-1"}, "--instance-spec merge_groups=-1: expected a number"),
+        ({"pad_m": "maybe"}, "--instance-spec pad_m=maybe: expected true or false"),
+        ({"d_layouts": "NHWGK"}, "d_layouts goes with elementwise_op only"),
         ({"layout": "nhwgc"}, "--layout says how a list is read, an instance given by its tile reads none"),
     ],
 )
 def test_wrong_options(changes, message, from_cli):
     code, out, err = from_cli(**changes)
     assert (code, out) == (2, "") and message in err
+
+
+def test_an_instance_is_read_from_a_file_and_changed(from_cli, tmp_path):
+    path = tmp_path / "instance.json"
+    path.write_text(json.dumps({"gemm-pipeline": "mem", "vectors": [4, 4, 2], "pad_m": True}))
+    assert from_cli("--instance-spec", path)[1] == from_cli(gemm_pipeline="mem", vectors="4,4,2")[1]
+    assert (
+        from_cli("--instance-spec", path, "--instance-spec", "gemm_pipeline=compv4,vectors=4,8,8")[1]
+        == (from_cli()[1])
+    )
+    path.write_text("[]")
+    code, _, err = from_cli("--instance-spec", path)
+    assert code == 3 and "expected one object with the keys of an instance" in err
+    path.write_text("{")
+    assert from_cli("--instance-spec", path)[0] == 3
+    code, _, err = from_cli("--instance-spec", "mine.json")
+    assert code == 3 and "mine.json: cannot read" in err
+    code, _, err = from_cli("--instance-spec", "4,vectors=4")
+    assert code == 2 and "expected KEY=VALUE, got '4'" in err
+    code, _, err = from_cli("--instance-spec", "tille=4")
+    assert code == 2 and "unknown key of --instance-spec 'tille'; did you mean 'tile'?" in err
+
+
+def test_former_options_name_the_present_one(ckprof):
+    former = ("--tile", "64x64x32", "--no-pad-m", "--gemm-pipeline=mem", "--two-stage", "--vectors", "4,4,4")
+    code, out, err = ckprof("list", "instances", "--direction", "fwd", *former)
+    assert (code, out) == (2, "")
+    spec = "tile=64x64x32,pad_m=false,gemm_pipeline=mem,two_stage=true,vectors=4,4,4"
+    assert f"--tile is a key of --instance-spec now: type --instance-spec {spec}\n" in err
+    for word in ("run", "generate", "build"):
+        assert ckprof(word, "fwd", *former)[::2] == (2, err)
+
+
+def test_documentation_names_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "rule-sets.md").read_text()
+    assert all(f"`{key}`" in page or f"`{key}=" in page for key in KEYS)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ RECORD = {
     **{"scheduler": "intrawave", "epilogue": "cshuffle", "pad_m": False, "pad_n": False, "pad_k": True},
 }
 ONE = ["--problem", "64x64x64"]
-TILE = ["--tile", "64x64x32", "--waves", "2x2x1", "--mma", "16x16x32", "--gemm-pipeline", "compv3"]
+TILE = ["--instance-spec", "tile=64x64x32,waves=2x2x1,mma=16x16x32,gemm_pipeline=compv3"]
 
 
 @pytest.fixture(autouse=True)
@@ -60,11 +60,15 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["--conf", "one.json", "--store", "/proc/x.db", *ONE], 3, ["/proc/x.db: cannot make the lock file"]),
         (
-            ["--conf", "one.json", "--compute-type", "tf33", *ONE],
+            ["--conf", "one.json", "--instance-spec", "compute_type=tf33", *ONE],
             2,
-            ["--compute-type describes one instance, which needs --tile"],
+            ["--instance-spec lacks tile, waves, mma"],
         ),
-        ([*TILE, *ONE], 2, ["--tile describes a kernel of a convolution", "--conf LIST", "--rule-set ID"]),
+        (
+            [*TILE, *ONE],
+            2,
+            ["--instance-spec describes a kernel of a convolution", "--conf LIST", "--rule-set ID"],
+        ),
     ],
 )
 def test_mistakes_are_said(

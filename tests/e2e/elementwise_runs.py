@@ -61,8 +61,8 @@ def operation_and_types(
         return operation, dtype, ()
     if operation is not None and operation.properties.operands:
         return operation, draw.choice(ONE_TYPE), ()
-    other = ("--dtype-b", "bf8" if dtype == "fp8" else "fp8")
-    result = ("--dtype-result", "fp32")
+    other = ("--instance-spec", "dtype_b=bf8" if dtype == "fp8" else "dtype_b=fp8")
+    result = ("--instance-spec", "dtype_result=fp32")
     return operation, dtype, (*draw.choice(((), other)), *draw.choice(((), (), result)))
 
 
@@ -91,11 +91,15 @@ def question(draw: random.Random, problems: int) -> Question:
     ndim = draw.choice((1, 2, 2, 3))
     extents = extents_of(draw, operation, result) if operation else ()
     vectors = draw.choice(("1,1,1", "2,2,2", "4,4,4", "1,2,2"))
+    pipeline = draw.choice(("compv1", "mem", "compv3", "compv4"))
     kernel = [
-        *("--tile", f"{side * along_m}x{side * along_n}x{max(32, depth)}", "--waves", waves, "--mma", mma),
-        *("--vectors", vectors, "--gemm-pipeline", draw.choice(("compv1", "mem", "compv3", "compv4"))),
+        *(
+            "--instance-spec",
+            f"tile={side * along_m}x{side * along_n}x{max(32, depth)},waves={waves},mma={mma}",
+        ),
+        *("--instance-spec", f"vectors={vectors},gemm_pipeline={pipeline}"),
         *("--dtype", dtype, *types, "--ndim", str(ndim)),
-        *(("--elementwise-op", operation.value) if operation else ()),
+        *(("--instance-spec", f"elementwise_op={operation.value}") if operation else ()),
     ]
     layout = next(one for one in direction.layouts if one.ndim == ndim and one.input.endswith("C"))
     if extents:
@@ -105,11 +109,11 @@ def question(draw: random.Random, problems: int) -> Question:
             channels if one is DExtent.CHANNEL and draw.random() < 0.3 else layout.order(result)
             for one in extents
         ]
-        kernel += ["--d-layouts", ",".join(names)]
+        kernel += ["--instance-spec", f"d_layouts={','.join(names)}"]
         if dtype in FORWARD_MMA and draw.random() < 0.3:
-            kernel += ["--d-dtypes", ",".join(["fp32"] * len(extents))]
+            kernel += ["--instance-spec", f"d_dtypes={','.join(['fp32'] * len(extents))}"]
     if direction.id == "bwd_weight" and draw.random() < 0.5:
-        kernel.append("--two-stage")
+        kernel += ["--instance-spec", "two_stage=true"]
     lines = []
     while len(lines) < problems:
         try:

@@ -17,7 +17,7 @@ from .elementwise_runs import answered, question
 
 pytestmark = [pytest.mark.compiler, pytest.mark.timeout(900)]
 
-TILE = ("--tile", "16x16x32", "--waves", "1x1x1", "--mma", "16x16x16", "--vectors", "4,4,4")
+TILE = ("--instance-spec", "tile=16x16x32,waves=1x1x1,mma=16x16x16,vectors=4,4,4")
 #: several groups, images and tiles; strides, dilations and pads
 SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
 #: of fp16, in the fast suite those without and with most tensors
@@ -48,7 +48,7 @@ def run(ckprof, operation, *more, direction="fwd"):
     lines = lines_of(operation, direction)
     asked = [word for line in lines for word in ("--problem", line)]
     called = ckprof(
-        *("run", direction, *TILE, "--elementwise-op", operation.value, *asked),
+        *("run", direction, *TILE, "--instance-spec", f"elementwise_op={operation.value}", *asked),
         *("--max-time", "0", "--format", "json", *more),
         timeout=800,
     )
@@ -62,26 +62,26 @@ def run(ckprof, operation, *more, direction="fwd"):
 
 @pytest.mark.parametrize("name", FEW)
 def test_a_few_operations(ckprof, name):
-    run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--gemm-pipeline", "compv3")
+    run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--instance-spec", "gemm_pipeline=compv3")
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda operation: operation.value)
 @pytest.mark.parametrize("dtype", ["bf16", pytest.param("fp32", marks=pytest.mark.slow)])
 def test_all_operations(ckprof, operation, dtype):
-    mma = ("--mma", "16x16x4") if dtype == "fp32" else ()
-    run(ckprof, operation, "--dtype", dtype, "--gemm-pipeline", "compv4", *mma)
+    mma = ("--instance-spec", "mma=16x16x4") if dtype == "fp32" else ()
+    run(ckprof, operation, "--dtype", dtype, "--instance-spec", "gemm_pipeline=compv4", *mma)
 
 
 @pytest.mark.parametrize(
     ("direction", "name", "more"),
     [
         pytest.param("bwd_data", "Bilinear", (), marks=pytest.mark.thorough),
-        ("bwd_weight", "Bilinear", ("--two-stage",)),
+        ("bwd_weight", "Bilinear", ("--instance-spec", "two_stage=true")),
     ],
 )
 def test_a_few_operations_on_gradients(ckprof, direction, name, more):
-    few = ("--dtype", "fp16", "--gemm-pipeline", "compv3", *more)
+    few = ("--dtype", "fp16", "--instance-spec", "gemm_pipeline=compv3", *more)
     run(ckprof, ElementwiseOp.parse(name), *few, direction=direction)
 
 
@@ -90,20 +90,22 @@ def test_a_few_operations_on_gradients(ckprof, direction, name, more):
 @pytest.mark.parametrize("direction", GRADIENTS)
 @pytest.mark.parametrize("name", [pytest.param("Scale", marks=pytest.mark.slow), "ScaleAddScaleAddRelu"])
 def test_parts_are_added_before_the_operation(ckprof, direction, name, more):
-    half = ("--dtype", "bf16", "--gemm-pipeline", "compv4", *more)
+    half = ("--dtype", "bf16", "--instance-spec", "gemm_pipeline=compv4", *more)
     run(ckprof, ElementwiseOp.parse(name), *half, direction=direction)
 
 
 def test_what_no_kernel_combines_is_named(ckprof):
     called = ckprof(
-        *("run", "bwd_weight", *TILE, "--gemm-pipeline", "compv3", "--stream-k", "tree"),
-        *("--elementwise-op", "Scale", "--format", "json"),
+        *("run", "bwd_weight", *TILE, "--instance-spec", "gemm_pipeline=compv3,stream_k=tree"),
+        *("--instance-spec", "elementwise_op=Scale", "--format", "json"),
     )
     assert (
         "elementwise_op Scale: stream_k has none, implicit_gemm and two_stage have" in called.err + called.out
     )
-    layouts = ("--elementwise-op", "Bilinear", "--d-layouts", "NHWGK")
-    called = ckprof("run", "bwd_data", *TILE, "--gemm-pipeline", "compv3", *layouts, "--format", "json")
+    layouts = ("--instance-spec", "elementwise_op=Bilinear,d_layouts=NHWGK")
+    called = ckprof(
+        "run", "bwd_data", *TILE, "--instance-spec", "gemm_pipeline=compv3", *layouts, "--format", "json"
+    )
     assert "d_layouts has NHWGK, kernels of bwd_data have NHWGC or G_C" in called.err + called.out
 
 
@@ -148,7 +150,15 @@ def test_headers_of_november_on_the_emulated_device(ckprof, name):
     if not root:
         pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
     device = ("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root)
-    run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--gemm-pipeline", "compv3", *device)
+    run(
+        ckprof,
+        ElementwiseOp.parse(name),
+        "--dtype",
+        "fp16",
+        "--instance-spec",
+        "gemm_pipeline=compv3",
+        *device,
+    )
 
 
 #: with a tap for every element of the image, with one for each channel, and without one for three of four
@@ -159,7 +169,8 @@ GRADIENT_SIZES = ("3 2 6 7 1 1 1 2 1 0 0 1", "1 1 6 7 2 2 1 1 0 0 0 0")
 @pytest.mark.slow
 @pytest.mark.usefixtures("amd_toolchain")
 @pytest.mark.parametrize(
-    ("direction", "more"), [("bwd_data", ()), ("bwd_weight", ("--two-stage", "--split-k", "1,2"))]
+    ("direction", "more"),
+    [("bwd_data", ()), ("bwd_weight", ("--instance-spec", "two_stage=true", "--split-k", "1,2"))],
 )
 def test_gradients_on_headers_of_november(ckprof, direction, more):
     """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
@@ -169,8 +180,8 @@ def test_gradients_on_headers_of_november(ckprof, direction, more):
     texts = ["Bilinear,alpha=0.5,beta=-2", *(["Bilinear,d0=channel"] if direction == "bwd_data" else [])]
     lines = [f"2 3 2 24 8 {sizes} --elementwise-op {text}" for sizes in GRADIENT_SIZES for text in texts]
     called = ckprof(
-        *("run", direction, "--tile", "32x32x32", "--waves", "1x1x1", "--mma", "16x16x16"),
-        *("--vectors", "8,8,4", "--gemm-pipeline", "compv3", "--elementwise-op", "Bilinear", *more),
+        *("run", direction, "--instance-spec", "tile=32x32x32,waves=1x1x1,mma=16x16x16"),
+        *("--instance-spec", "vectors=8,8,4,gemm_pipeline=compv3,elementwise_op=Bilinear", *more),
         *(word for line in lines for word in ("--problem", line)),
         *("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root),
         *("--max-time", "0", "--format", "json"),

@@ -17,7 +17,7 @@ RECORD = {
     "capabilities": [],
     "wave_grids": ["2x2x1"],
 }
-KERNEL = ("--tile", "64x64x32", "--mma", "16x16x16", "--gemm-pipeline", "compv3")
+KERNEL = ("--instance-spec", "tile=64x64x32,mma=16x16x16,gemm_pipeline=compv3")
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def test_it_is_listed(call):
 
 
 def test_instances_are_validated_against_it(call):
-    wide = ("--waves", "4x1x1")
+    wide = ("--instance-spec", "waves=4x1x1")
     code, out, _ = call(
         "list", "instances", "--direction", "fwd", *KERNEL, *wide, "--arch", "gfx999", "--why"
     )
     assert code == 0 and "gfx999 has no wave grid 4x1x1 (it has 2x2x1, by CK Tile" in out
-    large = [*KERNEL[:1], "128x128x64", *KERNEL[2:], "--waves", "2x2x1"]
+    large = (*KERNEL, "--instance-spec", "tile=128x128x64,waves=2x2x1")
     code, out, _ = call("list", "instances", "--direction", "fwd", *large, "--arch", "gfx999", "--why")
     assert code == 0 and "the budget is 16384" in out
 
@@ -60,7 +60,7 @@ def test_instances_are_validated_against_it(call):
 def test_a_kernel_is_built_and_run_for_it(call, tmp_path):
     problem = "conv -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1"
     code, out, err = call(
-        *("run", "fwd", *KERNEL, "--waves", "2x2x1", "--vectors", "4,4,4", "--arch", "gfx999"),
+        *("run", "fwd", *KERNEL, "--instance-spec", "waves=2x2x1,vectors=4,4,4", "--arch", "gfx999"),
         *("--problem", problem, "--json", "results.json", "--min-samples", "1"),
     )
     assert code == 0, out + err

@@ -37,8 +37,8 @@ def ckprof_register_directions():
     return [Inference()]
 '''
 KERNEL = (
-    *("--tile", "64x64x32", "--waves", "2x2x1", "--mma", "16x16x16", "--gemm-pipeline", "compv3"),
-    *("--vectors", "4,4,4"),
+    "--instance-spec",
+    "tile=64x64x32,waves=2x2x1,mma=16x16x16,gemm_pipeline=compv3,vectors=4,4,4",
 )
 PROBLEM = "conv -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1"
 
@@ -68,11 +68,13 @@ def test_families_of_its_kernel_serve_it(call):
 
 
 def test_rules_are_those_of_its_kernel(call):
-    code, out, _ = call("list", "instances", "--direction", "inference", *KERNEL, "--two-stage", "--why")
+    code, out, _ = call(
+        "list", "instances", "--direction", "inference", *KERNEL, "--instance-spec", "two_stage=true", "--why"
+    )
     assert code == 0
     assert "no kernel can be written for direction inference, only for bwd_weight" in out
     code, out, _ = call(
-        "list", "instances", "--direction", "inference", *KERNEL, "--tile", "64x24x32", "--why"
+        "list", "instances", "--direction", "inference", *KERNEL, "--instance-spec", "tile=64x24x32", "--why"
     )
     assert code == 0 and "a inference kernel needs a multiple of 16" in out
 

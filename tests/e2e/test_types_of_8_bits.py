@@ -15,7 +15,7 @@ from ckprof_plugins.directions.fwd import Forward
 
 pytestmark = [pytest.mark.compiler, pytest.mark.timeout(1800)]
 
-TILE = ("--tile", "16x32x32", "--waves", "1x1x1", "--mma", "16x16x32", "--vectors", "1,1,1")
+TILE = ("--instance-spec", "tile=16x32x32,waves=1x1x1,mma=16x16x32,vectors=1,1,1")
 #: several groups, images and tiles; strides, dilations and pads
 SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
 
@@ -23,15 +23,19 @@ SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
 KERNELS = {
     "fp8": (("--dtype", "fp8"), "", ("",)),
     "int8": (("--dtype", "int8"), "", ("",)),
-    "bf8-fp8": (("--dtype", "bf8", "--dtype-b", "fp8"), "", ("",)),
+    "bf8-fp8": (("--dtype", "bf8", "--instance-spec", "dtype_b=fp8"), "", ("",)),
     "scaled": (
-        ("--dtype", "fp8", "--dtype-b", "bf8"),
+        ("--dtype", "fp8", "--instance-spec", "dtype_b=bf8"),
         "ConvScale",
         ("", "scale_in=0.5,scale_wei=-2,scale_out=3"),
     ),
-    "scaled-relu": (("--dtype", "fp8", "--dtype-result", "fp32"), "ConvScaleRelu", ("", "scale_out=-0.3")),
+    "scaled-relu": (
+        ("--dtype", "fp8", "--instance-spec", "dtype_result=fp32"),
+        "ConvScaleRelu",
+        ("", "scale_out=-0.3"),
+    ),
     "scaled-add": (
-        ("--dtype", "fp8", "--d-dtypes", "fp32"),
+        ("--dtype", "fp8", "--instance-spec", "d_dtypes=fp32"),
         "ConvScaleAdd",
         ("scale_in=7,d0=channel", "scale_out=0.1"),
     ),
@@ -39,7 +43,7 @@ KERNELS = {
     "bytes-scaled": (("--dtype", "int8"), "Scale", ("scale=0.37", "scale=-2.5", "scale=100")),
     "bytes-bilinear": (("--dtype", "int8"), "Bilinear", ("alpha=0.7,beta=-1.5", "d0=channel")),
     "bytes-relu": (
-        ("--dtype", "int8", "--d-dtypes", "fp32,fp32"),
+        ("--dtype", "int8", "--instance-spec", "d_dtypes=fp32,fp32"),
         "ScaleAddScaleAddRelu",
         ("alpha1=0.7,alpha2=1.5", "alpha1=-0.01,alpha2=-3"),
     ),
@@ -74,10 +78,10 @@ def random_sizes(seed: int, count: int, ndim: int) -> list[str]:
 
 def run(ckprof, name, lines, *more):
     types, operation, _ = KERNELS[name]
-    op = ("--elementwise-op", operation) if operation else ()
+    op = ("--instance-spec", f"elementwise_op={operation}") if operation else ()
     asked = [word for line in lines for word in ("--problem", line)]
     called = ckprof(
-        *("run", "fwd", *TILE, "--gemm-pipeline", "compv3", *types, *op, *more, *asked),
+        *("run", "fwd", *TILE, "--instance-spec", "gemm_pipeline=compv3", *types, *op, *more, *asked),
         *("--max-time", "0", "--format", "json"),
         timeout=1700,
     )
@@ -125,5 +129,5 @@ def test_headers_of_november_on_the_emulated_device(ckprof, name, arch):
         pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
     _, operation, settings = KERNELS[name]
     device = ("--target", "hip", "--arch", arch, "--device", "emulated", "--ck-root", root)
-    sizes = ("--vectors", "8,8,8", "--tile", "64x64x32", "--waves", "2x2x1", "--mma", "32x32x16")
+    sizes = ("--instance-spec", "vectors=8,8,8,tile=64x64x32,waves=2x2x1,mma=32x32x16")
     run(ckprof, name, [line_of(SIZES, operation, settings[0])], *sizes, *device)

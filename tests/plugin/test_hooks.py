@@ -190,7 +190,14 @@ def test_options_of_plugins_reach_them_from_python(opened):
     query = ckprof.InstanceQuery(
         directions="fwd",
         arch="gfx942",
-        plugin_options={"tile": "128x128x32", "waves": "2x2x1", "mma": "32x32x16", "gemm_pipeline": "compv3"},
+        plugin_options={
+            "instance_spec": {
+                "tile": "128x128x32",
+                "waves": "2x2x1",
+                "mma": "32x32x16",
+                "gemm_pipeline": "compv3",
+            }
+        },
     )
     (candidate,) = profiler.instances(query).candidates
     assert "128x128x32" in candidate.name

@@ -1,4 +1,4 @@
-"""Adds the options that describe one GEMM instance."""
+"""Adds the option that describes one GEMM instance."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
 
 @hookimpl
 def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
-    """Add the options to the commands that work on instances."""
+    """Add the option to the commands that work on instances."""
     if command in COMMANDS:
-        from ckprof_plugins.pipelines._gemm.cli_instance import add_options
+        from ckprof_plugins.pipelines._gemm.instance_spec import add_options
 
         add_options(parser)
 
@@ -33,7 +33,7 @@ def ckprof_make_instances(
     ndims: tuple[int, ...],
     dtypes: tuple[DataType, ...],
 ) -> Sequence[Instance] | None:
-    """Return the instance that the options describe."""
-    from ckprof_plugins.pipelines._gemm.cli_instance import instances_from_cli
+    """Return the instance that the option describes."""
+    from ckprof_plugins.pipelines._gemm.instance_spec import instances_from_spec
 
-    return instances_from_cli(arguments, directions, ndims, dtypes)
+    return instances_from_spec(arguments, directions, ndims, dtypes)

@@ -13,8 +13,8 @@ import pytest
 from ckprof.cli.main import main
 
 HAND = (
-    *("--tile", "32x32x16", "--waves", "1x1x1", "--mma", "16x16x16", "--gemm-pipeline", "mem"),
-    *("--vectors", "1,1,1", "--arch", "gfx942", "--dtype", "fp32", "--ndim", "1,2", "--chunk-size", "1"),
+    *("--instance-spec", "tile=32x32x16,waves=1x1x1,mma=16x16x16,gemm_pipeline=mem,vectors=1,1,1"),
+    *("--arch", "gfx942", "--dtype", "fp32", "--ndim", "1,2", "--chunk-size", "1"),
 )
 
 PROJECT = """

@@ -14,8 +14,8 @@ from ckprof.cli.main import main
 EXAMPLE = Path(__file__).parents[3] / "examples" / "embed"
 #: one small kernel that supports the example's problem
 KERNEL = (
-    *("--tile", "32x32x16", "--waves", "1x1x1", "--mma", "16x16x16", "--gemm-pipeline", "mem"),
-    *("--vectors", "1,1,1", "--arch", "gfx942", "--dtype", "fp32", "--ndim", "2"),
+    *("--instance-spec", "tile=32x32x16,waves=1x1x1,mma=16x16x16,gemm_pipeline=mem,vectors=1,1,1"),
+    *("--arch", "gfx942", "--dtype", "fp32", "--ndim", "2"),
 )
 
 needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake found")
