@@ -1,25 +1,32 @@
-"""Options and fixtures that all tests share, below tests/ and below plugins/."""
+"""Options and fixtures that all tests share: the core's below ``tests``, and those of feature packages."""
 
 from __future__ import annotations
 
 import gc
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
 
-from ckprof.cli.main import GARBAGE_THRESHOLDS
+from ckprof.cli.main import GARBAGE_THRESHOLDS, main
+from ckprof.errors import ToolchainError
+from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.catalog import Catalog
+from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from tests.places import GOLDEN, TESTS
+from tests.called import Called, Ckprof
+from tests.e2e.forked_calls import ForkedCalls
+from tests.places import TESTS
 
 # Python's own limit has all objects looked through again and again while thousands of tests are collected.
 gc.set_threshold(*GARBAGE_THRESHOLDS)
@@ -70,7 +77,7 @@ FORWARD_RECORD = {
 
 
 def pytest_addoption(parser):
-    parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below tests/golden")
+    parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below golden folders")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -163,10 +170,14 @@ def upstream_lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def golden(request):
-    """Compare a text with a golden file, or write the file with ``--refresh-golden``."""
+    """Compare a text with a golden file, or write the file with ``--refresh-golden``.
+
+    Golden files lie in the folder ``golden`` of the nearest folder ``tests`` above the test.
+    """
+    tests = next(folder for folder in request.path.parents if folder.name == "tests")
 
     def compare(name, text):
-        path = GOLDEN / name
+        path = tests / "golden" / name
         if request.config.getoption("--refresh-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -191,3 +202,88 @@ def make_instance(make_record):
         return family().make_instance(catalog, direction, make_record(**changes))
 
     return make
+
+
+@pytest.fixture
+def ckprof(capfd, tmp_path, monkeypatch) -> Ckprof:
+    """Call ``ckprof`` in ``tmp_path``, within the test's process."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        capfd.readouterr()
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as exc:
+            code = exc.code
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Called(int(code), out, err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def forked_calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCalls]:
+    """A process that has imported ckprof."""
+    calls = ForkedCalls(tmp_path_factory.mktemp("forked-calls"))
+    yield calls
+    calls.end()
+
+
+@pytest.fixture
+def ckprof_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_calls: ForkedCalls) -> Ckprof:
+    """Call ``ckprof`` as a process, in ``tmp_path``, with a cache that the session shares."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path, env: dict[str, str] | None = None, timeout: float = 240) -> Called:
+        words = [*map(str, arguments)]
+        environment = {**os.environ, "NO_COLOR": "1", **(env or {})}
+        if forked_calls.serves(environment):
+            return Called(*forked_calls.call(words, tmp_path, environment, timeout))
+        done = subprocess.run(
+            [sys.executable, "-m", "ckprof", *words],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            cwd=tmp_path,
+            env=environment,
+        )
+        return Called(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture
+def short_list(tmp_path: Path) -> Path:
+    """Four forward instances: one for fp16 3x3 problems of each kind, and one that needs C == 1."""
+    lines = (TESTS / "data" / "shipped" / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
+    path = tmp_path / "short.conf"
+    path.write_text("\n".join(["# a comment", lines[0], lines[13], lines[28], lines[59]]) + "\n")
+    return path
+
+
+@pytest.fixture
+def hasty_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile without optimising, where a test begins with an empty cache: in a third of the time.
+
+    Keys of objects hold the words of a command: none is taken for one of the compiler's own.
+    """
+    path = tmp_path / "hasty" / "c++"
+    path.parent.mkdir()
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler().command)} "$@" -O0\n')
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", f"{shlex.quote(str(path))} -DUNOPTIMISED")
+
+
+@pytest.fixture(scope="module")
+def amd_toolchain() -> None:
+    """Skip what needs a compiler for AMD GPUs and CK Tile headers in ``$CK_ROOT`` where one is missing."""
+    if not os.environ.get("CK_ROOT"):
+        pytest.skip("CK_ROOT names no CK Tile headers")
+    from ckprof_plugins.targets.hip.target import DEFAULT_ARCH, HipTarget
+
+    try:
+        HipTarget().recipe(BuildRequest(arch=DEFAULT_ARCH, purpose=Purpose.INSPECT))
+    except ToolchainError as exc:
+        pytest.skip(str(exc).splitlines()[0])

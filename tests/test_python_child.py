@@ -14,7 +14,6 @@ from ckprof import python_child
 from ckprof.measure.worker.process import WorkerProcess
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof.sweep.cluster.local import LocalEngine
-from tests.e2e.conftest import short_list  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,7 +82,7 @@ def test_a_worker_of_the_local_engine_imports_nothing_from_its_folder(trap):
 @pytest.mark.slow
 @pytest.mark.compiler
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the command itself is started with -P")
-def test_whole_commands_import_nothing_from_the_current_folder(trap, tmp_path, short_list):  # noqa: F811
+def test_whole_commands_import_nothing_from_the_current_folder(trap, tmp_path, short_list):
     """Runs, sweeps, builds and questions to compilers start their children in the user's folder."""
     problem = ("--problem", "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1")
     common = ("fwd", "--conf", str(short_list), *problem)

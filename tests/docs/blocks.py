@@ -9,7 +9,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 #: what is read by users: the README, and the pages except those that are generated
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "plugins").glob("*/docs/*.md")),
+)
 
 _BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 _COMMAND = re.compile(r"^(?:\.venv/bin/)?(?:ckprof|python|pip|cmake|apt-get|mkdocs) ", re.M)

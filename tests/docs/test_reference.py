@@ -33,3 +33,17 @@ def test_a_command_is_shown_as_it_prints_its_help():
     section = build_hooks()._section("doctor")
     assert section.startswith("## ckprof doctor\n\n```text\nusage: ckprof doctor")
     assert section.endswith("\n```")
+
+
+def test_links_between_pages_hold_on_the_site():
+    links = build_hooks().links_of_the_site
+    package = ROOT / "plugins" / "consumers" / "docs" / "consumers.md"
+    core = ROOT / "docs" / "run.md"
+    reference = ROOT / "docs" / "reference" / "commands.md"
+    assert links("see [run](../../../docs/run.md#x)", package) == "see [run](run.md#x)"
+    assert links("see [run](../run.md), [site](https://x.org/a.md)", reference) == (
+        "see [run](../run.md), [site](https://x.org/a.md)"
+    )
+    assert links("see [more](../plugins/none/docs/none.md#x), [code](../README.md)", core) == (
+        "see more, [code](../README.md)"
+    )

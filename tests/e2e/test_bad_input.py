@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ExitCode
-from tests.e2e.conftest import LISTS, Ckprof
+from tests.called import Ckprof
+from tests.e2e.conftest import LISTS
 
 pytestmark = pytest.mark.thorough
 

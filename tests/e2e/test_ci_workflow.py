@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import LISTS, ROOT, Ckprof
+from tests.called import Ckprof
+from tests.e2e.conftest import LISTS, ROOT
 from tests.e2e.github_actions import Runner
 from tests.report.services import cases, obeyed
 

@@ -11,7 +11,7 @@ import pytest
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.store.store import Store
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

@@ -12,7 +12,7 @@ from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from tests.e2e.conftest import Called, Ckprof
+from tests.called import Called, Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

@@ -16,7 +16,7 @@ import pytest
 
 from ckprof.errors import ExitCode
 from ckprof.measure.host import LAST_LEVEL_CACHE_VARIABLE
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 from tests.interrupts import heed_interrupts
 
 pytestmark = pytest.mark.compiler

@@ -16,7 +16,7 @@ from ckprof.errors import ExitCode
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.report.run_summary import render_best
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import LISTS, ROOT, Ckprof
+from tests.called import Ckprof
+from tests.e2e.conftest import LISTS, ROOT
 
 pytestmark = pytest.mark.thorough
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ckprof.errors import ExitCode
-from tests.e2e.conftest import LISTS, Ckprof
+from tests.called import Ckprof
+from tests.e2e.conftest import LISTS
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

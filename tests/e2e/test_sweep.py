@@ -23,7 +23,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepProgress
 from ckprof.sweep.roofs import kept_roofs
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

@@ -21,7 +21,7 @@ from ckprof.store.store import Store
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

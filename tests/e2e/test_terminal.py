@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.report.layout import display_width
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 
 pytestmark = pytest.mark.thorough
 

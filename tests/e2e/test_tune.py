@@ -16,7 +16,7 @@ import ckprof as library
 from ckprof.errors import CkprofError, ExitCode
 from ckprof.store.store import Store
 from ckprof.tuning.tune_bench import DeviceBench
-from tests.e2e.conftest import Ckprof
+from tests.called import Ckprof
 from tests.e2e.test_baseline import plugin
 from tests.interrupts import heed_interrupts
 
