@@ -14,7 +14,6 @@ _OTHERS = {
         "ckprof.kernels.events",
         "ckprof.measure.",
         "ckprof_converters.builder.reader",
-        "ckprof_plugins.extract.",
         "ckprof_plugins.baselines.torch_baseline",
         "ckprof_plugins.operations.gemm.operation",
         "ckprof_plugins.pipelines.implicit_gemm.pipeline",
