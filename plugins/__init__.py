@@ -34,7 +34,6 @@ PLUGIN_MODULES: Final = (
     "ckprof_plugins.pipelines.universal_gemm.plugin",
     "ckprof_plugins.rule_sets.plugin",
     "ckprof_plugins.targets.cpu.plugin",
-    "ckprof_plugins.targets.cuda.plugin",
     "ckprof_plugins.targets.hip.plugin",
     *(
         f"ckprof_plugins.{name}.plugin"

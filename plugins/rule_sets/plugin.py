@@ -17,7 +17,6 @@ def ckprof_register_rule_sets() -> Sequence[RuleSet]:
     """Add upstream's rule sets, and ckprof's own."""
     from ckprof_plugins.rule_sets.default import DefaultRuleSet
     from ckprof_plugins.rule_sets.full import FullRuleSet
-    from ckprof_plugins.rule_sets.hopper import HopperRuleSet
     from ckprof_plugins.rule_sets.lists import ListRuleSet
     from ckprof_plugins.rule_sets.subsets import FullTestsRuleSet, TinyRuleSet
 
@@ -25,7 +24,6 @@ def ckprof_register_rule_sets() -> Sequence[RuleSet]:
         DefaultRuleSet(),
         FullRuleSet(),
         FullTestsRuleSet(),
-        HopperRuleSet(),
         TinyRuleSet(),
         ListRuleSet(id="profiler", label="CK Builder's lists for the profiler"),
         ListRuleSet(id="tests", label="CK Builder's lists for its tests"),

@@ -16,9 +16,9 @@ from ckprof.tuning.time_model.measurements import Measurements, merged
 from ckprof.tuning.time_model.position import extents
 from ckprof.tuning.time_model.training import TrainRequest, train
 from ckprof.tuning.time_model.validation import Efficiency, ValidateRequest, Validation, summarise, validate
+from ckprof_plugins.cuda.execution import executed
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
-from ckprof_plugins.targets.cuda.execution import executed
 from tests.tuning.sizes import backward_weight_with_runs, forward_with_runs
 from tests.tuning.time_model.conftest import MEASURED, request
 

@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-TARGETS = HERE.parents[3] / "plugins" / "targets"
-FOLDERS = (TARGETS / "cuda" / "include", TARGETS / "cpu" / "include", HERE.parent / "cpu")
+ROOT = HERE.parents[2]
+FOLDERS = (
+    HERE.parent / "include",
+    ROOT / "plugins" / "targets" / "cpu" / "include",
+    ROOT / "tests" / "plugins" / "targets" / "cpu",
+)
 FLAGS = ["-std=c++20", "-pthread", "-O1", "-march=native", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from ckprof.measure.observers import combine
-from ckprof_plugins.targets.cuda.nvml_observer import NvmlObserver, machine_device
+from ckprof_plugins.cuda.nvml_observer import NvmlObserver, machine_device
 
 
 class NvmlError(Exception):

@@ -18,17 +18,17 @@ from ckprof.kernels.same_kernels import same_kernels
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session
 from ckprof.settings import Settings
-from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES, IN_ENGINE_W
-from ckprof_plugins.targets.cuda.recipe import FIELDS_WITHOUT_COST
-from ckprof_plugins.targets.cuda.target import CudaTarget
-from tests.plugins.targets.cuda.test_cuda_model import COMPILER
+from ckprof_plugins.cuda.execution import IN_BOTH_ENGINES, IN_ENGINE_W
+from ckprof_plugins.cuda.recipe import FIELDS_WITHOUT_COST
+from ckprof_plugins.cuda.target import CudaTarget
+from plugins.cuda.tests.test_cuda_model import COMPILER
 
 pytestmark = [
     pytest.mark.compiler,
     pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
 ]
 
-DOCS = Path(__file__).parents[4] / "docs" / "cuda.md"
+DOCS = Path(__file__).parents[1] / "docs" / "cuda.md"
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ from ckprof.measure.worker.abi import Library
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Product, Purpose
-from ckprof_plugins.targets.cuda import devices as cuda_devices
-from ckprof_plugins.targets.cuda import doctor, machine_code, toolchain
-from ckprof_plugins.targets.cuda import recipe as cuda_recipe
-from ckprof_plugins.targets.cuda.target import CudaTarget
+from ckprof_plugins.cuda import devices as cuda_devices
+from ckprof_plugins.cuda import machine_code, toolchain
+from ckprof_plugins.cuda import recipe as cuda_recipe
+from ckprof_plugins.cuda.target import CudaTarget
 
 CONF = Path(__file__).parents[3] / "conf"
 
@@ -71,7 +71,7 @@ class TestToolchain:
         monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
         with pytest.raises(ToolchainError, match=r"pip install 'ckprof\[cuda\]'"):
             toolchain.find_toolchain()
-        missing = [finding for finding in doctor.findings() if finding.topic == "nvcc"]
+        missing = [finding for finding in toolchain.findings() if finding.topic == "nvcc"]
         assert [finding.state for finding in missing] == [FindingState.MISSING]
 
     def test_named_compiler_must_exist(self) -> None:
@@ -197,10 +197,10 @@ class TestMachineCode:
             "find_spec",
             lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path / "nvidia")]),
         )
-        monkeypatch.setattr(machine_code.shutil, "which", lambda name: None)
-        monkeypatch.setattr(machine_code, "candidates", lambda: iter(()))
-        assert machine_code.find_tool("cuobjdump") == tool
-        assert machine_code.find_tool("nvdisasm") is None
+        monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+        monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
+        assert toolchain.find_tool("cuobjdump") == tool
+        assert toolchain.find_tool("nvdisasm") is None
 
     def test_reads_attributes(self) -> None:
         """Values with a length of their own, and short ones."""
@@ -304,7 +304,7 @@ def test_kernels_compile(
 ) -> None:
     """A handful of kernels of each engine becomes machine code that can be read."""
     variants = inspected(direction, "--conf", listed, "--filter", pattern, folder=tmp_path, function=function)
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     assert all(variant["instructions"] > 100 for variant in variants)
     if product:
@@ -335,7 +335,7 @@ def test_operations_are_fused(listed: str, pattern: str, function: str, tmp_path
         *("fwd", "--conf", f"forward/{listed}", "--filter", pattern), folder=tmp_path, function=function
     )
     assert all("fused_operation" in variant["symbol"] for variant in variants)
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     # D tensors are read in the widest vectors that the result is stored in
     assert all(variant["loads"].get("128", 0) > 0 for variant in variants)
@@ -361,7 +361,7 @@ def test_convolutions_of_bytes_compile(listed: str, pattern: str, arch: str, tmp
         folder=tmp_path,
         function="implicit_gemm",
     )
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     assert all(set(variant["matrix_instructions"]) == {"HMMA"} for variant in variants)
 
@@ -415,7 +415,7 @@ def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tm
     catalog = tmp_path / "tf32.json"
     catalog.write_text(json.dumps(header | {"instances": [TF32_RECORD]}))
     variants = inspected(direction, "--conf", str(catalog), folder=tmp_path / "build", function=function)
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     for variant in variants:
         assert set(variant["matrix_instructions"]) == {product}
@@ -455,7 +455,7 @@ def test_products_compile(
     variants = inspected(
         "gemm", "--conf", str(catalog), "--arch", arch, folder=tmp_path / "build", function=function
     )
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     for variant in variants:
         assert set(variant["matrix_instructions"]) == ({product} if product else set())
@@ -496,7 +496,7 @@ def test_few_channels_compile(source: str, kernels_of: dict[str, int], blocks: i
     assert sum(kernels_of.values()) == len(kernels)
     assert all(kernel.scratch_bytes == 0 for kernel in kernels)
     assert all(kernel.occupancy.workgroups_per_cu >= blocks for kernel in kernels)
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     assert all(kernel.vgpr_spills == 0 for kernel in kernels)
     for kernel in kernels:
@@ -525,7 +525,7 @@ def test_patches_compile(tmp_path: Path) -> None:
     path = tmp_path / "patches.json"
     path.write_text(json.dumps(catalog))
     variants = inspected("bwd_data", "--conf", str(path), folder=tmp_path, function="hopper_patch_gemm")
-    if machine_code.find_tool("cuobjdump") is None:
+    if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
     # four steps of 16 of K, for groups with few channels twice 64 rows; two copies: of a patch and of weights
     assert sorted(variant["matrix_instructions"]["HGMMA"] for variant in variants) == [4, 2 * 4]

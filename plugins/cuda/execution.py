@@ -23,6 +23,7 @@ from ckprof.kernels.build.keys import abi_dir
 from ckprof.kernels.build.tool_output import ask
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.gemm_work import Reduction, RunAxis, RunChunks, Schedule
+from ckprof.model.same_kernels import IgnoredFields
 from ckprof.model.types import ComputeType, DataType
 from ckprof.paths import cache_dir
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.plugin.timing import TimedKernel
+
 
 #: names of the engines
 ENGINE_W: Final = "engine W"
@@ -172,3 +174,29 @@ def _library() -> ctypes.CDLL:
     library.ckprof_cuda_substitute.argtypes = [POINTER(_Instance), c_void_p]
     library.ckprof_cuda_substitute.restype = c_char_p
     return library
+
+
+#: of every instance that is a matrix product
+IN_BOTH_ENGINES: Final = (
+    IgnoredFields(
+        names=("mma_tile_m", "mma_tile_n", "mma_tile_k"),
+        reason="the MMA tile is that of the device's own instructions",
+    ),
+    IgnoredFields(names=("specialization",), reason="the general arithmetic serves every specialization"),
+    IgnoredFields(names=("split_image",), reason="images are not split"),
+    IgnoredFields(names=("num_wave_groups",), reason="the engine decides about groups of waves"),
+)
+#: of instances that engine W computes, on the problems that it takes
+IN_ENGINE_W: Final = (
+    IgnoredFields(names=("tile_k",), reason="engine W has stages of 128 bytes along k"),
+    IgnoredFields(names=("vector_size_a", "vector_size_b"), reason="engine W copies boxes of the operands"),
+)
+
+
+def ignored_fields(kernel: TimedKernel) -> tuple[IgnoredFields, ...]:
+    """Return the fields of an instance that have no meaning; none of kernels that are no matrix products."""
+    if "gemm_pipeline" not in kernel.fields:
+        return ()
+    in_engine_w = ENGINE_W in executed(kernel).labels
+    ignored = IN_BOTH_ENGINES + (IN_ENGINE_W if in_engine_w else ())
+    return tuple(group for group in ignored if any(name in kernel.fields for name in group.names))

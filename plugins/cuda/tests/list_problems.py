@@ -1,7 +1,7 @@
 """A few awkward problems for each shipped list, such that each instance supports some of them.
 
-Drawn at random and chosen greedily by the answers of the host model, once: ``tests/golden/list_problems`` has
-what was chosen, and whoever has a device needs no host compiler for it.
+Drawn at random and chosen greedily by the answers of the host model, once: ``golden/list_problems`` has what
+was chosen, and whoever has a device needs no host compiler for it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ disassembly where NVIDIA's tool for that is installed.
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 import subprocess
 from collections import Counter
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import InputError, ToolchainError
 from ckprof.kernels.build.tool_output import ask
 from ckprof.model.device import DeviceKernel, Occupancy
-from ckprof_plugins.targets.cuda.devices import shared_bytes
-from ckprof_plugins.targets.cuda.toolchain import candidates, packaged
+from ckprof_plugins.cuda.devices import shared_bytes
+from ckprof_plugins.cuda.toolchain import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,18 +53,6 @@ _MATRIX_KINDS: Final = (*_MATRIX, *(f"{opcode}{_TF32}" for opcode in ("HGMMA", "
 _PADDING: Final = "NOP"
 _BITS: Final = re.compile(r"\.(U8|S8|U16|S16|64|128)\b")
 _WIDTH: Final = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128}
-
-
-def find_tool(name: str) -> Path | None:
-    """Return a tool of the CUDA toolkit: beside an nvcc, on the search path, or of a package of PyPI."""
-    for nvcc in candidates():
-        beside = nvcc.resolve().parent / name
-        if beside.is_file():
-            return beside
-    tool = shutil.which(name)
-    if tool is not None:
-        return Path(tool)
-    return next((path for path in packaged(name) if path.is_file()), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

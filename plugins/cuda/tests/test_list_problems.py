@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.plugins.targets.cuda.list_problems import MOST, choose, golden_name, shipped_lists
+from plugins.cuda.tests.list_problems import MOST, choose, golden_name, shipped_lists
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

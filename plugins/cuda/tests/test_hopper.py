@@ -7,7 +7,7 @@ import pytest
 from ckprof.model.architecture import find_architecture
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import RuleSetRequest
-from ckprof_plugins.rule_sets.hopper import HopperRuleSet
+from ckprof_plugins.cuda.hopper import HopperRuleSet
 
 DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 

@@ -12,12 +12,12 @@ from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.model.types import DataType
+from ckprof_plugins.cuda.devices import USUAL_CAPABILITY, devices, shared_bytes
+from ckprof_plugins.cuda.execution import IN_BOTH_ENGINES
+from ckprof_plugins.cuda.toolchain import find_toolchain
 from ckprof_plugins.targets.cpu import recipe as host_recipe
 from ckprof_plugins.targets.cpu import target as host_model
 from ckprof_plugins.targets.cpu.device_table import device_table_source
-from ckprof_plugins.targets.cuda.devices import USUAL_CAPABILITY, devices, shared_bytes
-from ckprof_plugins.targets.cuda.ignored_fields import IN_BOTH_ENGINES
-from ckprof_plugins.targets.cuda.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture

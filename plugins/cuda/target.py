@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.targets.cuda.devices import devices
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -41,9 +39,9 @@ class CudaTarget:
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""
-        from ckprof_plugins.targets.cuda import doctor
+        from ckprof_plugins.cuda.toolchain import findings
 
-        return doctor.findings()
+        return findings()
 
     def recipe(self, request: BuildRequest) -> BuildRecipe:
         """Return how to compile and link for NVIDIA GPUs.
@@ -51,29 +49,29 @@ class CudaTarget:
         :raises ToolchainError: no usable nvcc, or the headers are not installed.
         :raises UsageError: there is no such architecture or API level.
         """
-        from ckprof_plugins.targets.cuda.recipe import recipe
+        from ckprof_plugins.cuda.recipe import recipe
 
         return recipe(request)
 
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""
-        from ckprof_plugins.targets.cuda.machine_code import read_kernels
+        from ckprof_plugins.cuda.machine_code import read_kernels
 
         return read_kernels(code_object, arch)
 
     def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
         """Return what measurements on a device are filed under."""
         del arch
-        from ckprof_plugins.targets.cuda import identity
+        from ckprof_plugins.cuda.devices import device_identity
 
-        return identity.device_identity(device)
+        return device_identity(device)
 
     def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
         """Return the data sheet's rates."""
         del arch
-        from ckprof_plugins.targets.cuda import identity
+        from ckprof_plugins.cuda.devices import theoretical_roofs
 
-        return identity.theoretical_roofs(device)
+        return theoretical_roofs(device)
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return nothing: no bounds are modelled for these devices."""
@@ -81,23 +79,25 @@ class CudaTarget:
 
     def executed(self, kernel: TimedKernel) -> KernelTraits:
         """Return what a kernel does here: the engine that computes it, its tile, stages and blocks."""
-        from ckprof_plugins.targets.cuda.execution import executed
+        from ckprof_plugins.cuda.execution import executed
 
         return executed(kernel)
 
     def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
         """Return the fields of an instance that have no meaning here."""
-        from ckprof_plugins.targets.cuda.ignored_fields import ignored_fields
+        from ckprof_plugins.cuda.execution import ignored_fields
 
         return ignored_fields(kernel)
 
     def substitute(self, kernel: TimedKernel, problem: Problem) -> str:
         """Return what computes a problem here in place of an instance's kernel; empty if nothing does."""
-        from ckprof_plugins.targets.cuda.execution import substitute
+        from ckprof_plugins.cuda.execution import substitute
 
         return substitute(kernel, problem)
 
     def device_name(self) -> str:
         """Return the name of the first NVIDIA GPU of this machine; empty without one."""
+        from ckprof_plugins.cuda.devices import devices
+
         present = devices()
         return present[0].name if present else ""

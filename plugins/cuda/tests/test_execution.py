@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ckprof
-import ckprof_plugins.targets.cuda
+import ckprof_plugins.cuda
 from ckprof.errors import ToolchainError
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
@@ -18,22 +18,22 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.timing import TimedKernel, TimedPipeline, TimedTarget
 from ckprof.session import Session
 from ckprof.settings import Settings
+from ckprof_plugins.cuda import execution
+from ckprof_plugins.cuda.execution import executed, substitute
+from ckprof_plugins.cuda.target import CudaTarget
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
-from ckprof_plugins.targets.cuda import execution
-from ckprof_plugins.targets.cuda.execution import executed, substitute
-from ckprof_plugins.targets.cuda.target import CudaTarget
-from tests.plugins.targets.cuda.test_cuda_model import COMPILER
+from plugins.cuda.tests.test_cuda_model import COMPILER
 
 pytestmark = [
     pytest.mark.compiler,
     pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
 ]
 
-HEADERS = Path(ckprof_plugins.targets.cuda.__path__[0]) / "include" / "ck_tile" / "cuda_model"
+HEADERS = Path(ckprof_plugins.cuda.__path__[0]) / "include" / "ck_tile" / "cuda_model"
 PROBLEM = ConvProblem(
     **{"groups": 32, "batch": 4, "out_channels": 8, "in_channels": 8, "filter": (3, 3), "input": (56, 56)},
     **{"strides": (1, 1), "dilations": (1, 1), "left_pads": (1, 1), "right_pads": (1, 1)},

@@ -1,7 +1,7 @@
 """Each instance of the shipped lists on an NVIDIA GPU: built, run and verified by ``ckprof run`` itself.
 
-``pytest -m cuda tests/plugins/targets/cuda/test_shipped_lists.py``; pytest-xdist's ``-n 8`` builds several
-lists at once. The problems are those of ``tests/golden/list_problems``, of which each instance supports some.
+``pytest -m cuda plugins/cuda/tests/test_shipped_lists.py``; pytest-xdist's ``-n 8`` builds several
+lists at once. The problems are those of ``golden/list_problems``, of which each instance supports some.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.kernels.build.jobs import available_cpus
-from ckprof_plugins.targets.cuda.devices import devices
-from tests.plugins.targets.cuda.list_problems import ARCH, UNUSABLE, golden_name, shipped_lists
+from ckprof_plugins.cuda.devices import devices
+from plugins.cuda.tests.list_problems import ARCH, UNUSABLE, golden_name, shipped_lists
 
-GOLDEN = Path(__file__).parents[3] / "golden"
+GOLDEN = Path(__file__).parent / "golden"
 DIRECTIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight"}
 #: kernels are verified, by the device where it can compare; times do not matter
 OPTIONS = ("--reference", "auto", "--rounds", "1", "--warmup", "0", "--min-samples", "1", "--max-time", "0")

@@ -1,4 +1,4 @@
-"""Finds nvcc, and the C++ compiler that it uses for the host's part."""
+"""Finds nvcc, the host's C++ compiler that it uses and its tools, and reports for ``ckprof doctor``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import CkprofError, ToolchainError
 from ckprof.kernels.build.tool_output import ask
 from ckprof.kernels.build.toolchain import search_compilers
+from ckprof.model.finding import Finding
+from ckprof.model.finding import FindingState as State
 from ckprof.model.recipe import Compiler, CompilerFamily
+from ckprof_plugins.cuda.devices import devices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
 
 #: oldest nvcc with the C++20 that generated sources need and the instructions of compute capability 9.0
 MINIMUM_VERSION: Final = (12, 4)
@@ -63,6 +67,18 @@ def packaged(tool: str) -> Iterator[Path]:
         # CUDA 13 has one folder for all packages, CUDA 12 one for each
         yield from sorted(Path(folder).glob(f"cu*/bin/{tool}"), reverse=True)
         yield Path(folder, f"cuda_{tool}", "bin", tool)
+
+
+def find_tool(name: str) -> Path | None:
+    """Return a tool of the CUDA toolkit: beside an nvcc, on the search path, or of a package of PyPI."""
+    for nvcc in candidates():
+        beside = nvcc.resolve().parent / name
+        if beside.is_file():
+            return beside
+    tool = shutil.which(name)
+    if tool is not None:
+        return Path(tool)
+    return next((path for path in packaged(name) if path.is_file()), None)
 
 
 def find_toolchain(requested: str | None = None) -> CudaToolchain:
@@ -142,3 +158,54 @@ def _host_compiler() -> Compiler:
         if len(compiler.command) == 1:
             return compiler
     raise ToolchainError("nvcc needs a C++ compiler for the host's part; apt-get install g++")
+
+
+def findings() -> Sequence[Finding]:
+    """Return what the target needs and whether it is there. Never raises."""
+    return [*_devices(), _compiler(), _disassembler(), _evidence()]
+
+
+def _devices() -> list[Finding]:
+    lines = [
+        Finding(
+            f"GPU {device.index}",
+            State.OK,
+            f"{device.name}, compute capability {device.capability // 10}.{device.capability % 10}, "
+            f"{device.memory_mib} MiB, driver {device.driver}",
+        )
+        for device in devices()
+    ]
+    return lines or [Finding("GPU", State.OPTIONAL, "none: kernels can be built and inspected, not run")]
+
+
+def _compiler() -> Finding:
+    try:
+        tools = find_toolchain()
+    except (CkprofError, OSError, ValueError) as exc:
+        return Finding("nvcc", State.MISSING, str(exc).splitlines()[0], INSTALL_COMMAND)
+    return Finding("nvcc", State.OK, f"{tools.nvcc}: {tools.compiler.description}")
+
+
+def _disassembler() -> Finding:
+    tool = find_tool("cuobjdump")
+    if tool is None:
+        return Finding(
+            "cuobjdump",
+            State.OPTIONAL,
+            "not found: inspect reports registers and memory, but counts no instructions",
+            INSTALL_COMMAND,
+        )
+    return Finding("cuobjdump", State.OK, str(tool))
+
+
+def _evidence() -> Finding:
+    from importlib.util import find_spec
+
+    if find_spec("pynvml") is None:
+        return Finding(
+            "nvidia-ml-py",
+            State.OPTIONAL,
+            "not installed: clocks, temperature and throttling are not recorded",
+            INSTALL_COMMAND,
+        )
+    return Finding("nvidia-ml-py", State.OK, "clocks and throttling can be read")
