@@ -260,9 +260,9 @@ def _members(item: object, boundary: Boundary, protocol: type, abilities: Sequen
     :raises PluginError: some are missing.
     """
     members = list(members_of(protocol))
-    missing = [member for member in members if not _has(item, boundary, member, protocol)]
+    missing = [member for member in members if not has_member(item, boundary, member, protocol)]
     for ability in abilities:
-        absent = [member for member in members_of(ability) if not _has(item, boundary, member, ability)]
+        absent = [member for member in members_of(ability) if not has_member(item, boundary, member, ability)]
         if not absent:
             members += members_of(ability)
         elif len(absent) < len(members_of(ability)):
@@ -272,7 +272,7 @@ def _members(item: object, boundary: Boundary, protocol: type, abilities: Sequen
     return members
 
 
-def _has(item: object, boundary: Boundary, member: Member, protocol: type) -> bool:
+def has_member(item: object, boundary: Boundary, member: Member, protocol: type) -> bool:
     """Say whether an object has a member of its own; properties are not read for that."""
     # classes may have attributes of their own making
     with boundary.member(member.name):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.strings.kind import StringKind
     from ckprof.model.types import DataType
+    from ckprof.plugin.additions import Additions
     from ckprof.plugin.protocols import (
         Baseline,
         BuilderReader,
@@ -59,6 +60,17 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
 
 
 # --- registration -----------------------------------------------------------------------------------------
+
+
+@hookspec
+def ckprof_register(registry: Additions) -> None:
+    """Register objects: ``registry.add(object)``, or ``registry.add_lazy(protocol, "module:attribute")``.
+
+    Called at most once, when a command first needs objects of any kind, after all plugins were loaded. The
+    kind of an object is the protocol that it has. Two objects of a kind with the same id are an error that
+    names both plugins.
+    """
+
 
 # Each of these is called at most once per command, when objects of its kind are first needed, after all
 # plugins were loaded. Two objects of a kind with the same id are an error that names both plugins.

@@ -67,7 +67,7 @@ class RegistryEntries(Generic[T]):
         raise UsageError(unknown_name(self._kind, id_, self._entries, "none: no plugin provides any"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind(Generic[T]):
     """One kind of objects that plugins register: as an attribute of a registry, all that there are.
 
@@ -76,9 +76,10 @@ class Kind(Generic[T]):
 
     #: singular name for messages
     name: str
-    hook: str
-    #: what an object must have; ``None`` for data that is not called
-    protocol: type | None = None
+    #: a hook that returns such objects
+    hook: str = ""
+    #: what an object must have; ``object`` for data that is not called
+    protocol: type = object
     #: protocols of which an object has all members or none
     abilities: tuple[type, ...] = ()
     #: attribute that identifies an object among its kind

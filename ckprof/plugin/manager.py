@@ -23,6 +23,7 @@ import pluggy
 from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin import hookspecs
+from ckprof.plugin.additions import Additions
 from ckprof.plugin.boundary import Boundary, import_failure, shown
 from ckprof.plugin.markers import NAME
 from ckprof.plugin.members import check_of
@@ -53,6 +54,8 @@ TRACE_VARIABLE: Final = "CKPROF_TRACE_HOOKS"
 _CHANGING: Final = "ckprof_modify_"
 #: hooks that return lists of objects, which are checked one by one
 _REGISTERING: Final = "ckprof_register_"
+#: the hook in which plugins register objects
+_REGISTER: Final = "ckprof_register"
 
 
 class Origin(Enum):
@@ -177,19 +180,38 @@ class PluginManager:
             included, returned something else than the hook's declaration says, or put something else into a
             list that it may change.
         """
+        return [
+            (name, answer)
+            for name in self._implementing(hook)
+            for answer in self._answers(name, hook, arguments)
+        ]
+
+    def additions(self) -> dict[str, Additions]:
+        """Let every plugin register its objects: plugin name -> what it has added.
+
+        :raises PluginError: a plugin raised something that is not a :class:`CkprofError`.
+        """
+        added: dict[str, Additions] = {}
+        for name in self._implementing(_REGISTER):
+            added[name] = Additions()
+            self._answers(name, _REGISTER, {"registry": added[name]})
+        return added
+
+    def _implementing(self, hook: str) -> list[str]:
+        """Return the names of the plugins that implement a hook, in load order."""
+        names = {entry.plugin_name for entry in getattr(self._pm.hook, hook).get_hookimpls()}
+        return [plugin.name for plugin in self._plugins if plugin.name in names]
+
+    def _answers(self, name: str, hook: str, arguments: Mapping[str, object]) -> list[object]:
+        """Call a hook on one plugin, so that an exception has an owner."""
         specification: FunctionType = vars(hookspecs)[hook]
-        callers = getattr(self._pm.hook, hook)
-        plugins = {entry.plugin_name: entry.plugin for entry in callers.get_hookimpls()}
-        results: list[tuple[str, object]] = []
-        for name in [plugin.name for plugin in self._plugins if plugin.name in plugins]:
-            # One plugin at a time, so that an exception has an owner.
-            others = [plugin for other, plugin in plugins.items() if other != name]
-            with Boundary(name, hook, self.culprit, (CkprofError,)):
-                answers = self._pm.subset_hook_caller(hook, others)(**arguments)
-            results += [(name, _checked_answer(name, specification, answer)) for answer in answers]
-            if hook.startswith(_CHANGING):
-                _check_lists(name, specification, arguments)
-        return results
+        callers = getattr(self._pm.hook, hook).get_hookimpls()
+        others = [entry.plugin for entry in callers if entry.plugin_name != name]
+        with Boundary(name, hook, self.culprit, (CkprofError,)):
+            answers = self._pm.subset_hook_caller(hook, others)(**arguments)
+        if hook.startswith(_CHANGING):
+            _check_lists(name, specification, arguments)
+        return [_checked_answer(name, specification, answer) for answer in answers]
 
     def blaming(self, activity: str) -> Boundary:
         """Return a context that reports as the failure of a plugin what was raised in a plugin's code.
@@ -267,7 +289,7 @@ def _checked_answer(plugin: str, specification: FunctionType, answer: object) ->
     if hook.startswith(_REGISTERING):
         fits, expected = isinstance(answer, (list, tuple)), "a list"
     else:
-        fits = expected == "None" or check_of(expected)(answer)
+        fits = (expected == "None" and hook != _REGISTER) or check_of(expected)(answer)
     if not fits:
         raise PluginError(f"plugin {plugin}: {hook} returned {shown(answer)}, expected {expected}")
     return answer

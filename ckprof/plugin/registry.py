@@ -9,15 +9,17 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
 from ckprof.plugin import protocols, timing
+from ckprof.plugin.additions import kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
 from ckprof.plugin.kinds import Kind, RegistryEntries
 from ckprof.plugin.members import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.strings.grammar import StringGrammar
+    from ckprof.plugin.additions import Additions
     from ckprof.plugin.manager import PluginManager
 
 T = TypeVar("T")
@@ -34,16 +36,22 @@ def _use_families(registry: Registry, readers: RegistryEntries[Any]) -> None:
 
     :raises PluginError: a table is of another type, or contradicts itself.
     """
-    families = registry.families
     for reader in readers:
         if isinstance(reader, protocols.FamilyReader):
+            families = registry.families
             for id_, family in families.as_mapping().items():
                 if not isinstance(family, reader.family_type):
                     raise PluginError(
                         f"plugin {families.provider(id_)}: ckprof_register_conf_families returned "
                         f"{shown(family)}, expected {reader.family_type.__name__}"
                     )
-            reader.use_families(tuple(families))
+            added = [
+                family
+                for kind in registry.kinds
+                if kind.protocol is reader.family_type is not object
+                for family in registry.entries(kind)
+            ]
+            reader.use_families((*families, *added))
 
 
 def _know_problem_types(registry: Registry, operations: RegistryEntries[Any]) -> None:
@@ -237,28 +245,58 @@ class Registry:
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager
-        self._entries: dict[str, RegistryEntries[Any]] = {}
+        self._entries: dict[Kind[Any], RegistryEntries[Any]] = {}
 
     def entries(self, kind: Kind[T]) -> RegistryEntries[T]:
         """Return what plugins provide of a kind.
 
         :raises PluginError: ids clash, or an object is not what its protocol says.
         """
-        if kind.hook not in self._entries:
+        if kind not in self._entries:
             entries = RegistryEntries(kind.name, list(self._registered(kind)))
             if kind.prepare is not None:
                 kind.prepare(self, entries)
-            self._entries[kind.hook] = entries
-        return self._entries[kind.hook]
+            self._entries[kind] = entries
+        return self._entries[kind]
+
+    @cached_property
+    def kinds(self) -> tuple[Kind[Any], ...]:
+        """The kinds of objects that there are, those that plugins add included."""
+        return (*KINDS, *(kind for _, kind in kinds_added(self._additions)))
+
+    @cached_property
+    def _additions(self) -> Mapping[str, Additions]:
+        return self.manager.additions()
+
+    @cached_property
+    def _added(self) -> Mapping[Kind[Any], Sequence[tuple[str, object]]]:
+        """Plugin and object, or place of objects, of each kind, in the order of registration.
+
+        :raises PluginError: something belongs to no kind.
+        """
+        added: dict[Kind[Any], list[tuple[str, object]]] = {kind: [] for kind in self.kinds}
+        # for as long as objects also come from hooks of their own
+        open_kinds = [
+            kind
+            for kind in self.kinds
+            if kind.protocol is not object and kind is not type(self).further_operations
+        ]
+        for plugin, additions in self._additions.items():
+            boundary = Boundary(plugin, "ckprof_register", self.manager.culprit)
+            for item in additions.items:
+                if not issubclass(type(item), Kind):
+                    for kind in kinds_of(item, open_kinds, boundary):
+                        added[kind].append((plugin, item))
+        return added
 
     def check_all(self) -> Registry:
         """Ask for every kind and every attribute, and return the registry.
 
         :raises PluginError: ids clash, or an object is not what its protocol says.
         """
-        for kind in KINDS:
+        for kind in self.kinds:
             for entry in self.entries(kind):
-                for protocol in (kind.protocol or object, *kind.abilities):
+                for protocol in (kind.protocol, *kind.abilities):
                     for member in members_of(protocol):
                         getattr(entry, member.name, None)
         _ = self.operations, self.strings
@@ -266,17 +304,23 @@ class Registry:
 
     def _registered(self, kind: Kind[T]) -> Iterator[tuple[str, str, T]]:
         """Yield id, plugin and guarded object of each object of a kind."""
-        registered = self.manager.call(kind.hook)
-        for plugin, item in ((name, item) for name, items in registered for item in cast("list[T]", items)):
+        registered = self.manager.call(kind.hook) if kind.hook else []
+        items = [(name, item) for name, given in registered for item in cast("list[object]", given)]
+        for plugin, added in self._added.get(kind, ()):
+            items += [(plugin, item) for item in objects_of(added, kind, plugin, self.manager.culprit)]
+        for plugin, item in items:
             boundary = Boundary(plugin, kind.name, self.manager.culprit)
             with boundary.member(kind.identifier):
                 id_ = exact(getattr(item, kind.identifier, None))
             if not isinstance(id_, str) or not id_:
                 raise PluginError(
-                    f"plugin {plugin}: {kind.hook} returned {shown(item)}, which has no {kind.identifier}"
+                    f"plugin {plugin}: {kind.hook or 'ckprof_register'} returned {shown(item)}, "
+                    f"which has no {kind.identifier}"
                 )
             boundary = Boundary(plugin, f"{kind.name} {id_!r}", self.manager.culprit)
-            entry = item if kind.protocol is None else guarded(item, boundary, kind.protocol, kind.abilities)
+            entry = (
+                item if kind.protocol is object else guarded(item, boundary, kind.protocol, kind.abilities)
+            )
             problem = kind.further_check(entry) if kind.further_check is not None else ""
             if problem:
                 raise boundary.wrong(problem)

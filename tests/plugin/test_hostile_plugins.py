@@ -123,7 +123,7 @@ def registered(hook, item):
 
 
 def all_members(kind):
-    for protocol in (kind.protocol or object, *kind.abilities):
+    for protocol in (kind.protocol, *kind.abilities):
         for member in members_of(protocol):
             if not (
                 dataclasses.is_dataclass(protocol) and isinstance(vars(protocol).get(member.name), property)

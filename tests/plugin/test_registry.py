@@ -12,6 +12,7 @@ import pytest
 from ckprof import Profiler, hookimpl
 from ckprof.errors import PluginError, UsageError
 from ckprof.model.problem_types import problem_from
+from ckprof.plugin.additions import Additions
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import InspectableTarget, RuleSet
 from ckprof.plugin.registry import Registry
@@ -78,6 +79,34 @@ def test_an_unknown_id_suggests_the_nearest() -> None:
         UsageError, match=r"'deptwise'; did you mean 'depthwise'\? \(known: depthwise, tile\)"
     ):
         registry.pipelines.find("deptwise")
+
+
+def test_one_hook_registers_objects_of_all_kinds() -> None:
+    class Plugin:
+        @hookimpl
+        def ckprof_register(self, registry: Additions) -> None:
+            registry.add(StubRuleSet("mine"))
+            registry.add(StubPipeline("tile"))
+            registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:DefaultRuleSet")
+
+    registry = registry_of(one=Plugin())
+    assert registry.rule_sets.ids == ("default", "mine")
+    assert registry.pipelines.ids == ("tile",)
+
+
+def test_what_has_no_protocol_as_a_whole_is_reported_with_the_nearest_kind() -> None:
+    class Plugin:
+        def __init__(self, item: object) -> None:
+            self.item = item
+
+        @hookimpl
+        def ckprof_register(self, registry: Additions) -> None:
+            registry.add(self.item)
+
+    with pytest.raises(PluginError, match=r"plugin one: pipeline 'tile': lacks .*render\(instance"):
+        registry_of(one=Plugin(SimpleNamespace(id="tile", claims=None, make_instance=None)))
+    with pytest.raises(PluginError, match="added an object of type int, which has no member of any kind"):
+        registry_of(one=Plugin(3))
 
 
 def test_a_rule_set_is_found_by_its_id() -> None:

@@ -1,0 +1,116 @@
+"""What plugins register: objects, whose kind is the protocol that they have, or where objects are found."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ckprof.plugin.boundary import Boundary, has_member, shown
+from ckprof.plugin.kinds import Kind
+from ckprof.plugin.members import members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.plugin.boundary import Culprit
+
+#: members that nearly every kind has; they tell nothing about an object
+_COMMON = ("id", "label")
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """Objects of a kind, which are imported when the kind is first asked for."""
+
+    protocol: type
+    #: ``module:attribute``
+    place: str
+
+
+class Additions:
+    """What one plugin registers; :func:`ckprof.plugin.hookspecs.ckprof_register` gets it as ``registry``."""
+
+    def __init__(self) -> None:
+        #: objects, and places of objects, in the order in which they were added
+        self.items: list[object] = []
+
+    def add(self, item: object) -> None:
+        """Register an object; its kind is the protocol whose members it has, or that it derives from.
+
+        A :class:`ckprof.plugin.kinds.Kind` is a kind of objects that plugins may add from then on.
+        """
+        self.items.append(item)
+
+    def add_lazy(self, protocol: type, place: str) -> None:
+        """Register what is imported when a command first asks for objects of the kind.
+
+        :param protocol: that of the kind, e.g. :class:`ckprof.plugin.protocols.Pipeline`.
+        :param place: ``module:attribute``: an object, a list or tuple of objects, or a class or function
+            without parameters that returns either.
+        """
+        self.items.append(Lazy(protocol, place))
+
+
+def kinds_added(additions: Mapping[str, Additions]) -> Iterator[tuple[str, Kind[Any]]]:
+    """Yield the kinds of objects that plugins add, with their plugins."""
+    for plugin, added in additions.items():
+        for item in added.items:
+            if issubclass(type(item), Kind):
+                yield plugin, item  # type: ignore[misc]
+
+
+def kinds_of(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> list[Kind[Any]]:
+    """Return the kind of an object; where it has no protocol as a whole, those that it is nearest to.
+
+    :raises PluginError: it has no member of any protocol, or has several protocols.
+    """
+    if isinstance(item, Lazy):
+        named = [kind for kind in kinds if kind.protocol is item.protocol]
+        if not named:
+            known = ", ".join(kind.protocol.__name__ for kind in kinds)
+            raise boundary.wrong(
+                f"add_lazy: {shown(item.protocol)} is no protocol of a kind (known: {known})"
+            )
+        return named
+    derived = [kind for kind in kinds if kind.protocol in type(item).__mro__]
+    if derived:
+        return derived
+    shares = {kind: _share(item, kind, boundary) for kind in kinds}
+    whole = [kind for kind in kinds if shares[kind] == 1 and not dataclasses.is_dataclass(kind.protocol)]
+    near: dict[Kind[Any], float] = {kind: len(members_of(kind.protocol)) for kind in whole}
+    near = near or {kind: share for kind, share in shares.items() if share}
+    best = [kind for kind, value in near.items() if value == max(near.values())]
+    if not best:
+        raise boundary.wrong(f"added {shown(item)}, which has no member of any kind of objects")
+    if whole and len(best) > 1:
+        names = " and ".join(kind.protocol.__name__ for kind in best)
+        raise boundary.wrong(f"added {shown(item)}, which has {names}: derive it from the one that is meant")
+    return best
+
+
+def objects_of(item: object, kind: Kind[Any], plugin: str, culprit: Culprit) -> Sequence[object]:
+    """Return an object as a sequence of its own, or what is found at a place.
+
+    :raises PluginError: it cannot be imported or made.
+    """
+    if not isinstance(item, Lazy):
+        return (item,)
+    module, _, path = item.place.partition(":")
+    with Boundary(plugin, f"{kind.name} at {item.place}", culprit):
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+        if isinstance(found, (type, FunctionType)):
+            found = found()
+    return found if isinstance(found, (list, tuple)) else (found,)
+
+
+def _share(item: object, kind: Kind[Any], boundary: Boundary) -> float:
+    """Return which part of the members that tell a kind's objects from others an object has."""
+    members = [member for member in members_of(kind.protocol) if member.name not in _COMMON]
+    having = [member for member in members if has_member(item, boundary, member, kind.protocol)]
+    return len(having) / len(members)
