@@ -41,7 +41,7 @@ def complete(tmp_path):
     [
         ("ckprof ru", ["run"]),
         ("ckprof run bwd_", ["bwd_data", "bwd_weight"]),
-        ("ckprof build fwd --target c", ["cpu", "cuda"]),
+        ("ckprof build fwd --target cp", ["cpu"]),
         ("ckprof -v generate fwd --rule-set ti", ["tiny"]),
     ],
 )

@@ -31,7 +31,7 @@ FOREIGN = {
     *("--offload-compress",),
     *("--args", "--kernel-trace", "--output-directory", "--trace-children"),  # what --launcher starts
     *("--instances", "--extractor"),
-    "--half",  # tests/benchmarks/cuda_unseen.py
+    "--half",  # plugins/cuda/tests/benchmarks/cuda_unseen.py
 }
 #: tables of the flags of MIOpenDriver
 OTHER_FILES = {

@@ -273,24 +273,3 @@ def test_one_call_as_json(ckprof, built: Path) -> None:
     called = ckprof("call", "gemm", built, "--problem", "-m=9 -n=12 -k=16 -batch=3")
     answer = json.loads(called.out)
     assert answer["success"] and answer["kernel"]["batched"] and answer["result"]["shape"] == [3, 9, 12]
-
-
-@pytest.mark.slow
-def test_the_cuda_target_says_what_its_engines_lack(ckprof, tmp_path: Path) -> None:
-    """The answers are computed by the host: no device is needed."""
-    called = ckprof(
-        "check-support", "gemm", "--target", "cuda", "--conf", catalog(tmp_path, "rcr", "fp16"),
-        "--problem", "-m=64 -n=64 -k=64", "--problem", "-m=64 -n=64 -k=64 -batch=2",
-        "--problem", "-m=64 -n=64 -k=64 -elementwise_op=MultiDMultiply", "--format", "json",
-    )  # fmt: skip
-    found = {
-        kernel["name"].rpartition("16x16x16")[2]: (kernel["supported"], kernel["model"])
-        for kernel in json.loads(called.out)["kernels"]
-    }
-    assert found == {
-        "": ([True, False, False], [True, False, False]),
-        # one product is computed as by any other kernel
-        "_batched": ([True, False, False], [True, True, False]),
-        "_multid_MultiDAdd_d2": ([False] * 3, [False] * 3),
-        "_multid_MultiDMultiply_d1": ([False] * 3, [False, False, True]),
-    }

@@ -15,9 +15,6 @@ QUERIES = {
     "a rule set": ckprof.InstanceQuery(
         rule_set="full", directions="bwd_weight", arch="gfx942", ndims=(2,), dtypes=(DataType.BF16,)
     ),
-    "strides as channels": ckprof.InstanceQuery(
-        rule_set="hopper", directions="bwd_weight", arch="gfx942", ndims=(2,), dtypes=(DataType.BF16,)
-    ),
     "operations": ckprof.InstanceQuery(conf="forward/scaleadd_scaleadd_relu/tests/ndhwgc_fp16"),
 }
 

@@ -257,7 +257,7 @@ def test_an_ability_is_there_as_a_whole_or_not_at_all() -> None:
         def ckprof_register_targets(self) -> list[Half]:
             return [Half(target, *required, *self.names)]
 
-    with pytest.raises(PluginError, match=r"target '(cuda|hip)': lacks estimate\(kernel, work\)"):
+    with pytest.raises(PluginError, match=r"target '\w+': lacks estimate\(kernel, work\)"):
         registry_of(one=Plugin("inspect"))
     for names in ((), ("inspect", "estimate")):
         (entry,) = registry_of(one=Plugin(*names)).targets

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import ckprof
 from ckprof.model.architecture import find_architecture
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import RuleSetRequest
@@ -69,3 +72,17 @@ def test_products_pad_and_do_not_impose_vectors_but_single_ones() -> None:
     assert products
     assert all(instance.pads == (True, True, True) for instance in products)
     assert {instance.vector_sizes for instance in products} == {(0, 0, 0), (1, 1, 1)}
+
+
+@pytest.mark.parametrize("suffix", [".conf", ".json"])
+def test_lists_and_catalogs_keep_strides_as_channels(suffix: str, tmp_path: Path) -> None:
+    profiler = ckprof.Profiler()
+    query = ckprof.InstanceQuery(
+        rule_set="hopper", directions="bwd_weight", arch="gfx942", ndims=(2,), dtypes=(DataType.BF16,)
+    )
+    selection = profiler.instances(query)
+    chosen = selection.candidates[:: max(1, len(selection.candidates) // 40)]
+    path = tmp_path / f"chosen{suffix}"
+    path.write_text(profiler.list_text(selection, [one.name for one in chosen]).content(path))
+    again = profiler.instances(ckprof.InstanceQuery(conf=path))
+    assert [one.instance.key for one in again.candidates] == [one.instance.key for one in chosen]

@@ -7,7 +7,7 @@ and others by hand. Each result is compared with torch's. Goals, as ratios of to
 instance's, are printed beside what was reached; ratios below the floor fail. Further tables are for engine
 M alone, for groups of one channel, and for what ckprof itself takes to build and to measure.
 
-Needs a GPU, nvcc and torch: ``pytest -s tests/benchmarks/test_cuda.py -m cuda``.
+Needs a GPU, nvcc and torch: ``pytest -s plugins/cuda/tests/benchmarks/test_cuda.py -m cuda``.
 """
 
 from __future__ import annotations

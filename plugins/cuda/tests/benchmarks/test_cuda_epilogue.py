@@ -4,7 +4,7 @@ The kernels are those of the other benchmarks with the operation fused to them, 
 one without it in the same rounds. Of each case the kernel counts that is the fastest without the operation.
 Goals are printed beside what was reached; ratios above the limit fail.
 
-Needs a GPU and nvcc: ``pytest -s tests/benchmarks/test_cuda_epilogue.py -m cuda``.
+Needs a GPU and nvcc: ``pytest -s plugins/cuda/tests/benchmarks/test_cuda_epilogue.py -m cuda``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .conftest import ckprof_json
+from tests.benchmarks.conftest import ckprof_json
+
 from .cuda_cases import CASES, TILES, Case, gemm_record, waves_of
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
 """Layers and products that no kernel was written for, on an NVIDIA GPU against the vendor's library.
 
-``python -m tests.benchmarks.cuda_unseen OPERATION [--kernels rule-set:hopper] [--half held-out]`` builds a
-rule set's or a list's instances in bf16, runs each of them on each problem of a half of
-``unseen_layers.csv`` or ``unseen_products.csv``, compares its result with torch's, and prints the time of
-the fastest beside torch's. Layers are channels last. Engines and heuristics are tuned on one half alone; the
-other one is for a look when that is done. Times are taken as in ``test_cuda.py``: medians, torch's and the
-best instance's samples in turns, each after a flush of the caches. Needs a GPU, nvcc and torch.
+``python -m plugins.cuda.tests.benchmarks.cuda_unseen OPERATION [--kernels rule-set:hopper] [--half
+held-out]`` builds a rule set's or a list's instances in bf16, runs each of them on each problem of a half
+of ``unseen_layers.csv`` or ``unseen_products.csv``, compares its result with torch's, and prints the time
+of the fastest beside torch's. Layers are channels last. Engines and heuristics are tuned on one half
+alone; the other one is for a look when that is done. Times are taken as in ``test_cuda.py``: medians,
+torch's and the best instance's samples in turns, each after a flush of the caches. Needs a GPU, nvcc and
+torch.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ samples taken in turns. The instances are tiles that the shipped lists have, and
 ratios of torch's time to the best instance's, are printed beside what was reached; ratios below the floor
 fail.
 
-Needs a GPU, nvcc and torch: ``pytest -s tests/benchmarks/test_cuda_gemm.py -m cuda``.
+Needs a GPU, nvcc and torch: ``pytest -s plugins/cuda/tests/benchmarks/test_cuda_gemm.py -m cuda``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What ``ckprof tune`` finds on layers that no kernel was written for, on an NVIDIA GPU, and how soon.
 
-``python -m tests.benchmarks.cuda_tune OPERATION [--half held-out] [--only REGEX] [--budget 60s]`` lets
-``ckprof tune`` search the rule set ``hopper`` with an empty cache, and prints for each layer the time of the
-kernel that it ends with beside that of the best. The latter is found by a search of everything that goes
-on from the first one's store, so that what both have measured is the same. Layers are those of
-``unseen_layers.csv``, bf16 and channels last. Needs a GPU and nvcc.
+``python -m plugins.cuda.tests.benchmarks.cuda_tune OPERATION [--half held-out] [--only REGEX] [--budget
+60s]`` lets ``ckprof tune`` search the rule set ``hopper`` with an empty cache, and prints for each layer
+the time of the kernel that it ends with beside that of the best. The latter is found by a search of
+everything that goes on from the first one's store, so that what both have measured is the same. Layers
+are those of ``unseen_layers.csv``, bf16 and channels last. Needs a GPU and nvcc.
 """
 
 from __future__ import annotations
