@@ -14,7 +14,6 @@ Names:
 * :class:`Profiler`: one session; reads lists, chooses, builds, runs, compares.
 * :class:`InstanceQuery`, :class:`ListReading`, :class:`BuildOptions`, :class:`RunOptions`,
   :class:`CallOptions`: what is asked for; frozen, with defaults.
-* :class:`ExtractRequest`: which lists to derive from which installed library.
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
 * :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
   iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import CallOptions
     from ckprof.measure.rounds import RoundOptions
     from ckprof.model.conversion import ListReading
-    from ckprof.model.extraction import ExtractRequest
     from ckprof.on_demand import jit
     from ckprof.profiler import Profiler
     from ckprof.report.store.options import ReportOptions
@@ -65,7 +63,6 @@ __all__ = [
     "CompareOptions",
     "ConvLibrary",
     "ConvProblem",
-    "ExtractRequest",
     "InstanceQuery",
     "KernelLibrary",
     "ListReading",
@@ -96,7 +93,6 @@ _LAZY = {
     "CompareOptions": "ckprof.compare.options",
     "ConvLibrary": "ckprof.measure.library.kernel_library:KernelLibrary",
     "ConvProblem": "ckprof_plugins.directions._convolution.problem",
-    "ExtractRequest": "ckprof.model.extraction",
     "InstanceQuery": "ckprof.kernels.requests",
     "KernelLibrary": "ckprof.measure.library.kernel_library",
     "ListReading": "ckprof.model.conversion",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.kernels.validity import Rejection
     from ckprof.lists.explain_line import ExplainedPlace
-    from ckprof.lists.extraction import WrittenList
     from ckprof.measure.batch import BatchRequest
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import CallOptions, SupportRequest
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from ckprof.measure.run_plan import RunRequest
     from ckprof.measure.support import SupportReport
     from ckprof.model.conversion import Conversion, ListReading
-    from ckprof.model.extraction import ExtractionReport, ExtractRequest, ListComparison
     from ckprof.model.finding import Finding
     from ckprof.model.outcome import Outcome
     from ckprof.model.parity import ParityFinding, ParityReport
@@ -128,47 +126,6 @@ class Profiler(Session):
         from ckprof.model.conversion import ListReading
 
         return explain(line, self.registry, reading or ListReading())
-
-    def extract(self, request: ExtractRequest | None = None) -> ExtractionReport:
-        """Derive instance lists from an installed library: its headers and its archive, without compiling.
-
-        :param request: which library and which lists; by default all lists of the library that is found.
-        :returns: the lists, and an account of what each of them holds and lacks. An error that concerns one
-            list is in ``failures``.
-        :raises CkprofError: the request is wrong, there is no such library, or it cannot be read.
-        """
-        from ckprof.lists.extraction import extract_lists
-        from ckprof.model.extraction import ExtractRequest
-
-        return extract_lists(self, request or ExtractRequest())
-
-    def compare_lists(self, report: ExtractionReport, folder: Path | str) -> tuple[ListComparison, ...]:
-        """Compare derived lists with the lists of a folder, as after an upgrade of the library.
-
-        :raises InputError: a list of the folder cannot be read.
-        """
-        from ckprof.lists.extraction import compare_lists
-
-        return compare_lists(self, report, Path(folder))
-
-    def write_lists(
-        self,
-        report: ExtractionReport,
-        folder: Path | str,
-        *,
-        force: bool = False,
-        with_remarks: bool = False,
-    ) -> tuple[WrittenList, ...]:
-        """Write derived lists below a folder, with ``extract.json``, which says what they come from.
-
-        :param force: replace files that hold something else.
-        :param with_remarks: begin each list with comments on its origin.
-        :raises UsageError: a file holds something else; nothing was written.
-        :raises InputError: a file cannot be written.
-        """
-        from ckprof.lists.extraction import write_lists
-
-        return write_lists(report, Path(folder), force=force, with_remarks=with_remarks)
 
     def generate(
         self, selection: Selection, options: BuildOptions | None = None

@@ -120,7 +120,7 @@ COMMANDS: Final = (
     ),
     Command(
         name="extract",
-        module="ckprof.cli.cmd_extract",
+        module="ckprof_plugins.extract.command",
         summary="derive instance lists from an installed library, or compare it with kept lists",
         task="convert and prove",
     ),
@@ -139,13 +139,13 @@ COMMANDS: Final = (
     ),
     Command(
         name="audit",
-        module="ckprof.cli.cmd_audit",
+        module="ckprof_plugins.consumers.audit_command",
         summary="judge databases of tuned results: will each row be used, and is it right",
         task="use elsewhere",
     ),
     Command(
         name="upgrade",
-        module="ckprof.cli.cmd_upgrade",
+        module="ckprof_plugins.consumers.upgrade_command",
         summary="show what changes between two libraries or compilers, and which rows that affects",
         task="use elsewhere",
         first=(
@@ -155,19 +155,19 @@ COMMANDS: Final = (
     ),
     Command(
         name="identify",
-        module="ckprof.cli.cmd_identify",
+        module="ckprof_plugins.consumers.identify_command",
         summary="say which instance a kernel of a trace, a log or a database is",
         task="use elsewhere",
     ),
     Command(
         name="export",
-        module="ckprof.cli.cmd_export",
+        module="ckprof_plugins.consumers.export_command",
         summary="write verified winners into databases of programs that use them",
         task="use elsewhere",
     ),
     Command(
         name="import",
-        module="ckprof.cli.cmd_import",
+        module="ckprof_plugins.consumers.import_command",
         summary="read times of such databases into a store",
         task="use elsewhere",
     ),

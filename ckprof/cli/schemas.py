@@ -44,9 +44,11 @@ SCHEMAS: Final = (
     Schema(name="ckprof-parity", what="parity and diff --format json", module="ckprof.report.parity_text"),
     Schema(name="ckprof-parity-lock", what="parity --write", module="ckprof.parity.lockfile"),
     Schema(name="ckprof.convert", what="convert --format json", module="ckprof.cli.convert_report"),
-    Schema(name="ckprof.audit", what="audit --format json", module="ckprof.report.audit_formats"),
-    Schema(name="ckprof.upgrade", what="upgrade --format json", module="ckprof.report.upgrade_formats"),
-    Schema(name="ckprof.extract", what="extract.json", module="ckprof.lists.extraction"),
+    Schema(name="ckprof.audit", what="audit --format json", module="ckprof_plugins.consumers.audit_command"),
+    Schema(
+        name="ckprof.upgrade", what="upgrade --format json", module="ckprof_plugins.consumers.upgrade_command"
+    ),
+    Schema(name="ckprof.extract", what="extract.json", module="ckprof_plugins.extract.lists"),
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
     Schema(name="ckprof-prediction", what="predict --format json", module="ckprof.tuning.predicted_times"),

@@ -139,7 +139,9 @@ def test_how_many_factories_of_the_package_convert_without_loss(converter):
     """Needs the package of release 7.2.4 in ``$CKPROF_CK_PACKAGE``: the lists that ship are its, too."""
     package = os.environ.get("CKPROF_CK_PACKAGE")
     if not package:
-        pytest.fail("CKPROF_CK_PACKAGE must name the package; docs/extract.md says how to fetch it")
+        pytest.fail(
+            "CKPROF_CK_PACKAGE must name the package; plugins/extract/docs/extract.md says how to fetch it"
+        )
     lists, texts = extracted(converter, package, tuple(DIRECTIONS.values()))
     for place, text in texts.items():
         if Path(place).parts[-2:-1] == ("profiler",) and Path(place).parts[1] != "profiler":

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
-from ckprof.consumers.kernel_lists import kernel_lists
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers.inductor.device_classes import operation_of
 from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN
+from ckprof_plugins.consumers.requests import kernel_lists
 from ckprof_plugins.extract.classes import class_records
 
 if TYPE_CHECKING:

@@ -1,0 +1,311 @@
+"""``ckprof audit``: will the rows of databases of tuned results be used, and are they right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.outputs import Outputs, add_outputs
+from ckprof.errors import ExitCode
+from ckprof.model.audit import SEVERITIES, Reason, Severity
+from ckprof.plain_text import one_line
+from ckprof.plugin.kinds import RegistryEntries
+from ckprof.report.document import Document, Part
+from ckprof.report.junit import JUnit, add
+from ckprof.report.sarif import sarif_document, sarif_result
+from ckprof.report.table import Column, Table
+from ckprof.wording import agreeing, counted
+from ckprof_plugins.consumers.audit import audit, write_clean
+from ckprof_plugins.consumers.requests import AuditCall, DeviceChoice, KernelSources
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof.errors import CkprofError
+    from ckprof.model.audit import AuditFinding, AuditReport, FileAudit
+
+
+_EPILOG = """\
+examples:
+  ckprof audit ~/.config/miopen                               # every database of a folder
+  ckprof audit gfx942130.db.txt --arch gfx942 --compute-units 304
+  ckprof audit gfx942130.HIP.fdb.txt --conf lists/            # lists of 'ckprof extract'
+  ckprof audit a8w8_tuned_gemm.csv --tree aiter/              # numbers and names of kernels
+  ckprof audit databases/ --fix -o junit=audit.xml
+
+Nothing is compiled or run. Each row is read as its program reads it; its kernel is looked up, and asked by
+its own support test whether it supports the problem. Errors are rows that the program rejects or that run
+something wrong, warnings are rows that are never used; notes do not fail the audit. --fix writes FILE.clean
+beside FILE, without these rows. Exit code 0: sound, 1: something was found that --fail-on names, 3: a file
+is of no program.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof audit``."""
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="file or folder of a program that uses tuned results: {consumers}",
+    )
+    add_fields(parser, AuditCall, "consumer")
+    add_fields(parser.add_argument_group("kernels"), KernelSources, "conf", "tree")
+    add_fields(parser.add_argument_group("device"), DeviceChoice, "arch", "compute_units")
+    group = parser.add_argument_group("result")
+    add_fields(group, AuditCall, "fail_on")
+    group.add_argument(
+        "--fix", action="store_true", help="write FILE.clean beside FILE, without what is wrong"
+    )
+    group.add_argument(
+        "--format",
+        default="text",
+        choices=AUDIT_FORMATS.ids,
+        help="format of the result (default: text); text shows some findings of each reason",
+    )
+    add_outputs(group)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a file, a list or an option is wrong.
+    """
+    call = chosen(
+        arguments,
+        AuditCall,
+        paths=tuple(arguments.paths),
+        sources=chosen(arguments, KernelSources),
+        device=chosen(arguments, DeviceChoice),
+    )
+    with Outputs(arguments, session, AUDIT_FORMATS) as outputs:
+        report = audit(session.registry, call)
+        fitted = outputs.format.id == "text"
+        outputs.deliver(report, (lambda: session.console.result(audit_document(report))) if fitted else None)
+    if arguments.fix:
+        for file in report.files:
+            clean = write_clean(session.registry, call, file)
+            if clean is not None:
+                session.console.info(f"wrote {clean}")
+    return ExitCode.OK if report.passed else ExitCode.FAILED
+
+
+#: what each reason means, for readers of reports
+MEANINGS: Final[Mapping[Reason, str]] = {
+    Reason.MALFORMED_ROW: "the row cannot be read",
+    Reason.MALFORMED_KEY: "the key cannot be read",
+    Reason.MALFORMED_VALUE: "what stands after the key cannot be read",
+    Reason.WRONG_PROBLEM: "sizes of the key contradict each other",
+    Reason.STALE_SOLVER: "the program has no such solver",
+    Reason.WRONG_SOLVER: "the solver is for something else than the key",
+    Reason.UNKNOWN_KERNEL: "no list has the kernel",
+    Reason.UNSUPPORTED: "the kernel does not support the problem",
+    Reason.ID_MISMATCH: "number and name are of different kernels",
+    Reason.WRONG_SPLIT: "the kernel cannot divide the reduction like that",
+    Reason.WRONG_WORKSPACE: "the kernel asks for another workspace",
+    Reason.WRONG_TIME: "the time cannot be one",
+    Reason.WRONG_RESULT: "the kernel computed wrong elements when it was tuned",
+    Reason.DUPLICATE: "another row with the same key is used",
+    Reason.CONFLICT: "rows with the same key differ, and the program rejects the file",
+    Reason.NEVER_HIT: "no lookup forms the key",
+    Reason.WRONG_DEVICE: "the row is for another device",
+    Reason.WRONG_FILE_NAME: "the program does not open a file of this name",
+    Reason.AMBIGUOUS_KERNEL: "several kernels have the name; the first one runs",
+    Reason.AUTOMATIC_SPLIT: "the number of splits depends on occupancy",
+    Reason.DOUBTFUL_TIME: "a time that orders the row before all others",
+    Reason.EMPTY_FILE: "nothing was judged: the file has no entries",
+}
+SCHEMA: Final = "ckprof.audit"
+VERSION: Final = 1
+#: findings of a file that are spelled out as text
+SHOWN: Final = 20
+#: those of them with the same reason
+_OF_ONE_REASON: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFormat:
+    """A way to write an audit."""
+
+    id: str
+    render: Callable[[AuditReport], str]
+    render_failure: Callable[[CkprofError], str] | None = None
+
+
+def audit_document(report: AuditReport, shown: int = SHOWN) -> Document:
+    """Return the audit as text: per file what was judged, a summary by reason, and the first findings."""
+    parts: list[Part] = []
+    for file in report.files:
+        parts.append(f"{file.path}: {file.label}, {counted(file.entries, 'entry', 'entries')}")
+        rows = [(count, "", text, "") for text, count in file.judged.items()]
+        rows += [
+            (count, reason.value, MEANINGS[reason], SEVERITIES[reason].value)
+            for reason, count in file.by_reason.most_common()
+        ]
+        if rows:
+            parts.append(_summary(rows))
+        lines = [
+            f"{place(file, finding)}: {finding.severity.value}: {finding.reason.value}: {finding.message}\n"
+            f"    {one_line(finding.text)}"
+            for finding in _first(file, shown)
+        ]
+        hidden = len(file.findings) - len(lines)
+        if hidden > 0:
+            lines.append(f"... and {hidden} more; --format json has all of them")
+        if lines:
+            parts.append("\n".join(lines))
+    parts.append(verdict(report))
+    return Document(parts)
+
+
+def _first(file: FileAudit, shown: int) -> list[AuditFinding]:
+    """Return findings to be spelled out: of each reason some, errors first, in the order of the file."""
+    order = sorted(
+        enumerate(file.findings),
+        key=lambda item: (list(Severity).index(item[1].severity), item[0]),
+    )
+    each = min(_OF_ONE_REASON, max(1, shown // max(1, len(file.by_reason))))
+    counts: dict[Reason, int] = {}
+    kept = []
+    for position, finding in order:
+        counts[finding.reason] = counts.get(finding.reason, 0) + 1
+        if counts[finding.reason] <= each:
+            kept.append((position, finding))
+    return [finding for _, finding in sorted(kept[:shown], key=lambda item: item[0])]
+
+
+def _summary(rows: list[tuple[int, str, str, str]]) -> Table[tuple[int, str, str, str]]:
+    return Table(
+        [
+            Column("entries", lambda row: row[0], align="right"),
+            Column("severity", lambda row: row[3]),
+            Column("reason", lambda row: row[1]),
+            Column("", lambda row: row[2], whole_below=True),
+        ],
+        rows,
+    )
+
+
+def place(file: FileAudit, finding: AuditFinding) -> str:
+    """Return where a finding is, as compilers write it."""
+    return f"{file.path}:{finding.line}" if finding.line else str(file.path)
+
+
+def verdict(report: AuditReport) -> str:
+    """Return one line that says what the exit code means."""
+    entries = sum(file.entries for file in report.files)
+    found = sum(len(file.findings) for file in report.files)
+    counts = f"{counted(len(report.files), 'file')}, {counted(entries, 'entry', 'entries')}"
+    if report.failed:
+        others = found - report.failed
+        fail = agreeing(report.failed, "fails", "fail")
+        return f"{counts}: {counted(report.failed, 'finding')} {fail} the audit, {others} others"
+    if found:
+        return f"{counts}: {counted(found, 'finding')}, none of which fails the audit"
+    return f"{counts}: sound"
+
+
+def render_text(report: AuditReport) -> str:
+    """Render the audit as text of any width."""
+    return audit_document(report).text()
+
+
+def render_json(report: AuditReport) -> str:
+    """Render all findings."""
+    return (
+        json.dumps(
+            {
+                "schema": SCHEMA,
+                "version": VERSION,
+                "passed": report.passed,
+                "failed": report.failed,
+                "lists": report.lists,
+                "files": [_file_values(file) for file in report.files],
+            },
+            indent=1,
+        )
+        + "\n"
+    )
+
+
+def _file_values(file: FileAudit) -> dict[str, Any]:
+    return {
+        "path": str(file.path),
+        "label": file.label,
+        "entries": file.entries,
+        "judged": dict(file.judged),
+        "by_reason": {reason.value: count for reason, count in file.by_reason.most_common()},
+        "findings": [
+            {
+                "line": finding.line,
+                "entry": finding.entry,
+                "severity": finding.severity.value,
+                "reason": finding.reason.value,
+                "message": finding.message,
+                "text": finding.text,
+            }
+            for finding in file.findings
+        ],
+    }
+
+
+def render_junit(report: AuditReport) -> str:
+    """Render one suite per file, with a case per reason: what was found is the text of the case."""
+    junit = JUnit("ckprof audit")
+    for file in report.files:
+        suite = junit.suite(file.path.name)
+        by_reason: dict[Reason, list[AuditFinding]] = {}
+        for finding in file.findings:
+            by_reason.setdefault(finding.reason, []).append(finding)
+        for reason in Reason:
+            case = junit.case(suite, reason.value)
+            found = by_reason.get(reason, [])
+            if not found:
+                continue
+            text = "\n".join(f"{place(file, one)}: {one.message}: {one.text}" for one in found[:SHOWN])
+            if len(found) > SHOWN:
+                text += f"\n... and {len(found) - SHOWN} more"
+            if reason in report.fail_on:
+                about = f"{counted(len(found), 'entry', 'entries')}: {MEANINGS[reason]}"
+                add(case, "failure", text, type=reason.value, message=about)
+            else:
+                add(case, "system-out", text)
+    return junit.render()
+
+
+def render_sarif(report: AuditReport) -> str:
+    """Render each finding as a result of a rule, which is its reason."""
+    results = [
+        sarif_result(
+            finding.reason.value,
+            finding.severity.value,
+            f"{finding.message}: {finding.text}",
+            file.path,
+            finding.line,
+        )
+        for file in report.files
+        for finding in file.findings
+    ]
+    return sarif_document({reason.value: text for reason, text in MEANINGS.items()}, results)
+
+
+#: every format
+AUDIT_FORMATS: Final = RegistryEntries(
+    "audit format",
+    [
+        (id_, "ckprof", AuditFormat(id=id_, render=render))
+        for id_, render in (
+            ("text", render_text),
+            ("json", render_json),
+            ("junit", render_junit),
+            ("sarif", render_sarif),
+        )
+    ],
+)

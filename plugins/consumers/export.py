@@ -1,0 +1,210 @@
+"""Writing verified winners of a store into files of programs that use them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import CkprofError, InputError, UsageError
+from ckprof.files import write_output
+from ckprof.kernels.candidates import list_candidates
+from ckprof.lists.list_files import find_folder, find_list, find_lists, read_list
+from ckprof.model.conversion import ListReading
+from ckprof.option import option
+from ckprof.plugin.protocols import ExportRequest, ResultWriter, TunedKernel
+from ckprof.store.query import StoreQuery
+from ckprof.store.store import Store
+from ckprof_plugins.consumers.requests import DeviceChoice, KernelSources, kernel_lists
+
+if TYPE_CHECKING:
+    from ckprof.plugin.registry import Registry
+    from ckprof.store.query import MeasurementSummary
+
+#: beginning of the kernel keys of measurements that were imported, of which the name alone is known
+IMPORTED: Final = "name:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportCall:
+    """Which winners are written for whom."""
+
+    store: Path
+    consumer: str = field(
+        metadata=option("program that shall use the winners: {consumers}", flag="--for", metavar="ID")
+    )
+    folder: Path = field(
+        metadata=option(
+            "folder of the files; a file that is there already stays", flag="--output -o", metavar="DIR"
+        )
+    )
+    version: str = field(
+        default="",
+        metadata=option(
+            "version of the program, where names of its files hold it, e.g. 3.2.0.5f2ae8c",
+            flag="--program-version",
+            metavar="TEXT",
+        ),
+    )
+    any_device: bool = field(
+        default=False,
+        metadata=option(
+            "also winners that were measured on another device than --arch and --compute-units say"
+        ),
+    )
+    sources: KernelSources = field(default_factory=KernelSources)
+    device: DeviceChoice = field(default_factory=DeviceChoice)
+    query: StoreQuery = field(default_factory=StoreQuery)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What was written."""
+
+    paths: tuple[Path, ...]
+    entries: int
+    #: why nothing was written for a winner -> for how many
+    left_out: Counter[str]
+
+
+def export(registry: Registry, call: ExportCall) -> Exported:
+    """Write the files, all of them or none.
+
+    :raises UsageError: the device is not known, or there is no such program.
+    :raises InputError: the store or a list cannot be read, or a file is there already.
+    """
+    consumer = registry.consumers.find(call.consumer)
+    if not isinstance(consumer, ResultWriter):
+        writers = ", ".join(one.id for one in registry.consumers if isinstance(one, ResultWriter))
+        raise UsageError(f"nothing can be written for {call.consumer}; for {writers} it can")
+    left_out: Counter[str] = Counter()
+    with Store(call.store) as store:
+        summaries = _winners(store, call, left_out)
+        arch, units = _device(summaries, call)
+        lines = _Lines(registry, call.sources.conf)
+        winners = tuple(_tuned(store, summary, lines) for summary in summaries)
+    request = ExportRequest(
+        winners=winners,
+        arch=arch,
+        compute_units=units,
+        version=call.version,
+        lists=kernel_lists(call.sources.conf),
+        tree=call.sources.tree,
+    )
+    result = consumer.export(request)
+    paths = tuple(call.folder / Path(name).name for name in result.files)
+    for path, content in zip(paths, result.files.values(), strict=True):
+        if path.exists() and path.read_bytes() != content:
+            raise InputError(
+                "is there already and has another content; move it away, or name another folder", path
+            )
+    for path, content in zip(paths, result.files.values(), strict=True):
+        write_output(path, content)
+    return Exported(paths=paths, entries=result.entries, left_out=left_out + result.left_out)
+
+
+def _winners(store: Store, call: ExportCall, left_out: Counter[str]) -> list[MeasurementSummary]:
+    """Return the best verified measurement per problem, those of imports and other devices left out."""
+    kept: list[MeasurementSummary] = []
+    for summary in store.best(call.query):
+        device = summary.key.device
+        if summary.key.kernel.instance.startswith(IMPORTED) or not summary.ranked_attempts:
+            left_out["imported, or not verified"] += 1
+        elif not call.any_device and (
+            (call.device.arch and device.arch != call.device.arch)
+            or (call.device.compute_units and device.compute_units != call.device.compute_units)
+        ):
+            left_out[f"measured on {device.arch} with {device.compute_units} compute units"] += 1
+        else:
+            kept.append(summary)
+    return kept
+
+
+def _device(summaries: list[MeasurementSummary], call: ExportCall) -> tuple[str, int]:
+    """Return architecture and compute units: what was asked for, else where all winners were measured."""
+    if call.device.arch and call.device.compute_units:
+        return call.device.arch, call.device.compute_units
+    devices = {(summary.key.device.arch, summary.key.device.compute_units) for summary in summaries}
+    archs = {call.device.arch} if call.device.arch else {arch for arch, _ in devices}
+    units = {call.device.compute_units or 0} if call.device.compute_units else {count for _, count in devices}
+    if len(archs) != 1 or len(units) != 1:
+        found = ", ".join(f"{arch} with {count}" for arch, count in sorted(devices)) or "none"
+        raise UsageError(
+            f"the winners are of devices {found} compute units: say with --arch and --compute-units for which"
+        )
+    return archs.pop(), units.pop()
+
+
+@dataclass(slots=True)
+class _Lines:
+    """Lines of lists by the instances that they give."""
+
+    registry: Registry
+    names: tuple[str, ...]
+    _read: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+
+    def find(self, key: str, source: str) -> tuple[str, str]:
+        """Return line and place of an instance; an empty line where no list has it.
+
+        :param source: ``file:line`` of the list that was measured.
+        """
+        names = self.names or ((source.rpartition(":")[0],) if ":" in source else ())
+        for name in names:
+            for path in self._paths(name):
+                found = self._of(path).get(key)
+                if found is not None:
+                    return found
+        return "", source
+
+    def _paths(self, name: str) -> Iterator[str]:
+        folder = find_folder(name)
+        if folder is not None:
+            yield from map(str, find_lists(folder, None))
+        else:
+            yield name
+
+    def _of(self, name: str) -> dict[str, tuple[str, str]]:
+        if name not in self._read:
+            self._read[name] = {}
+            try:
+                path = find_list(name)
+                lines = path.read_text(encoding="utf-8-sig").splitlines()
+                conversion = read_list(path, self.registry, reading=ListReading(lenient=True))
+                candidates = list_candidates([conversion], self.registry)
+            except (CkprofError, OSError, UnicodeDecodeError):
+                # a list that is gone: its kernels have no line
+                if self.names:
+                    raise
+                return {}
+            for one in candidates:
+                number = one.source.rpartition(":")[2]
+                if number.isdigit():
+                    line = lines[int(number) - 1].strip()
+                    self._read[name][one.instance.key] = (line, f"{name}:{number}")
+        return self._read[name]
+
+
+def _tuned(store: Store, summary: MeasurementSummary, lines: _Lines) -> TunedKernel:
+    key, kernel = summary.key, summary.kernel
+    splits, workspace = key.split_k, 0
+    query = StoreQuery(problem=key.problem, instance=key.kernel.instance)
+    for attempt in store.attempts(query, samples=False):
+        if attempt.key.digest == key.digest and attempt.split_chosen is not None:
+            splits, workspace = attempt.split_chosen, attempt.workspace_bytes or 0
+    line, source = lines.find(key.kernel.instance, kernel.source)
+    if kernel.dtype is None or summary.median_ms is None:
+        raise InputError(f"{kernel.name}: the store does not say the type of its operands", store.name)
+    return TunedKernel(
+        direction=key.operation.direction,
+        problem=key.problem,
+        dtype=kernel.dtype,
+        layout=kernel.layout,
+        line=line,
+        source=source or kernel.name,
+        splits=splits,
+        time_ms=summary.median_ms,
+        workspace_bytes=workspace,
+        key=key.kernel.instance,
+    )

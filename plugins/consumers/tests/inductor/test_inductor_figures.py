@@ -1,0 +1,37 @@
+"""How good the first candidates are, on published times."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import fmean
+
+import pytest
+
+from ckprof.tuning.time_model.training import train
+from plugins.consumers.tests.inductor import figures
+from tests.tuning.time_model.conftest import request
+
+
+def test_drawing_is_the_mean_over_all_draws():
+    times = [3.0, 1.0, 2.5, 7.0]
+    for count in (1, 2, 3, 4, 9):
+        drawn = [min(times) / min(one) for one in combinations(times, min(count, 4))]
+        assert figures.random_efficiency(times, count) == pytest.approx(fmean(drawn))
+
+
+def test_what_torch_draws_is_what_is_known_of_the_table():
+    table = figures.published("30kernels_even")
+    drawn = figures.efficiencies(table, range(len(table.problems)), None)
+    rounded = {count: round(100 * value, 1) for count, value in drawn.items()}
+    assert (rounded[1], rounded[4], rounded[8], rounded[16]) == (70.1, 87.6, 94.0, 98.2)
+
+
+@pytest.mark.thorough
+def test_the_first_candidate_is_nearly_the_best_on_problems_that_were_not_seen():
+    learned, table = (figures.published(name) for name in figures.TABLES)
+    assert not set(learned.problems) & set(table.problems)
+    model, every = train(request(learned)), range(len(table.problems))
+    assert figures.efficiencies(table, every, figures.by_name(model, table))[1] > 0.98
+    narrow = figures._without_fifth(table)
+    order = figures.as_operations(figures.models_of(model), narrow)
+    assert figures.efficiencies(narrow, every, order)[1] > 0.97

@@ -1,0 +1,297 @@
+"""``ckprof upgrade``: what changes from one library or compiler to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.outputs import Outputs, add_outputs
+from ckprof.cli.run_options import add_problem_options, given_problems, parsed_problems
+from ckprof.cli.shared_options import add_instance_options, chosen_query
+from ckprof.errors import ExitCode, UsageError
+from ckprof.plain_text import one_line
+from ckprof.plugin.kinds import RegistryEntries
+from ckprof.report.document import Document
+from ckprof.report.junit import JUnit, add
+from ckprof.report.table import Column, Table
+from ckprof.wording import agreeing, counted
+from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart
+from ckprof_plugins.consumers.requests import DeviceChoice
+from ckprof_plugins.consumers.upgrade import upgrade
+from ckprof_plugins.extract.command import change_lines
+from ckprof_plugins.extract.lists import comparison_values
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from ckprof.cli.session import Session
+    from ckprof.errors import CkprofError
+    from ckprof.kernels.choose import Selection
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.report.document import Part
+    from ckprof_plugins.consumers.changes import CodeChange, RowChange, Upgrade
+
+
+_EPILOG = """\
+examples:
+  ckprof upgrade --old /opt/rocm-6.4 --new /opt/rocm-7.2                 # lists of both libraries
+  ckprof upgrade --old old.deb --new new.deb --database ~/.config/miopen # and which rows they affect
+  ckprof upgrade bwd_weight --old ck-july --new ck-november --conf legacy.conf --target hip --arch gfx942 \\
+      --problems problems.txt
+  ckprof upgrade fwd --old clang++-19 --new clang++-22 --conf legacy.conf --target hip --arch gfx942
+
+Nothing is run. Lists are derived as by 'ckprof extract'; kernels are compiled for both sides and compared as
+by 'ckprof inspect --diff'; problems are asked about as by 'ckprof check-support'; databases are judged as by
+'ckprof audit', by the lists of either side. What a side does not have is told and not compared. Exit code 0:
+nothing is affected, 1: something has changed that --fail-on names, 2: wrong usage, 3: a side or a database
+that cannot be read, 5: kernels that cannot be built.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof upgrade``."""
+    parser.epilog = _EPILOG
+    shared_options.add_direction(parser, optional=True)
+    group = parser.add_argument_group("sides")
+    add_fields(group, UpgradeCall, "old", "new", "databases")
+    add_instance_options(parser)
+    add_problem_options(parser)
+    shared_options.add_build_options(parser)
+    add_fields(parser.add_argument_group("device of the databases"), DeviceChoice, "compute_units")
+    group = parser.add_argument_group("result")
+    add_fields(group, UpgradeCall, "fail_on")
+    group.add_argument(
+        "--format",
+        default="text",
+        choices=UPGRADE_FORMATS.ids,
+        help="format of the result (default: text); text shows some changes of each kind",
+    )
+    add_outputs(group)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a side, a database, a list, an option or the toolchain is wrong.
+    """
+    selection = _selection(arguments, session)
+    problems: tuple[ProblemCase, ...] = ()
+    if selection is not None:
+        operation = session.registry.operation(selection.direction)
+        problems = tuple(parsed_problems(arguments, session, operation))
+    elif given_problems(arguments, session) or arguments.problems:
+        raise UsageError("problems are asked about of kernels: name some with --conf or --rule-set")
+    call = chosen(
+        arguments,
+        UpgradeCall,
+        selection=selection,
+        problems=problems,
+        build=shared_options.chosen_build_options(arguments),
+        device=DeviceChoice(arch=arguments.arch or "", compute_units=arguments.compute_units),
+    )
+    with Outputs(arguments, session, UPGRADE_FORMATS) as outputs:
+        found = upgrade(session.profiler, call)
+        fitted = outputs.format.id == "text"
+        outputs.deliver(found, (lambda: session.console.result(upgrade_document(found))) if fitted else None)
+    return ExitCode.OK if found.passed else ExitCode.FAILED
+
+
+def _selection(arguments: argparse.Namespace, session: Session) -> Selection | None:
+    if not arguments.conf and not arguments.rule_set:
+        if arguments.direction:
+            raise UsageError("a DIRECTION is of kernels that are built: name some with --conf or --rule-set")
+        return None
+    directions = [arguments.direction] if arguments.direction else []
+    if arguments.rule_set and not directions:
+        raise UsageError("--rule-set needs a DIRECTION")
+    return session.profiler.instances(chosen_query(arguments, session, directions)).require()
+
+
+SCHEMA: Final = "ckprof.upgrade"
+VERSION: Final = 1
+#: changes of a part that are spelled out as text
+SHOWN: Final = 20
+
+#: what each part counts, for readers of reports
+_MEANINGS: Final = {
+    UpgradePart.LISTS: "lists with other instances",
+    UpgradePart.KERNELS: "kernels that one side alone has",
+    UpgradePart.CODE: "figures of kernels' code that differ",
+    UpgradePart.WORSE_CODE: "new spills and lost occupancy",
+    UpgradePart.SPLITS: "automatic numbers of splits that flip",
+    UpgradePart.SUPPORT: "problems that are supported on one side alone",
+    UpgradePart.ROWS: "rows of databases that are affected",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeFormat:
+    """A way to write what an upgrade changes."""
+
+    id: str
+    render: Callable[[Upgrade], str]
+    render_failure: Callable[[CkprofError], str] | None = None
+
+
+def upgrade_document(found: Upgrade) -> Document:
+    """Return a summary by part, and the first changes of each."""
+    parts: list[Part] = [f"old: {found.old}\nnew: {found.new}\ncompared: {', '.join(found.judged)}"]
+    if found.notes:
+        parts.append("\n".join(f"not compared: {note}" for note in found.notes))
+    counts = found.counts
+    if any(counts.values()):
+        rows = [(part, count) for part, count in counts.items() if count]
+        parts.append(
+            Table(
+                [
+                    Column("changes", lambda row: row[1], align="right"),
+                    Column("part", lambda row: row[0].value),
+                    Column("", lambda row: _MEANINGS[row[0]], whole_below=True),
+                ],
+                rows,
+            )
+        )
+    for part, lines in _texts(found).items():
+        shown = lines if part is UpgradePart.LISTS else lines[:SHOWN]
+        if len(lines) > len(shown):
+            shown = [*shown, f"... and {len(lines) - SHOWN} more; --format json has all of them"]
+        if part is UpgradePart.CODE and lines:
+            parts.append(_code_table(found.code))
+        elif shown:
+            parts.append("\n".join(shown))
+    parts.append(verdict(found))
+    return Document(parts)
+
+
+def _code_table(changes: Sequence[CodeChange]) -> Table[CodeChange]:
+    ordered = sorted(changes, key=lambda one: (not one.worse, one.kernel, one.figure))
+    return Table(
+        [
+            Column("", lambda one: "worse" if one.worse else ""),
+            Column("figure", lambda one: one.figure),
+            Column("old", lambda one: one.old),
+            Column("new", lambda one: one.new),
+            Column("kernel", lambda one: one.kernel, names=lambda one: one.kernel),
+        ],
+        ordered,
+    )
+
+
+def _texts(found: Upgrade) -> dict[UpgradePart, list[str]]:
+    """Return one line for each change, by part; worse code stands among the code."""
+    return {
+        UpgradePart.LISTS: [line for one in found.lists if not one.is_same for line in change_lines(one)],
+        UpgradePart.KERNELS: [
+            f"{one.kernel}: only with {'the new' if one.new else 'the old'}"
+            + (f"; {one_line(one.reason)}" if one.reason else "")
+            for one in found.kernels
+        ],
+        UpgradePart.CODE: [
+            f"{one.kernel}: {one.figure} {one.old} -> {one.new}" + (", worse" if one.worse else "")
+            for one in found.code
+        ],
+        UpgradePart.SPLITS: [
+            f"{one.kernel}: automatic splits {one.old} -> {one.new}: {one.problem}" for one in found.splits
+        ],
+        UpgradePart.SUPPORT: [
+            f"{one.kernel}: {'now supports' if one.gained else 'no longer supports'} {one.problem} "
+            f"split_k {one.split_k}" + (f" ({one.reason})" if one.reason else "")
+            for one in found.support
+        ],
+        UpgradePart.ROWS: [_row_line(one) for one in found.rows],
+    }
+
+
+def _row_line(row: RowChange) -> str:
+    place = f"{row.path}:{row.line}" if row.line else str(row.path)
+    if row.finding is None:
+        return f"{place}: the kernel has changed: {row.message}"
+    when = "new" if row.new else "no longer"
+    return f"{place}: {when}: {row.finding.reason.value}: {row.finding.message}"
+
+
+def verdict(found: Upgrade) -> str:
+    """Return one line that says what the exit code means."""
+    failing = sum(found.counts[part] for part in found.fail_on - _twice(found))
+    total = sum(count for part, count in found.counts.items() if part is not UpgradePart.WORSE_CODE)
+    if failing:
+        return f"{counted(failing, 'change')} {agreeing(failing, 'fails', 'fail')} the gate, {total} in all"
+    return f"{counted(total, 'change')}, none of which fails the gate" if total else "nothing is affected"
+
+
+def _twice(found: Upgrade) -> frozenset[UpgradePart]:
+    """Return what is among another part that fails the gate as well."""
+    return frozenset({UpgradePart.WORSE_CODE} if UpgradePart.CODE in found.fail_on else ())
+
+
+def render_text(found: Upgrade) -> str:
+    """Render as text of any width."""
+    return upgrade_document(found).text()
+
+
+def render_json(found: Upgrade) -> str:
+    """Render all changes."""
+    values: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "passed": found.passed,
+        "old": found.old,
+        "new": found.new,
+        "judged": list(found.judged),
+        "notes": list(found.notes),
+        "counts": {part.value: count for part, count in found.counts.items()},
+        "lists": [comparison_values(one) for one in found.lists],
+        **{
+            name: [asdict(one) for one in getattr(found, name)]
+            for name in ("kernels", "code", "splits", "support")
+        },
+        "rows": [
+            {
+                "path": str(row.path),
+                "line": row.line,
+                "side": "new" if row.new else "old",
+                "reason": row.finding.reason.value if row.finding else "kernel_changed",
+                "message": row.finding.message if row.finding else row.message,
+            }
+            for row in found.rows
+        ],
+    }
+    return json.dumps(values, indent=1) + "\n"
+
+
+def render_junit(found: Upgrade) -> str:
+    """Render one case per part: what has changed is the text of the case."""
+    junit = JUnit("ckprof upgrade")
+    suite = junit.suite("upgrade")
+    texts = _texts(found)
+    texts[UpgradePart.WORSE_CODE] = [
+        f"{one.kernel}: {one.figure} {one.old} -> {one.new}" for one in found.code if one.worse
+    ]
+    for part, count in found.counts.items():
+        case = junit.case(suite, part.value)
+        if not count:
+            continue
+        lines = texts[part][:SHOWN]
+        if len(texts[part]) > SHOWN:
+            lines.append(f"... and {len(texts[part]) - SHOWN} more")
+        text = "\n".join(lines)
+        if part in found.fail_on:
+            add(case, "failure", text, type=part.value, message=f"{count} {_MEANINGS[part]}")
+        else:
+            add(case, "system-out", text)
+    return junit.render()
+
+
+#: every format
+UPGRADE_FORMATS: Final = RegistryEntries(
+    "upgrade format",
+    [
+        (id_, "ckprof", UpgradeFormat(id=id_, render=render))
+        for id_, render in (("text", render_text), ("json", render_json), ("junit", render_junit))
+    ],
+)
