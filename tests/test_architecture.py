@@ -34,7 +34,7 @@ LAYERS = (
     ("store",),
     ("sweep",),
     ("tuning",),
-    ("compare", "consumers"),
+    ("compare",),
     ("report", "parity"),
     ("results", "profiler", "on_demand"),
     ("testing",),
@@ -155,10 +155,10 @@ def test_every_hook_is_called_and_tested(hook: str) -> None:
 
 def test_the_architecture_page_has_every_door() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    picture, table = page.split("## Fifteen doors")[1].split("| outside of the core")[0].split("| door |")
+    core = page.split("## The core and what is outside of it")[1].split("| outside of the core")[0]
+    picture, table = core.split("| door |")
     doors = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
     rooms = {path.parent.name for path in (ROOT / "ckprof").glob("*/__init__.py")}
-    assert len(doors) == 15
     assert sorted({*doors} ^ rooms) == ["profiler", "testing"], (
         "a file that is a door, and a room beside them"
     )
