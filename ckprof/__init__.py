@@ -20,8 +20,8 @@ Names:
 * :class:`TuneOptions` with :class:`SearchOptions`: searches for the best kernels; :class:`ReplayOptions`: the
   same in recorded measurements.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
-* :class:`CompareOptions` with a :class:`ChangePolicy`, :class:`SettleOptions`, :class:`ReportOptions`: how
-  measurements are judged and shown.
+* :class:`CompareOptions` with a :class:`ChangePolicy` and :class:`SettleOptions`: how measurements
+  are judged.
 * :class:`ConvLibrary`: a built kernel library with numpy arrays; :func:`jit`: kernels on demand.
 * :data:`hookimpl`: marks the hooks of a plugin.
 """
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import ListReading
     from ckprof.on_demand import jit
     from ckprof.profiler import Profiler
-    from ckprof.report.store.options import ReportOptions
     from ckprof.results import Results
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
@@ -69,7 +68,6 @@ __all__ = [
     "Problem",
     "Profiler",
     "ReplayOptions",
-    "ReportOptions",
     "Results",
     "RoundOptions",
     "RunOptions",
@@ -99,7 +97,6 @@ _LAZY = {
     "Problem": "ckprof_plugins.directions._convolution.noted_problem",
     "Profiler": "ckprof.profiler",
     "ReplayOptions": "ckprof.tuning.tune_requests",
-    "ReportOptions": "ckprof.report.store.options",
     "Results": "ckprof.results",
     "RoundOptions": "ckprof.measure.rounds",
     "RunOptions": "ckprof.measure.options",

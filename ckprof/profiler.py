@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.results import ListResult
     from ckprof.parity.request import ParityRequest
-    from ckprof.report.store.content import ReportContent
-    from ckprof.report.store.options import ReportOptions
     from ckprof.results import Results
     from ckprof.sweep.device_sweep import SweepResult
     from ckprof.sweep.requests import SweepOptions
@@ -270,7 +268,7 @@ class Profiler(Session):
         """
         from ckprof.results import Results
 
-        return Results(self.execute_until_end(request).required())
+        return Results(self.execute_until_end(request).required(), self.registry)
 
     def execute_until_end(self, request: RunRequest) -> RunEnd:
         """Build and run what was planned; return what was found out even if something ends the run.
@@ -533,19 +531,6 @@ class Profiler(Session):
         from ckprof.compare.options import CompareOptions
 
         return compare_inputs(self, old, new, options or CompareOptions())
-
-    def report(self, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:
-        """Compute the report of a store, or of the second one compared with the first.
-
-        ``registry.store_report_formats.find("html").render(...)`` writes it.
-
-        :param inputs: as for :meth:`compare`.
-        :raises CkprofError: an input cannot be read, or there are more than two.
-        """
-        from ckprof.report.store.content import report_inputs
-        from ckprof.report.store.options import ReportOptions
-
-        return report_inputs(self, inputs, options or ReportOptions())
 
     def self_test(
         self, given: SideInput, seeds: Sequence[int] = range(20), policy: ChangePolicy | None = None

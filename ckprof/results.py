@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.model.outcome import Status
 from ckprof.report.rows import rows_of_problem
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults
-    from ckprof.plugin.protocols import ReportFormat
+    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.protocols import ReportFormat, ResultsView
+    from ckprof.plugin.registry import Registry
     from ckprof.report.rows import Row
-    from ckprof.report.run_charts import RunCharts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +81,12 @@ class Results:
     """The outcomes of a run, best first within each problem.
 
     :param data: everything that the run found out.
+    :param registry: of the plugins whose views it has; by default of those that are installed.
     """
 
-    def __init__(self, data: RunResults) -> None:
+    def __init__(self, data: RunResults, registry: Registry | None = None) -> None:
         self.data = data
+        self._registry = registry
 
     def __iter__(self) -> Iterator[Result]:
         for index, problem in enumerate(self.data.problems):
@@ -102,19 +105,35 @@ class Results:
 
         return render_for_terminal(self.data, Terminal(width=shutil.get_terminal_size().columns)).rstrip("\n")
 
-    def _repr_html_(self) -> str:
-        """Return the ranked tables for notebooks."""
-        from ckprof.report.html_text import html_of
-        from ckprof.report.run_summary import terminal_document
+    def _repr_html_(self) -> str | None:
+        """Return the ranked tables for notebooks; ``None`` where no plugin writes HTML."""
+        return self.view("html") if "html" in self._views.ids else None
 
-        return html_of(terminal_document(self.data))
+    def view(self, id_: str) -> Any:
+        """Return what a plugin makes of the results.
+
+        :raises UsageError: no plugin has such a view.
+        """
+        return self._views.find(id_).make(self.data)
 
     @property
-    def plot(self) -> RunCharts:
-        """What can be drawn: ``results.plot.bars()``, ``results.plot.roofline()``."""
-        from ckprof.report.run_charts import RunCharts
+    def plot(self) -> Any:
+        """What can be drawn: ``results.plot.bars()``, ``results.plot.roofline()``.
 
-        return RunCharts(self.data)
+        :raises UsageError: no plugin draws.
+        """
+        return self.view("plot")
+
+    @property
+    def _views(self) -> RegistryEntries[ResultsView]:
+        if self._registry is None:
+            from ckprof.plugin.manager import PluginManager
+            from ckprof.plugin.registry import Registry
+
+            manager = PluginManager()
+            manager.load_all()
+            self._registry = Registry(manager)
+        return self._registry.results_views
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -141,7 +160,7 @@ class Results:
             if (wanted is None or result.status is wanted) and (choose is None or choose(result))
         }
         outcomes = tuple(outcome for outcome in self.data.outcomes if id(outcome) in kept)
-        return Results(replace(self.data, outcomes=outcomes))
+        return Results(replace(self.data, outcomes=outcomes), self._registry)
 
     def best(self, problem: int | Problem = 0) -> Result | None:
         """Return the fastest verified result of a problem; ``None`` if no kernel could serve it.

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
-from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.fields import add_format
 from ckprof.cli.kernel_text import report_rejections
-from ckprof.cli.profile_pages import STDOUT, check_page, write_pages
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, InputError, UsageError
@@ -24,15 +23,12 @@ from ckprof.report.inspection_report import (
     rows_of,
     sort_rows,
 )
-from ckprof.tuning.predict import PredictOptions
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.kernels.choose import Selection
     from ckprof.kernels.inspection import Inspection
-    from ckprof.model.problem_case import ProblemCase
 
 _EPILOG = """\
 examples:
@@ -55,7 +51,7 @@ Exit code 1 when a kernel does not compile, or when --diff finds new spills or l
 #: options that mean nothing where a folder or a report says what is inspected
 _OF_DIRECTIONS: Final = (
     *("conf", "rule_set", "instance", "filter", "exclude", "pipeline", "layout", "dtype", "ndim"),
-    *("problem", "problems", "problem_set", "page", "gpu"),
+    *("problem", "problems", "problem_set"),
 )
 
 
@@ -88,13 +84,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="CONDITION",
         help="only rows that meet it, e.g. spills>0, limited_by=lds, waves_per_simd<2 (repeatable, ANDed)",
     )
-    group.add_argument(
-        "--page",
-        metavar="FILE|DIR",
-        help="write the predicted profile of the kernel on the problem: .html, .md, .txt or .json; into a "
-        "folder, a page for each kernel; - prints it in place of the table",
-    )
-    add_fields(group, PredictOptions, "gpu")
     group.add_argument("--variants", action="store_true", help="a row for each device function of a kernel")
     add_format(group, "csv")
 
@@ -110,7 +99,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("name a direction with instances to build, a folder of a build, or a JSON report")
     operations = session.registry.operations
     if arguments.what in {name for item in operations for name in (item.id, *item.aliases)}:
-        inspection, failed = _built(arguments, session)
+        inspection, failed, shown = _built(arguments, session)
+        if shown:
+            return ExitCode.FAILED if failed else ExitCode.OK
     elif not Path(arguments.what).exists():
         directions = ", ".join(operations.ids)
         raise InputError(
@@ -118,53 +109,36 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
     else:
         inspection, failed = _loaded(Path(arguments.what), arguments, session)
-    if arguments.page != STDOUT:
-        _show(arguments, session, inspection)
+    _show(arguments, session, inspection)
     return ExitCode.FAILED if failed else ExitCode.OK
 
 
-def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
-    """Build the instances; return what is in their code objects, and whether one did not compile."""
+def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool, bool]:
+    """Build the instances, and show them in what plugins have for it.
+
+    :returns: what is in their code objects; whether something failed; whether standard output has a result.
+    """
     profiler = session.profiler
     selection = profiler.instances(chosen_query(arguments, session, [arguments.what])).require()
     problems = parsed_problems(arguments, session, session.registry.operation(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")
-    if arguments.gpu and arguments.page is None:
-        raise UsageError("--gpu says whose times --page predicts: give --page, too")
-    if arguments.page is not None:
-        if not problems:
-            raise UsageError("--page shows what a kernel does on a problem: give --problem")
-        check_page(arguments.page, len(selection.candidates))
+    shows = [
+        show
+        for view in session.registry.inspection_views
+        if (show := view.prepare(arguments, session, selection, problems)) is not None
+    ]
     inspection, library = inspect_selection(
         session.profiler, selection, shared_options.chosen_build_options(arguments), *problems
     )
     report_rejections(library.rejected, session.console)
     failed = any(rejection.status.is_failure for rejection in library.rejected)
-    if arguments.page is not None:
-        failed |= not _write_pages(arguments, session, selection, problems[0], inspection)
-    return inspection, failed
-
-
-def _write_pages(
-    arguments: argparse.Namespace,
-    session: Session,
-    selection: Selection,
-    problem: ProblemCase,
-    inspection: Inspection,
-) -> bool:
-    """Predict what the kernels' waves do; return whether all of them have a profile."""
-    build = replace(shared_options.chosen_build_options(arguments), target=inspection.target)
-    options = chosen(
-        arguments,
-        PredictOptions,
-        "gpu",
-        selection=selection,
-        problems=(problem,),
-        build=build,
-        profile=True,
-    )
-    return write_pages(arguments.page, session.profiler.predict(options), inspection, session)
+    shown = False
+    for show in shows:
+        in_place, complete = show(inspection)
+        shown |= in_place
+        failed |= not complete
+    return inspection, failed, shown
 
 
 def _loaded(path: Path, arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
@@ -172,7 +146,8 @@ def _loaded(path: Path, arguments: argparse.Namespace, session: Session) -> tupl
 
     :raises UsageError: an option says which instances to build, or on which problem.
     """
-    given = [option for option in _OF_DIRECTIONS if getattr(arguments, option)]
+    further = [option for view in session.registry.inspection_views for option in view.options]
+    given = [option for option in (*_OF_DIRECTIONS, *further) if getattr(arguments, option)]
     if given:
         option = given[0].replace("_", "-")
         raise UsageError(f"--{option} goes with a direction whose instances are built, not with {path}")

@@ -69,7 +69,7 @@ COMMANDS: Final = (
     ),
     Command(
         name="report",
-        module="ckprof.cli.cmd_report",
+        module="ckprof_plugins.pages.command",
         summary="show a store as one HTML page, as Markdown, or as an image",
         task="measure at scale",
     ),

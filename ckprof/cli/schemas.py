@@ -52,7 +52,9 @@ SCHEMAS: Final = (
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
     Schema(name="ckprof-prediction", what="predict --format json", module="ckprof.tuning.predicted_times"),
-    Schema(name="ckprof-profile", what="inspect --page FILE.json", module="ckprof.cli.profile_pages"),
+    Schema(
+        name="ckprof-profile", what="inspect --page FILE.json", module="ckprof_plugins.pages.profile_view"
+    ),
     Schema(name="ckprof-call", what="call", module="ckprof.measure.call"),
     Schema(name="ckprof.problems", what="problems --format json", module="ckprof.problems.list_file"),
     Schema(name="ckprof.problem_set", what="--problem-set FILE.json", module="ckprof.problems.problem_set"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ComparisonFormat,
         Consumer,
         Converter,
+        InspectionView,
         ListExtractor,
         Observer,
         Operation,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         Pipeline,
         ProblemSetFile,
         ReportFormat,
+        ResultsView,
         RuleSet,
         SearchStrategy,
         StoreFormat,
@@ -164,6 +166,16 @@ def ckprof_register_comparison_formats() -> Sequence[ComparisonFormat]:
 @hookspec
 def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
     """Return the output formats that the plugin adds to ``ckprof report``."""
+
+
+@hookspec
+def ckprof_register_results_views() -> Sequence[ResultsView]:
+    """Return what the plugin makes of the results of runs for Python programs and notebooks."""
+
+
+@hookspec
+def ckprof_register_inspection_views() -> Sequence[InspectionView]:
+    """Return what the plugin adds to ``ckprof inspect``."""
 
 
 @hookspec

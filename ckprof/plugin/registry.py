@@ -189,6 +189,14 @@ class Registry:
     store_report_formats = Kind[protocols.StoreReportFormat](
         "store report format", "ckprof_register_store_report_formats", protocols.StoreReportFormat
     )
+    #: what programs get of the results of runs
+    results_views = Kind[protocols.ResultsView](
+        "view of results", "ckprof_register_results_views", protocols.ResultsView
+    )
+    #: what else inspections show
+    inspection_views = Kind[protocols.InspectionView](
+        "view of inspections", "ckprof_register_inspection_views", protocols.InspectionView
+    )
     #: formats that stores import and export
     store_formats = Kind[protocols.StoreFormat](
         "store format", "ckprof_register_store_formats", protocols.StoreFormat

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ckprof.plugin.markers import hookimpl
-from ckprof.plugin.protocols import ComparisonFormat, ParityFormat, ReportFormat, StoreReportFormat
+from ckprof.plugin.protocols import ComparisonFormat, ParityFormat, ReportFormat
 
 
 @hookimpl
@@ -118,20 +118,4 @@ def ckprof_register_comparison_formats() -> list[ComparisonFormat]:
             render_failure=failure.failure_markdown,
         ),
         ComparisonFormat(id="table", label="tables for a terminal", render=text_formats.render_table),
-    ]
-
-
-@hookimpl
-def ckprof_register_store_report_formats() -> list[StoreReportFormat]:
-    """Return HTML, Markdown and PNG for reports of stores."""
-    from ckprof.report.store import image, markdown, page
-
-    return [
-        StoreReportFormat(id="html", label="one page with charts", suffix=".html", render=page.render_html),
-        StoreReportFormat(
-            id="md", label="tables for pull requests", suffix=".md", render=markdown.render_markdown
-        ),
-        StoreReportFormat(
-            id="png", label="best kernels and charts as an image", suffix=".png", render=image.render_png
-        ),
     ]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         StoreReportFormat,
         Target,
     )
+    from ckprof.profiler import Profiler
     from ckprof.testing.contract import Trials
     from ckprof.testing.samples import Samples
 
@@ -126,7 +127,7 @@ class MeasurementTrials:
     def store_report_format(self, report_format: StoreReportFormat) -> Trials:
         """Yield the trials of a format of reports of stores."""
         store = self._samples.store
-        yield "renders a report", lambda: _size(report_format.render(self._profiler.report(store)))
+        yield "renders a report", lambda: _size(report_format.render(_report(self._profiler, store)))
 
     def store_format(self, store_format: StoreFormat) -> Trials:
         """Yield the trials of what stores import and export: what it writes, it reads again."""
@@ -282,3 +283,10 @@ def _lines(operation: Any, problem: Problem) -> str:
         if again.problem != problem:
             raise PluginError(f"{text!r} is read as {again.problem.describe()}")
     return ", ".join(operation.line_forms)
+
+
+def _report(profiler: Profiler, store: Path) -> Any:
+    """Return the report of a store, of the package that has them."""
+    from importlib import import_module
+
+    return import_module("ckprof_plugins.pages.content").report(profiler, store)

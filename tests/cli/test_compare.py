@@ -11,6 +11,7 @@ import pytest
 import ckprof as library
 from ckprof.compare.verdict import Verdict
 from ckprof.store.writer import StoreWriter
+from ckprof_plugins.pages.content import report
 from tests.measured import Made, attempts, later
 
 
@@ -173,7 +174,7 @@ def test_the_library_does_the_same(stores):
     assert comparison.verdicts[Verdict.SLOWER] == 1
     options = library.CompareOptions(policy=library.ChangePolicy(min_change=0.5), direction="fwd")
     assert profiler.compare(stores / "old.db", stores / "slow.db", options).verdicts[Verdict.SLOWER] == 0
-    content = profiler.report(stores / "old.db")
+    content = report(profiler, stores / "old.db")
     assert "<h1>Measurements of" in profiler.registry.store_report_formats.find("html").render(content)
 
 

@@ -11,11 +11,11 @@ from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.ranking import Order, ranking
-from ckprof.report.store.best import best_rows
-from ckprof.report.store.options import ReportOptions
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof_plugins.pages.best import best_rows
+from ckprof_plugins.pages.options import ReportOptions
 from tests.store.samples import make_attempt, make_session
 
 ROUNDS = 5

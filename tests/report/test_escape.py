@@ -23,12 +23,12 @@ from ckprof.report.comparison import ci_formats, data_formats, text_formats
 from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
 from ckprof.report.junit import JUnit, add
 from ckprof.report.run_summary import render_best, render_for_terminal
-from ckprof.report.store import image
-from ckprof.report.store.content import report_content
-from ckprof.report.store.markdown import render_markdown
-from ckprof.report.store.options import ReportOptions
-from ckprof.report.store.page import render_html
 from ckprof.report.table import Terminal
+from ckprof_plugins.pages import image
+from ckprof_plugins.pages.content import report_content
+from ckprof_plugins.pages.markdown import render_markdown
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
 from tests.measured import Made, attempts, later
 
 from .hostile_text import (

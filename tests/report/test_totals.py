@@ -11,12 +11,12 @@ import pytest
 from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
-from ckprof.report.store.content import ReportContent, report_content
-from ckprof.report.store.markdown import render_markdown
-from ckprof.report.store.options import ReportOptions
-from ckprof.report.store.page import render_html
 from ckprof.report.totals import Total
 from ckprof.sweep.layers import Layers, layer_evidence
+from ckprof_plugins.pages.content import ReportContent, report_content
+from ckprof_plugins.pages.markdown import render_markdown
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
 from tests.measured import SESSION, Made, attempts, later, problems
 
 #: how often each of six problems occurs

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ckprof.compare.side import Side, side_of
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
-from ckprof.report.store.best import best_rows
-from ckprof.report.store.charts import best_points, roofline_chart
-from ckprof.report.store.options import ReportOptions
 from ckprof.sweep.roofs import evidence, kept_roofs, measured_roofs
+from ckprof_plugins.pages.best import best_rows
+from ckprof_plugins.pages.charts import best_points, roofline_chart
+from ckprof_plugins.pages.options import ReportOptions
 from tests.measured import Made, attempts
 from tests.store.samples import make_attempt, make_session
 

@@ -33,8 +33,10 @@ from ckprof.plugin.protocols.engines import EngineRequest as EngineRequest
 from ckprof.plugin.protocols.engines import EngineSession as EngineSession
 from ckprof.plugin.protocols.engines import EngineSettings as EngineSettings
 from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
+from ckprof.plugin.protocols.formats import InspectionView as InspectionView
 from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
 from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
+from ckprof.plugin.protocols.formats import ResultsView as ResultsView
 from ckprof.plugin.protocols.formats import StoreFormat as StoreFormat
 from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportFormat
 from ckprof.plugin.protocols.observers import Observer as Observer

@@ -53,8 +53,35 @@ class StoreReportFormat:
     label: str
     #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
     suffix: str
-    #: of a :class:`ckprof.report.store.content.ReportContent`: text, or the bytes of a file that is no text
+    #: of what the feature package that has ``ckprof report`` computes: text, or the bytes of a file
     render: Callable[[Any], str | bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsView:
+    """Something that Python programs get of the results of a run: ``results.view(id)``.
+
+    Of the view ``html``, a text, notebooks show what they show of results; ``plot`` is ``results.plot``.
+    """
+
+    id: str
+    label: str
+    make: Callable[[RunResults], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectionView:
+    """Something else that ``ckprof inspect`` shows of kernels, asked for by options that the plugin adds."""
+
+    id: str
+    label: str
+    #: names of these options in the parsed arguments: they go with kernels that are built, not with reports
+    options: tuple[str, ...]
+    #: called before anything is built, with the arguments, the session of the command line, the selected
+    #: instances and the problems; returns a function, or ``None`` if the view is not asked for. The function
+    #: takes a :class:`ckprof.kernels.inspection.Inspection` and returns what stands on standard output in
+    #: place of the table (``None``: the table does), and whether all kernels could be shown
+    prepare: Callable[[Any, Any, Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,0 @@
-"""The report of a store: one HTML page, Markdown for pull requests, or an image."""

@@ -1,0 +1,278 @@
+"""Everything that a report shows, computed once for every format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from ckprof.compare.compare import compare
+from ckprof.compare.inputs import SideInput, input_attempts, input_baselines, read_input
+from ckprof.compare.model import Comparison
+from ckprof.compare.provenance import provenance
+from ckprof.compare.side import ProblemKey, Side, device_name, side_of
+from ckprof.errors import UsageError
+from ckprof.model.outcome import Status
+from ckprof.report.figures import checked_text, display_name, lost_text
+from ckprof.report.totals import Network, NetworkTimes, networks
+from ckprof.report.unserved import Unserved, unserved_of
+from ckprof.store.attempt import SOURCES
+from ckprof.sweep.layers import Layer, Layers
+from ckprof.wording import counted
+from ckprof_plugins.pages.best import BestRow, Coverage, best_rows, coverage
+from ckprof_plugins.pages.boxes import Box, boxes
+from ckprof_plugins.pages.heat import HeatMap, heat_map
+from ckprof_plugins.pages.history import History, history, history_of_commands, labels_of
+from ckprof_plugins.pages.options import ReportOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ckprof.compare.side import Row
+    from ckprof.session import Session
+    from ckprof.store.key import MeasurementKey
+
+
+#: characters of a reason that are shown
+_REASON: int = 200
+#: kernels that are named beside which the device failed
+_LOST: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Rows that ended the same way."""
+
+    status: Status
+    #: the reason's first line, or the requirement that is not met
+    reason: str
+    rows: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The figures at the head of a report."""
+
+    problems: int
+    #: problems on which no kernel gave a verified time
+    unserved: int
+    instances: int
+    rows: int
+    #: rounds with a verified time
+    rounds: int
+    statuses: Mapping[Status, int]
+    #: (what, value), one line each
+    facts: tuple[tuple[str, str], ...]
+    failures: tuple[Failure, ...]
+    #: rows without an outcome, because the device failed beside their kernels
+    not_measured: int = 0
+
+    @property
+    def summary(self) -> str:
+        """Problems, instances and statuses in one line."""
+        statuses = ", ".join(f"{count} {status.value}" for status, count in self.statuses.items())
+        none = f" ({self.unserved} of them served by no kernel)" if self.unserved else ""
+        counts = (
+            f"{counted(self.problems, 'problem')}{none}, {counted(self.instances, 'instance')}, "
+            f"{counted(self.rows, 'kernel')} on problems"
+        )
+        lost = [f"{self.not_measured} not measured: the device failed"] if self.not_measured else []
+        return f"{counts}: {', '.join([*([statuses] if statuses else []), *lost])}"
+
+
+def overview(side: Side) -> Overview:
+    """Sum up a side."""
+    rows = list(side.rows.values())
+    known = [row for row in rows if not row.devices_lost]
+    counts = Counter(row.status for row in known)
+    return Overview(
+        problems=len(side.by_problem),
+        unserved=sum(side.best(problem) is None for problem in side.by_problem),
+        instances=len({row.key.instance for row in rows}),
+        rows=len(rows),
+        rounds=sum(len(row.rounds) for row in rows),
+        statuses={status: counts[status] for status in Status if counts[status]},
+        facts=tuple(_facts(side, rows)),
+        failures=tuple(_failures(known)),
+        not_measured=len(rows) - len(known),
+    )
+
+
+def _facts(side: Side, rows: list[Row]) -> Iterable[tuple[str, str]]:
+    measured = [row.measurement for row in rows]
+    yield from _listed("direction", (key.operation.direction for key in measured))
+    yield from _listed("API level", (key.operation.api_level for key in measured))
+    yield from _listed("element type", (row.key.problem.dtype for row in rows))
+    yield from _listed("layout", (row.key.problem.layout for row in rows))
+    yield from _listed("device", (device_name(key.device) for key in measured))
+    units = (f"{key.device.compute_units}" if key.device.compute_units else "" for key in measured)
+    yield from _listed("compute units", units)
+    threads = (f"{key.device.threads}" if key.device.threads else "" for key in measured)
+    yield from _listed("threads on these", threads)
+    yield from _listed("emulated: times of", (key.device.host for key in measured))
+    yield from _listed("compiler", (key.toolchain.compiler for key in measured))
+    yield from _listed("flags", (" ".join(key.toolchain.flags) for key in measured))
+    yield from _listed("driver", (key.toolchain.driver for key in measured))
+    yield from _listed("operands", (_operands(key) for key in measured))
+    yield from _listed("timing", (f"{key.method.clock} clock, {key.method.cache} cache" for key in measured))
+    yield from _listed("launches checked", [checked_text(rows)])
+    lost = [(display_name(row), row.devices_lost) for row in rows if row.devices_lost]
+    if lost:
+        more = f" and {len(lost) - _LOST} more" if len(lost) > _LOST else ""
+        yield "device failed beside", f"{lost_text(lost[:_LOST])}{more}"
+    sessions = side.sessions
+    yield from _listed("host", (session.host for session in sessions))
+    yield from _listed("ckprof", (session.ckprof_version for session in sessions))
+    commits = (
+        f"{session.git_commit[:12]}{' with local changes' if session.git_dirty else ''}"
+        for session in sessions
+        if session.git_commit
+    )
+    yield from _listed("revision", commits)
+    for name, value in provenance(sessions).items():
+        if name.startswith(SOURCES):
+            yield f"files of {name.removeprefix(f'{SOURCES}.')}", value
+    yield from _listed("tags", (tag for session in sessions for tag in session.tags))
+    yield from _listed("imported from", (session.origin for session in sessions))
+    if sessions:
+        first, last = (_time(session.started) for session in (sessions[0], sessions[-1]))
+        yield "sessions", f"{len(sessions)}, started {first}" + (f" to {last}" if last != first else "")
+
+
+def _operands(key: MeasurementKey) -> str:
+    init, seed = key.method.init, key.method.seed
+    return f"{init}, seed {seed}" if seed else init
+
+
+def _listed(name: str, values: Iterable[str]) -> Iterable[tuple[str, str]]:
+    distinct = [value for value in dict.fromkeys(values) if value]
+    if distinct:
+        shown = ", ".join(distinct[:4])
+        yield name, shown + (f" and {len(distinct) - 4} more" if len(distinct) > 4 else "")
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _failures(rows: list[Row]) -> list[Failure]:
+    groups: dict[tuple[Status, str], list[Row]] = {}
+    for row in rows:
+        if row.status is not Status.OK:
+            groups.setdefault((row.status, reason_of(row)), []).append(row)
+    failures = [
+        Failure(status=status, reason=reason, rows=len(group), example=display_name(group[0]))
+        for (status, reason), group in groups.items()
+    ]
+    return sorted(failures, key=lambda kind: (not kind.status.is_failure, -kind.rows, kind.reason))
+
+
+def reason_of(row: Row) -> str:
+    """Return what failures are grouped by: the requirement that decided, or the first line of the reason."""
+    if row.requirements:
+        return f"requirement {row.requirements[0]}"
+    lines = row.reason.strip().splitlines()
+    return lines[0][:_REASON] if lines else "no reason is recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportContent:
+    """The input of every report format."""
+
+    options: ReportOptions
+    side: Side
+    overview: Overview
+    best: tuple[BestRow, ...]
+    #: problems without a best kernel
+    unserved: tuple[Unserved, ...]
+    heat: HeatMap
+    coverage: tuple[Coverage, ...]
+    #: what the sources of problems say of them
+    layers: Mapping[ProblemKey, Layer]
+    #: what networks take as a whole
+    networks: tuple[Network, ...]
+    #: against an older side, if there is one
+    comparison: Comparison | None = None
+    #: over several stores or commands, if there are some
+    history: History | None = None
+    #: raw samples, if they were asked for and stored
+    boxes: Mapping[ProblemKey, tuple[Box, ...]] = field(default_factory=dict)
+
+    @property
+    def best_table(self) -> list[BestRow | Unserved]:
+        """Return a row for each problem, in the order of the report."""
+        rows: list[BestRow | Unserved] = [*self.best, *self.unserved]
+        return sorted(rows, key=lambda row: row.number)
+
+    @property
+    def kinds(self) -> int:
+        """Return how many combinations of direction, type and layout there are."""
+        return len({(key.direction, key.dtype, key.layout) for key in self.heat.problems})
+
+    @property
+    def title(self) -> str:
+        """Return the title, or what the report is of."""
+        return self.options.title or f"Measurements of {self.side.label}"
+
+
+def report_content(
+    side: Side, options: ReportOptions, older: Side | None = None, past: History | None = None
+) -> ReportContent:
+    """Compute a report.
+
+    :param older: what the side is compared with.
+    :param past: the history, if there is one.
+    """
+    layers = Layers(side.sessions).of_keys(side.by_problem)
+    return ReportContent(
+        options=options,
+        side=side,
+        overview=overview(side),
+        best=tuple(best_rows(side, options, layers)),
+        unserved=unserved_of(side),
+        heat=heat_map(side),
+        coverage=tuple(coverage(side, tolerance) for tolerance in options.tolerances),
+        layers=layers,
+        networks=networks(
+            NetworkTimes.of_side(side), layers, NetworkTimes.of_side(older) if older is not None else None
+        ),
+        comparison=compare(older, side) if older is not None else None,
+        history=past,
+    )
+
+
+def report(session: Session, *inputs: SideInput, options: ReportOptions | None = None) -> ReportContent:
+    """Compute the report of one input, or of the last one against the one before it, with all as its history.
+
+    :param session: a :class:`ckprof.Profiler`.
+    :param inputs: stores, ``STORE@TAG``, or files that can be imported into a store, oldest first.
+    :raises UsageError: there is none.
+    :raises CkprofError: an input cannot be read.
+    """
+    if not inputs:
+        raise UsageError("a report is of one store, or of several, the latest one last; there is none")
+    options = options or ReportOptions()
+    *earlier, last = inputs
+    # devices are told apart in a report of one store; rows of several stores match whatever the device
+    by_device = not earlier
+    older = [read_input(session, source) for source in earlier]
+    if isinstance(last, Side):
+        side, attempts = last, []
+    else:
+        attempts = list(input_attempts(session, last, samples=options.samples))
+        side = side_of(str(last), attempts, input_baselines(last), by_device=by_device)
+    order = tuple(side.by_problem)
+    if len(older) > 1:
+        sides = [*older, side]
+        past = history(labels_of(sides), sides, order)
+    else:
+        past = None if older else history_of_commands(attempts, order)
+    content = report_content(side, options, older[-1] if older else None, past)
+    if not options.samples:
+        return content
+    found = boxes(side, attempts, options.traced)
+    if not found:
+        raise UsageError(f"--box-plots: {side.label} has no raw samples; sweeps store them")
+    return replace(content, boxes=found)

@@ -1,0 +1,227 @@
+"""The heat map: what share of the problem's best speed each instance reaches."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.outcome import Status
+from ckprof_plugins.pages.svg import CHART_WIDTH, ChartText, Frame, chart, cut_middle, tag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markupsafe import Markup
+
+    from ckprof.compare.side import ProblemKey, Row, Side
+
+
+#: a cell: percent of the best's speed, a status without a time, or ``None`` where nothing was measured
+Cell = int | Status | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatInstance:
+    """One column, with what the whole side says about it."""
+
+    #: content key
+    key: str
+    name: str
+    pipeline: str
+    #: where it stands in its list, and CK Builder's text; empty where that is not known
+    source: str
+    instance_string: str
+    #: problems that it is the best of
+    wins: int
+    #: problems with a verified time
+    ranked: int
+    #: problems on which it failed: wrong numbers, crashes, compile errors, time limits
+    failed: int
+    #: mean over its problems of best time / its time
+    mean_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """Problems by instances."""
+
+    problems: tuple[ProblemKey, ...]
+    #: the one that is closest to the best on average first
+    instances: tuple[HeatInstance, ...]
+    #: one row per problem
+    cells: tuple[tuple[Cell, ...], ...]
+
+
+def heat_map(side: Side) -> HeatMap:
+    """Arrange all rows; an instance with several splits shows its best one."""
+    problems = tuple(side.by_problem)
+    rows: dict[str, dict[ProblemKey, Row]] = defaultdict(dict)
+    for problem in problems:
+        for row in reversed(side.by_problem[problem]):  # the fastest last, which stays
+            rows[row.key.instance][problem] = row
+    best = {problem: side.best(problem) for problem in problems}
+    instances = sorted((_instance(key, of_key, best) for key, of_key in rows.items()), key=_order)
+    cells = tuple(
+        tuple(_cell(rows[instance.key].get(problem), best[problem]) for instance in instances)
+        for problem in problems
+    )
+    return HeatMap(problems=problems, instances=tuple(instances), cells=cells)
+
+
+def _order(instance: HeatInstance) -> tuple[float, str]:
+    return -instance.mean_share * instance.ranked, instance.key
+
+
+def _share(row: Row, best: Row | None) -> float:
+    return best.time_ms / row.time_ms if best and row.ranked else 0.0
+
+
+def _instance(key: str, rows: dict[ProblemKey, Row], best: dict[ProblemKey, Row | None]) -> HeatInstance:
+    shares = [_share(row, best[problem]) for problem, row in rows.items() if row.ranked]
+    first = next(iter(rows.values()))
+    return HeatInstance(
+        key=key,
+        name=first.kernel.name or key[:12],
+        pipeline=first.kernel.pipeline,
+        source=first.kernel.source,
+        instance_string=first.kernel.instance_string,
+        wins=sum(_is_best(row, best[problem]) for problem, row in rows.items()),
+        ranked=len(shares),
+        failed=sum(row.status.is_failure for row in rows.values()),
+        mean_share=sum(shares) / len(shares) if shares else 0.0,
+    )
+
+
+def _is_best(row: Row, best: Row | None) -> bool:
+    return best is not None and row.key == best.key
+
+
+def _cell(row: Row | None, best: Row | None) -> Cell:
+    if row is None:
+        return None
+    if not row.ranked:
+        return row.status
+    # rounded down, so that only the best itself is shown as 100
+    return max(0, min(100, int(100 * _share(row, best))))
+
+
+def statuses_of(cells: Sequence[Sequence[Cell]]) -> list[Status]:
+    """Return the statuses that occur in cells without a time, in their order of declaration."""
+    statuses = {cell for row in cells for cell in row if isinstance(cell, Status)}
+    return [status for status in Status if status in statuses]
+
+
+#: lower limits in percent of the bands that the heat map is drawn in
+BANDS: Final = (0, 25, 40, 50, 60, 70, 80, 90, 95, 98, 100)
+
+#: CSS classes of cells without a time; every other status is drawn as a failure
+_STATUS_CLASSES: Final = {Status.UNSUPPORTED: "unsupported", Status.WRONG_RESULT: "wrong"}
+#: characters of a name over or beside the cells, and pixels that one takes
+_NAME: Final = 34
+_PER_CHARACTER: Final = 7.2
+#: pixels between two names of columns at least
+_LINE: Final = 12
+#: pixels in which lines lead from names to columns that are narrower than these
+_LEAD: Final = 26
+
+
+def heat_chart(heat: HeatMap, start: str = "", labels: Sequence[str] = ()) -> Markup:
+    """Draw the heat map: a path per colour, so that 30,000 cells stay small.
+
+    Columns have their names; where they are too narrow for that, those that are the best of most problems
+    and the closest to the best on average.
+
+    :param start: what all names begin with, which is left out.
+    :param labels: what problems are called, by default only their numbers.
+    """
+    columns, rows = len(heat.instances), len(heat.problems)
+    texts = [label for label in labels or [f"P{row + 1}" for row in range(rows)]]
+    names = [cut_middle(instance.name.removeprefix(start), _NAME) for instance in heat.instances]
+    left = 12 + round(_PER_CHARACTER * max(map(len, texts), default=0))
+    width = min(30.0, (CHART_WIDTH - left - 24) / max(1, columns))
+    height = min(20.0, max(5.0, 700 / max(1, rows)))
+    over = round(_PER_CHARACTER * max(map(len, names), default=0)) + 10
+    right = round(columns * width) + left
+    frame = Frame(
+        width=max(right + 24, 320),
+        height=round(rows * height) + over + _LEAD + 6,
+        left=left,
+        top=over + _LEAD,
+    )
+    paths: dict[str, list[str]] = {}
+    for row, cells in enumerate(heat.cells):
+        for name, begin, length in _runs(cells):
+            paths.setdefault(name, []).append(f"M{begin} {row}h{length}v1h-{length}z")
+    drawn = [tag("path", d="".join(parts), class_=name) for name, parts in sorted(paths.items())]
+    line = tag("path", d="M0 .25L.25 0", class_="hatch", stroke_width=0.07)
+    hatch = tag("pattern", line, id="hatch", width=0.25, height=0.25, patternUnits="userSpaceOnUse")
+    cursor = tag("rect", x=0, y=0, width=1, height=1, class_="cursor", vector_effect="non-scaling-stroke")
+    scaled = f"translate({frame.left} {frame.top}) scale({width:g} {height:g})"
+    parts = [tag("g", hatch, *drawn, cursor, transform=scaled, id="heat-cells")]
+    every = max(1, math.ceil(13 / height))
+    for row in range(0, rows, every):
+        at = frame.top + (row + 0.5) * height + 4
+        parts.append(tag("text", texts[row], x=left - 6, y=round(at, 1), class_="tick", text_anchor="end"))
+    parts += _column_names(heat, names, frame, width)
+    timed = sum(isinstance(cell, int) for row in heat.cells for cell in row)
+    description = (
+        f"{rows} problems by {columns} instances, the best on average first; {timed} cells have a verified "
+        "time. Arrow keys move over the cells; the table of instances sums the columns up."
+    )
+    title = "Share of each problem's best speed"
+    return chart(frame, parts, ChartText(id="heat", name=title, description=description, role="application"))
+
+
+def _column_names(heat: HeatMap, names: Sequence[str], frame: Frame, width: float) -> Iterator[Markup]:
+    """Yield the names of columns, turned, with a line from each to its column."""
+    room = int((len(names) * width + 12) // _LINE)
+    ranked = sorted(range(len(names)), key=lambda column: (-heat.instances[column].wins, column))
+    named = sorted(ranked[: max(1, room)])
+    # as near to its column as its neighbours allow
+    middles = [frame.left + (column + 0.5) * width for column in named]
+    last = frame.left + len(names) * width + 6
+    places: list[float] = []
+    for number, middle in enumerate(middles):
+        least = places[-1] + _LINE if places else middle
+        most = last - _LINE * (len(middles) - 1 - number)
+        places.append(min(max(middle, least), max(most, least)))
+    base = frame.top - _LEAD
+    for column, middle, place in zip(named, middles, places, strict=True):
+        path = f"M{middle:.1f} {frame.top - 2}v-4L{place:.1f} {base + 4}v-3"
+        yield tag("path", d=path, class_="lead")
+        turned = f"rotate(-90 {place + 4:.1f} {base - 2})"
+        yield tag(
+            "text",
+            tag("title", heat.instances[column].name),
+            names[column],
+            x=f"{place + 4:.1f}",
+            y=base - 2,
+            class_="tick",
+            transform=turned,
+        )
+
+
+def _runs(cells: Sequence[Cell]) -> Iterator[tuple[str, int, int]]:
+    """Yield (CSS class, first column, columns) of neighbours that are drawn alike."""
+    start = 0
+    for name, group in groupby(cells, key=_class):
+        length = len(list(group))
+        if name:
+            yield name, start, length
+        start += length
+
+
+def _class(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, Status):
+        return status_class(cell)
+    return f"q{max(index for index, least in enumerate(BANDS) if cell >= least)}"
+
+
+def status_class(status: Status) -> str:
+    """Return the CSS class of a cell without a time."""
+    return _STATUS_CLASSES.get(status, "failed")

@@ -1,0 +1,176 @@
+"""The report as an image, for pull requests: the best kernels and the very charts of the page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from markupsafe import Markup
+
+from ckprof.errors import UsageError
+from ckprof.report.figures import common_start, display_name
+from ckprof.wording import counted
+from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
+from ckprof_plugins.pages.heat import heat_chart
+from ckprof_plugins.pages.network_tables import total_charts
+from ckprof_plugins.pages.svg import FONTS, chart_style, tag
+from ckprof_plugins.pages.tables import best_columns, cell_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof_plugins.pages.content import ReportContent
+
+#: pixels of the image for one of the drawing
+_ZOOM: Final = 1.5
+_WIDTH: Final = 1200
+_MARGIN: Final = 24
+_LINE: Final = 20
+#: best kernels that are listed; the rest is counted
+_MOST_ROWS: Final = 30
+
+
+class _Column(NamedTuple):
+    name: str
+    #: left end in pixels, the right one of numbers
+    at: int
+    #: characters of a text that fit; 0 for numbers
+    most: int = 0
+
+
+#: rules of what the image has besides charts
+_TEXTS: Final = (
+    "text.title { font-size: 20px; fill: #1b1f24; font-weight: bold; } "
+    "text.heading { font-size: 15px; fill: #1b1f24; font-weight: bold; } "
+    "text.head { font-weight: bold; } text.cell { fill: #1b1f24; } text.note { font-size: 12px; }"
+)
+
+_COLUMNS: Final = (
+    _Column("#", 24, 5),
+    _Column("problem", 68, 50),
+    _Column("best instance", 390, 60),
+    _Column("ms", 830),
+    _Column("GFLOP/s", 905),
+    _Column("GB/s", 965),
+    _Column("of roof", 1030),
+    _Column("runner-up", 1110),
+    _Column("order", 1125, 8),
+)
+
+
+def render_png(content: ReportContent) -> bytes:
+    """Draw title, best kernels, roofline, coverage and heat map.
+
+    :raises UsageError: the renderer, or a font, is not installed.
+    """
+    return _render(_drawing(content))
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """A drawing that grows downwards."""
+
+    parts: list[Markup] = field(default_factory=list)
+    height: float = _MARGIN
+
+    def line(self, text: str, css_class: str, size: float = _LINE) -> None:
+        self.height += size
+        self.parts.append(tag("text", text, x=_MARGIN, y=self.height, class_=css_class))
+
+    def chart(self, heading: str, drawn: Markup | None) -> None:
+        """Add a chart of the page below a heading; nothing if there is none."""
+        if drawn is None:
+            return
+        self.line(heading, "heading", 2 * _LINE)
+        written = re.search(r' height="([\d.]+)"', drawn)
+        height = float(written[1]) if written else 0.0
+        self.height += _LINE / 2
+        self.parts.append(tag("g", drawn, transform=f"translate({_MARGIN} {self.height})"))
+        self.height += height
+
+    def close(self) -> str:
+        """Return the whole drawing."""
+        height = round(self.height + _MARGIN)
+        return str(
+            tag(
+                "svg",
+                tag("style", Markup(f"{chart_style()}\n{_TEXTS}")),  # noqa: S704 - our own file
+                *self.parts,
+                xmlns="http://www.w3.org/2000/svg",
+                width=_WIDTH,
+                height=height,
+                viewBox=f"0 0 {_WIDTH} {height}",
+            )
+        )
+
+
+def _drawing(content: ReportContent) -> str:
+    sheet = _Sheet()
+    start = common_start(display_name(row) for row in content.side.rows.values())
+    sheet.line(content.title, "title")
+    sheet.line(content.overview.summary, "note")
+    facts = dict(content.overview.facts)
+    places = [facts[name] for name in ("device", "compiler", "revision") if name in facts]
+    sheet.line(_cut("; ".join(places), 170), "note")
+    if content.best_table:
+        _table(sheet, content, start)
+    for label, drawn in total_charts(content):
+        sheet.chart(f"Network {label}".rstrip(), drawn)
+    sheet.chart("Roofline", roofline_chart(best_points(content.best)))
+    sheet.chart("Kernels that a library needs", coverage_chart(content.coverage))
+    if content.heat.problems:
+        sheet.chart("Share of each problem's best speed", heat_chart(content.heat, start))
+    return sheet.close()
+
+
+def _table(sheet: _Sheet, content: ReportContent, start: str) -> None:
+    columns = {column.name: column for column in best_columns(content, start)}
+    sheet.line("Best per problem", "heading", 2 * _LINE)
+    _table_line(sheet, [column.name for column in _COLUMNS], "head")
+    rows = content.best_table
+    for row in rows[:_MOST_ROWS]:
+        texts = [cell_text(columns[column.name], row) for column in _COLUMNS]
+        _table_line(sheet, texts, "cell")
+    if len(rows) > _MOST_ROWS:
+        sheet.line(f"and {counted(len(rows) - _MOST_ROWS, 'more problem')}", "note")
+
+
+def _table_line(sheet: _Sheet, texts: Sequence[str], css_class: str) -> None:
+    sheet.height += _LINE
+    for text, column in zip(texts, _COLUMNS, strict=True):
+        shown = _cut(text, column.most) if column.most else text
+        anchor = None if column.most else "end"
+        sheet.parts.append(
+            tag("text", shown, x=column.at, y=sheet.height, class_=css_class, text_anchor=anchor)
+        )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _render(drawing: str) -> bytes:
+    try:
+        import resvg_py
+    except ImportError:
+        raise UsageError("images need the package resvg-py: pip install 'ckprof[report]'") from None
+    if not _has_font():
+        raise UsageError(
+            "images need a font, and none of the usual ones is installed: install e.g. the package "
+            "fonts-dejavu-core"
+        )
+    return bytes(resvg_py.svg_to_bytes(svg_string=drawing, background="#ffffff", zoom=_ZOOM))
+
+
+def _has_font() -> bool:
+    """Say whether text is drawn at all: without a font the renderer leaves it out in silence."""
+    import resvg_py
+
+    def drawn(text: str) -> bytes:
+        style = tag("style", Markup(f"text {{ font-family: {FONTS}; }}"))  # noqa: S704 - our own
+        parts = style, tag("text", text, x=1, y=20)
+        svg = tag("svg", *parts, xmlns="http://www.w3.org/2000/svg", width=24, height=24)
+        return bytes(resvg_py.svg_to_bytes(svg_string=str(svg)))
+
+    return drawn("M") != drawn(" ")

@@ -1,0 +1,61 @@
+"""The report of a store as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.model.problem import brief
+from ckprof.report.comparison.text_formats import comparison_document
+from ckprof.report.document import Document, Heading, Items
+from ckprof.report.table import Column, Table
+from ckprof.wording import percent
+from ckprof_plugins.pages.network_tables import history_table, network_lines, total_table
+from ckprof_plugins.pages.tables import best_table, card_table, failure_table
+
+if TYPE_CHECKING:
+    from ckprof_plugins.pages.content import ReportContent
+
+#: rows of a table; the rest is counted
+MOST_ROWS: Final = 200
+
+
+def render_markdown(content: ReportContent) -> str:
+    """Render overview, totals, best kernels, coverage, failures, and what is compared."""
+    counts = content.overview
+    columns: list[Column[tuple[str, str]]] = [Column("what", itemgetter(0)), Column("value", itemgetter(1))]
+    document = Document([Heading(content.title, level=2), counts.summary, Table(columns, counts.facts)])
+    if content.networks:
+        document.add(Heading("Network"), *network_lines(content), _shortened(total_table(content)))
+    if content.comparison:
+        document.add(*comparison_document(content.comparison).parts)
+    if content.history:
+        document.add(Heading("History"), _shortened(history_table(content.history, "")))
+    if content.best_table:
+        document.add(Heading("Best per problem"), _shortened(best_table(content, "")))
+        document.add(Heading("Coverage"), _coverage(content))
+    if content.side.cards:
+        document.add(Heading("Cards"), _shortened(card_table(content.side.cards)))
+    if counts.failures:
+        document.add(
+            Heading("Failures and unsupported kernels"), _shortened(failure_table(counts.failures, ""))
+        )
+    return document.markdown()
+
+
+def _shortened(table: Table[Any]) -> Table[Any]:
+    return replace(table, most_rows=MOST_ROWS, elsewhere="--format html has all")
+
+
+def _coverage(content: ReportContent) -> Items:
+    lines = []
+    for curve in content.coverage:
+        counts = ", ".join(str(step.covered) for step in curve.steps[:10])
+        more = ", ..." if len(curve.steps) > 10 else ""
+        lines.append(
+            f"within {percent(curve.tolerance, None)} of the best: {curve.text}; with 1, 2, ... "
+            f"kernels {counts}{more}"
+        )
+    lines += [f"P{problem.number} {brief(problem.problem)}: {problem.text}" for problem in content.unserved]
+    return Items(tuple(lines))

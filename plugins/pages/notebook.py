@@ -1,0 +1,172 @@
+"""What notebooks show of runs: tables as HTML without scripts, and charts as those of reports of stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from ckprof.model.outcome import Status
+from ckprof.model.problem import traffic_of
+from ckprof.model.roof import Roof
+from ckprof.plain_text import plain
+from ckprof.report.document import Heading, Items
+from ckprof.report.rows import rows_of_problem, rows_with_baselines
+from ckprof.report.run_summary import terminal_document
+from ckprof.report.table import Table
+from ckprof.wording import change
+from ckprof_plugins.pages.charts import Bar, RooflinePoint, bar_chart, roofline_chart
+from ckprof_plugins.pages.svg import ChartText, Drawing, standalone, tag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.results import RunResults
+    from ckprof.report.document import Document, Part
+    from ckprof.report.rows import Row
+    from ckprof.report.table import Column
+
+
+#: bars that are drawn unless more are asked for
+_MOST: Final = 30
+
+
+class RunCharts:
+    """What can be drawn of a run.
+
+    :param results: everything that the run found out.
+    """
+
+    def __init__(self, results: RunResults) -> None:
+        self._results = results
+
+    def __repr__(self) -> str:
+        return "<charts of results: bars(problem=0, most=30), roofline(roofs=())>"
+
+    def bars(self, problem: int = 0, most: int = _MOST) -> Drawing:
+        """Draw the times of the fastest verified kernels of a problem, baselines among them.
+
+        Where nothing was verified, what ran is drawn and says so.
+
+        :param problem: its position.
+        :param most: bars that are drawn.
+        :raises IndexError: there is no such problem.
+        :raises ValueError: nothing was timed on it.
+        """
+        described = self._results.problems[problem].describe()
+        ran = [
+            row
+            for row in rows_with_baselines(self._results, problem)
+            if row.outcome.status is Status.OK and _time_ms(row) is not None
+        ]
+        # wrong numbers are no faster way to right ones
+        rows = [row for row in ran if row.rank is not None or row.baseline] or ran
+        if not rows:
+            raise ValueError(f"no kernel has a time on problem {problem}, {described}")
+        rows.sort(key=lambda row: _time_ms(row) or 0.0)
+        bars = [_bar(row) for row in rows[:most]]
+        text = ChartText(
+            id="bars",
+            name=f"Times on {described}",
+            description=f"The {len(bars)} fastest of {len(rows)} kernels on {described}, "
+            f"{bars[0].time_ms:.4g} to {bars[-1].time_ms:.4g} ms",
+        )
+        drawn = bar_chart(bars, text)
+        if drawn is None:
+            raise ValueError("at least one bar must be asked for")
+        return standalone(drawn, text)
+
+    def roofline(self, roofs: Sequence[Roof | str] = ()) -> Drawing:
+        """Draw the speed of each problem's best kernel over its arithmetic intensity.
+
+        :param roofs: what the device reaches, e.g. ``"measured=95000,1350"`` in GFLOP/s and GB/s; of sweeps,
+            and runs with a store, the report knows them.
+        :raises UsageError: a roof is something else.
+        :raises ValueError: no problem has a verified kernel.
+        """
+        known = tuple(Roof.parse(roof) if isinstance(roof, str) else roof for roof in roofs)
+        points = []
+        for index, problem in enumerate(self._results.problems):
+            best = next((row for row in rows_of_problem(self._results, index) if row.rank == 1), None)
+            if best is None or best.rates is None:
+                continue
+            moved = traffic_of(problem, best.instance.types)
+            points.append(
+                RooflinePoint(
+                    name=f"P{index}: {best.instance.name}",
+                    gflops=best.rates.gflops,
+                    intensity=problem.flop / moved,
+                    roofs=known,
+                )
+            )
+        drawn = roofline_chart(points)
+        if drawn is None:
+            raise ValueError("no problem has a kernel with a verified time")
+        text = ChartText(
+            id="roofline", name="Roofline", description=f"The best kernels of {len(points)} problems"
+        )
+        return standalone(drawn, text)
+
+
+def _time_ms(row: Row) -> float | None:
+    return row.measurement.median_ms if row.measurement is not None else None
+
+
+def _bar(row: Row) -> Bar:
+    measured = row.measurement
+    return Bar(
+        name=row.instance.name,
+        time_ms=measured.median_ms if measured else 0.0,
+        spread_ms=measured.spread_ms if measured else 0.0,
+        note=_note(row),
+        best=row.rank == 1,
+    )
+
+
+def _note(row: Row) -> str:
+    if row.outcome.verification is None and not row.baseline:
+        return "not verified"
+    return change(row.ratio) if row.ratio is not None and row.ratio > 1 else ""
+
+
+#: rows of a table; the rest is counted
+_MOST_ROWS: Final = 50
+
+
+def results_html(results: RunResults) -> str:
+    """Return the ranked tables of a run as HTML."""
+    return html_of(terminal_document(results))
+
+
+def html_of(document: Document) -> str:
+    """Return a document as HTML; whatever comes from outside is escaped."""
+    return str(Markup("\n").join(_part(part) for part in document.parts))
+
+
+def _part(part: Part) -> Markup:
+    if isinstance(part, Table):
+        return _table(part)
+    if isinstance(part, Heading):
+        return Markup("<h4>{}</h4>").format(plain(part.title))
+    if isinstance(part, Items):
+        items = Markup("").join(Markup("<li>{}</li>").format(plain(text)) for text in part.texts)
+        return Markup("<ul>{}</ul>").format(items)
+    return Markup("<pre>{}</pre>").format(plain(part if isinstance(part, str) else "\n".join(part.lines)))
+
+
+def _table(table: Table[Any]) -> Markup:
+    heads = Markup("").join(_cell("th", column, column.heading) for column in table.columns)
+    rows = Markup("").join(
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(_cell("td", column, column.shown(row)) for column in table.columns)
+        )
+        for row in table.rows[:_MOST_ROWS]
+    )
+    whole = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
+    left = len(table.rows) - _MOST_ROWS
+    return whole if left <= 0 else whole + Markup("<p>... and {} more</p>").format(left)
+
+
+def _cell(name: str, column: Column[Any], text: str) -> Markup:
+    side = "left" if column.align == "left" else "right"
+    return tag(name, plain(text) or " ", style=f"text-align: {side}")

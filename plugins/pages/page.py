@@ -1,0 +1,262 @@
+"""The report as one HTML page without any reference to something outside of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from ckprof.model.outcome import Status
+from ckprof.model.problem import brief
+from ckprof.plain_text import plain
+from ckprof.report.comparison.summary import URGENCY, shift_lines
+from ckprof.report.comparison.text_formats import best_change_columns, compared_columns, part_columns
+from ckprof.report.escape import html_text
+from ckprof.report.figures import common_start, display_name
+from ckprof.report.table import Column
+from ckprof.wording import change, percent
+from ckprof_plugins.pages.boxes import box_chart
+from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
+from ckprof_plugins.pages.heat import BANDS, heat_chart, status_class, statuses_of
+from ckprof_plugins.pages.history import history_chart, sparkline
+from ckprof_plugins.pages.network_tables import history_table, network_lines, total_charts, total_table
+from ckprof_plugins.pages.svg import ChartText, cut_middle
+from ckprof_plugins.pages.tables import (
+    PageTable,
+    best_table,
+    card_table,
+    coverage_tables,
+    failure_table,
+    instance_table,
+    spaced,
+    trace_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jinja2 import Template
+
+    from ckprof.compare.model import ComparedRow, Comparison
+    from ckprof.compare.side import Row
+    from ckprof_plugins.pages.content import ReportContent
+    from ckprof_plugins.pages.history import History
+
+
+#: rows of the comparison in the page; the most urgent ones, the others are counted
+MOST_COMPARED: Final = 500
+
+
+def comparison_section(comparison: Comparison, start: str) -> dict[str, Any]:
+    """Return the texts, boxes and tables of the section; ``None`` for a table without rows.
+
+    :param start: what all names of kernels begin with, which is left out.
+    """
+    rows = _urgent(comparison)
+    shown = rows[:MOST_COMPARED]
+    changed = [problem for problem in comparison.problems if problem.changed]
+    more = f"The {len(shown)} most urgent of {len(rows)} rows are shown"
+    parts = PageTable(
+        part_columns(),
+        comparison.what_changed,
+        style=lambda part: "warn" if part.incomparable else "",
+        id="part-table",
+    )
+    return {
+        "intro": _intro(comparison),
+        "cards": [*_cards(comparison)],
+        "parts": parts if comparison.what_changed else None,
+        "compared": PageTable(compared_columns(start), shown, css_class="scroll tall", id="compared-table")
+        if shown
+        else None,
+        "cut_off": f"{more}; the json and csv formats of the comparison have all." if shown != rows else "",
+        "problems": PageTable(best_change_columns(start), changed, id="best-change-table")
+        if changed
+        else None,
+    }
+
+
+def _intro(comparison: Comparison) -> str:
+    parts = [f"{comparison.old_label} (old) against {comparison.new_label} (new)."]
+    mean = comparison.geometric_mean
+    if mean:
+        parts.append(
+            f"Best against best over {mean.problems} problems, the geometric mean of the times changed by "
+            f"{change(mean.ratio)} ({change(mean.low)} to {change(mean.high)})."
+        )
+    parts += [f"{line[0].upper()}{line[1:]}." for line in shift_lines(comparison)]
+    parts.append(f"A change counts from {percent(comparison.policy.min_change)}.")
+    return " ".join([parts[0], *map(spaced, parts[1:])])
+
+
+def _cards(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield numbers in boxes."""
+    for verdict, count in comparison.verdicts.items():
+        yield {"count": count, "label": verdict.value, "css_class": f"verdict-{verdict.value}"}
+    for label, rows in (
+        ("other statuses", comparison.status_changes),
+        ("only old", comparison.only_old),
+        ("only new", comparison.only_new),
+    ):
+        yield {"count": len(rows), "label": label, "css_class": ""}
+
+
+def _urgent(comparison: Comparison) -> list[ComparedRow]:
+    """Return the rows worth a line: changed statuses and verdicts, the most urgent first."""
+    rows = [row for row in comparison.status_changes if row.judgement is None]
+    for verdict in URGENCY:
+        rows += comparison.with_verdict(verdict)
+    return rows
+
+
+def render_html(content: ReportContent) -> str:
+    """Render the page."""
+    start = common_start(display_name(row) for row in content.side.rows.values())
+    return _template().render(
+        content=content,
+        texts=_texts(content, start),
+        tables={
+            "totals": total_table(content) if any(one.totals for one in content.networks) else None,
+            "history": _history_table(content.history, start, content) if content.history else None,
+            "best": best_table(content, start),
+            "cards": card_table(content.side.cards) if content.side.cards else None,
+            "coverage": coverage_tables(content.coverage, start),
+            "instances": instance_table(content.heat, start),
+            "rounds": trace_table(),
+            "failures": failure_table(content.overview.failures, start),
+        },
+        comparison=comparison_section(content.comparison, start) if content.comparison else None,
+        network={"lines": [*network_lines(content)], "charts": [*total_charts(content)]},
+        history={"chart": history_chart(content.history)} if content.history else None,
+        roofline=roofline_chart(best_points(content.best), "The table of best kernels has the same figures."),
+        coverage=coverage_chart(content.coverage),
+        heat=heat_chart(content.heat, start, _labels(content)) if content.heat.problems else None,
+        boxes=_boxes(content, start),
+        bands=_bands(),
+        cell_statuses=[(status_class(status), status.value) for status in statuses_of(content.heat.cells)],
+        data=_data(content, start),
+    )
+
+
+def _history_table(past: History, start: str, content: ReportContent) -> PageTable[Any]:
+    """Return the table of the history with a small drawing in each row."""
+    table = history_table(past, start, content)
+    drawn: Column[Any] = Column(
+        "over time", lambda row: row.last.ratio, text=lambda row: sparkline(row, len(past.labels))
+    )
+    return replace(table, columns=[*table.columns[:-2], drawn, *table.columns[-2:]])
+
+
+def _labels(content: ReportContent) -> list[str]:
+    """Return what problems are called beside the heat map: numbers, and names of layers."""
+    layers = (content.layers.get(key) for key in content.heat.problems)
+    names = [layer.name if layer is not None else "" for layer in layers]
+    return [f"P{number} {cut_middle(name, 16)}".strip() for number, name in enumerate(names, start=1)]
+
+
+def _boxes(content: ReportContent, start: str) -> list[tuple[int, Markup]]:
+    """Return the box plots by the position of their problem."""
+    found = []
+    for index, key in enumerate(content.side.by_problem):
+        name = f"Samples of P{index + 1}"
+        of_problem = [replace(box, name=box.name[len(start) :]) for box in content.boxes.get(key, ())]
+        said = f"{len(of_problem)} kernels, the best first, medians in ms: " + ", ".join(
+            f"{box.median:.4g}" for box in of_problem
+        )
+        drawn = box_chart(of_problem, ChartText(id=f"boxes-{index}", name=name, description=said))
+        if drawn is not None:
+            found.append((index, drawn))
+    return found
+
+
+def _texts(content: ReportContent, start: str) -> dict[str, Any]:
+    """Return whatever else the page says that has to be put together first."""
+    return {
+        "start": start,
+        "tie": spaced(percent(content.options.tie)),
+        "has_roofs": any(row.roofs for row in content.best),
+        "statuses": [(status.value, count) for status, count in content.overview.statuses.items()],
+        # words of the values, between which lines may break
+        "facts": [(name, value.split(" ")) for name, value in content.overview.facts],
+        # position and label of those whose rounds can be shown
+        "problems": [
+            (index, f"{label}: {key.direction} {key.dtype} {brief(key.problem)}")
+            for index, (label, key) in enumerate(zip(_labels(content), content.heat.problems, strict=True))
+        ],
+    }
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ckprof_plugins.pages"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        finalize=html_text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2")
+
+
+def _bands() -> list[tuple[str, str]]:
+    """Return (CSS class, label) of the legend of the heat map."""
+    labels = [f"{low} to {high} %" for low, high in pairwise(BANDS)]
+    return [(f"q{index}", label) for index, label in enumerate([*labels, "the best"])]
+
+
+def _data(content: ReportContent, start: str) -> Markup:
+    """Return what the script draws from, as JSON that can stand in a ``script`` element."""
+    statuses = list(Status)
+    data = {
+        "problems": [
+            plain(f"{label}: {brief(key.problem)}")
+            for label, key in zip(_labels(content), content.heat.problems, strict=True)
+        ],
+        "instances": [plain(instance.name.removeprefix(start)) for instance in content.heat.instances],
+        "statuses": [status.value for status in statuses],
+        # percent of the best, -1 without a measurement, -2 - n for status n
+        "cells": [
+            [
+                -1 if cell is None else -2 - statuses.index(cell) if isinstance(cell, Status) else cell
+                for cell in row
+            ]
+            for row in content.heat.cells
+        ],
+        "traces": [_traces(rows, content.options.traced, start) for rows in content.side.by_problem.values()],
+    }
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704 - nothing in it can end the element
+
+
+def _traces(rows: Sequence[Row], kernels: int, start: str) -> list[dict[str, Any]]:
+    """Return the rounds of a problem's fastest kernels and of its reference kernel, so that drift shows.
+
+    :param kernels: how many of the fastest.
+    """
+    ranked = [row for row in rows if row.ranked]
+    chosen = ranked[:kernels] + [row for row in ranked[kernels:] if _is_reference(row)][:1]
+    first_s = min((measured.started for row in chosen for measured in row.rounds), default=0.0)
+    return [
+        {
+            "name": plain(display_name(row)[len(start) :]),
+            "reference": _is_reference(row),
+            # seconds since the first round of the problem, median in milliseconds
+            "points": [
+                (round(measured.started - first_s, 3), float(f"{measured.median_ms:.5g}"))
+                for measured in row.rounds
+            ],
+        }
+        for row in chosen
+    ]
+
+
+def _is_reference(row: Row) -> bool:
+    """Say whether it is the kernel that ran in every round to show drift."""
+    return any(measured.reference for measured in row.rounds)

@@ -1,0 +1,295 @@
+"""The profile of a kernel as one HTML page without any reference to something outside of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from ckprof.model.kernel_profile import SpanKind
+from ckprof.plain_text import plain
+from ckprof.report.escape import html_text
+from ckprof.wording import counted, percent
+from ckprof_plugins.pages.profile import (
+    PREDICTED,
+    TimeShare,
+    busy_table,
+    css_classes,
+    instruction_table,
+    parts_table,
+    shares_table,
+    time_shares,
+)
+from ckprof_plugins.pages.svg import CHART_WIDTH, ChartText, Frame, Scale, chart, tag, x_axis
+from ckprof_plugins.pages.tables import PageTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jinja2 import Template
+
+    from ckprof.model.kernel_profile import KernelProfile, Span
+    from ckprof.report.table import Table
+    from ckprof_plugins.pages.profile import ProfileContent
+
+
+#: pixels of a lane, of the bars of what its wave does and of its loads and stores, and of a wait, a lower one
+_LANE: Final = 26
+_LANE_BAR: Final = 14
+_FLIGHT: Final = 4
+_WAIT: Final = 8
+#: a cycle has about as many pixels; wider charts scroll
+_PER_CYCLE: Final = 0.8
+_WIDEST: Final = 6000
+#: pixels around the lanes: what they are called stands to their left
+_LEFT: Final = 236
+_RIGHT: Final = 16
+_TOP: Final = 6
+#: class of the bar of loads and stores that are on their way
+_IN_FLIGHT: Final = "flight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A row of the picture."""
+
+    name: str
+    #: what stands behind the name
+    note: str
+    spans: Sequence[Span]
+
+
+def lanes(profile: KernelProfile) -> list[Lane]:
+    """Return the waves, then the units that work meanwhile."""
+    watched = profile.timeline
+    found = []
+    for index, (group, wave) in enumerate(watched.waves):
+        own = [span for span in watched.spans if span.wave == index and span.kind is not SpanKind.WORK]
+        issued = _covered([span for span in own if span.kind is SpanKind.ISSUE], watched.cycles)
+        found.append(
+            Lane(name=f"workgroup {group}, wave {wave}", note=f"{percent(issued)} issuing", spans=own)
+        )
+    for unit, name in profile.units.items():
+        works = [span for span in watched.spans if span.kind is SpanKind.WORK and span.what == unit]
+        if works:
+            note = f"{percent(_covered(works, watched.cycles))} busy"
+            found.append(Lane(name=name, note=note, spans=works))
+    return found
+
+
+def _covered(spans: Sequence[Span], cycles: float) -> float:
+    return sum(min(span.end, cycles) - max(span.begin, 0.0) for span in spans) / (cycles or 1.0)
+
+
+def timeline_chart(profile: KernelProfile) -> Markup:
+    """Draw the iteration; what is drawn of one kind in a lane is one path."""
+    cycles = profile.timeline.cycles
+    rows = lanes(profile)
+    width = round(min(max(CHART_WIDTH, _LEFT + _RIGHT + cycles * _PER_CYCLE), _WIDEST))
+    frame = Frame(width=width, height=_LANE * len(rows) + 46, left=_LEFT, right=_RIGHT, top=_TOP, bottom=40)
+    x = Scale(domain=(0, cycles or 1.0), range=frame.x_range)
+    classes = css_classes(profile)
+    parts = x_axis(frame, x, "cycles")
+    for number, lane in enumerate(rows):
+        y = frame.top + _LANE * number
+        name = f"{lane.name}: {lane.note}"
+        parts.append(tag("text", name, x=frame.left - 8, y=y + 14, class_="tick", text_anchor="end"))
+        paths: dict[str, list[str]] = {}
+        for span in lane.spans:
+            name, offset, height = _shape(span, classes)
+            begin, end = x(max(span.begin, 0.0)), x(min(span.end, cycles))
+            run = f"M{begin:g} {y + offset}h{max(end - begin - 0.3, 0.3):.1f}v{height}H{begin:g}z"
+            paths.setdefault(name, []).append(run)
+        # what waits is drawn below what is issued
+        for name in sorted(paths, reverse=True):
+            parts.append(tag("path", d="".join(paths[name]), class_=name))
+    bottom, top = frame.y_range
+    cursor = tag("line", x1=0, x2=0, y1=bottom, y2=top, class_="cursor")
+    what = "iteration of the loop" if profile.iterations else "run of the first wave"
+    waves = counted(len(profile.timeline.waves), "wave")
+    said = (
+        f"{waves} of one SIMD during one {what}, {cycles:,.0f} cycles: "
+        + "; ".join(f"{lane.name} {lane.note}" for lane in rows)
+        + ". The tables below have the same figures."
+    )
+    return chart(frame, [*parts, cursor], ChartText(id="timeline", name="Timeline", description=said))
+
+
+def _shape(span: Span, classes: Any) -> tuple[str, int, int]:
+    """Return the class, the offset within the lane and the height of a span."""
+    if span.kind is SpanKind.WAIT:
+        return classes.get((True, span.what), ""), 2 + (_LANE_BAR - _WAIT) // 2, _WAIT
+    if span.kind is SpanKind.FLIGHT:
+        return _IN_FLIGHT, 2 + _LANE_BAR + 2, _FLIGHT
+    return classes.get((False, span.what), ""), 2, _LANE_BAR
+
+
+def timeline_data(profile: KernelProfile) -> dict[str, Any]:
+    """Return what the script needs to name what the pointer is at."""
+    texts = {one.address: f"{one.address:#x} {one.text}" for one in profile.instructions}
+    names = [*texts]
+    index = {address: number for number, address in enumerate(names)}
+    kinds = {SpanKind.WAIT: "waits for", SpanKind.ISSUE: "issues", SpanKind.WORK: "works on"}
+    return {
+        "cycles": profile.timeline.cycles,
+        "left": _LEFT,
+        "right": _RIGHT,
+        "top": _TOP,
+        "lane": _LANE,
+        "instructions": [texts[address] for address in names],
+        "addresses": [f"{address:x}" for address in names],
+        "lanes": [
+            {
+                "name": lane.name,
+                "spans": [
+                    [
+                        round(span.begin, 1),
+                        round(span.end, 1),
+                        kinds[span.kind],
+                        profile.waits.get(span.what, "") if span.kind is SpanKind.WAIT else "",
+                        index.get(span.address, -1),
+                    ]
+                    for span in lane.spans
+                    if span.kind in kinds
+                ],
+            }
+            for lane in lanes(profile)
+        ],
+    }
+
+
+#: pixels of a stacked bar with what is around it
+_BAR: Final = 34
+
+
+def render_profile(content: ProfileContent) -> str:
+    """Render the page."""
+    profile = content.profile
+    loop = profile.loop
+    rest = [one for one in profile.instructions if not one.in_loop]
+    return _template().render(
+        content=content,
+        predicted=PREDICTED,
+        facts=[(name, text.split(" ")) for name, text in content.facts],
+        time=f"{content.time.time_us:.2f}",
+        uncertain=f"{content.time.extrapolation_us:.2f}" if content.time.extrapolation_us else "",
+        roof=percent(content.time.roof_share),
+        shares=_shares_chart(profile),
+        legend=_legend(profile),
+        timeline=timeline_chart(profile),
+        tables={
+            "parts": _page_table(parts_table(content.time), "parts-table"),
+            "shares": _page_table(shares_table(profile), "shares-table"),
+            "busy": _page_table(busy_table(content.time, profile), "busy-table"),
+            "loop": instruction_table(profile, loop, "loop-table") if loop else None,
+            "rest": instruction_table(profile, rest, "rest-table") if rest else None,
+        },
+        data=_json(timeline_data(profile)),
+    )
+
+
+def _page_table(table: Table[Any], id_: str) -> PageTable[Any]:
+    return PageTable(table.columns, table.rows, id=id_)
+
+
+def _json(data: Mapping[str, Any]) -> Markup:
+    text = json.dumps(_plain(data), separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704 - nothing in it can end the element
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with texts that nothing acts upon."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return value
+
+
+def _legend(profile: KernelProfile) -> Sequence[tuple[str, str]]:
+    """Return (class, name) of the colours that the page uses."""
+    classes = css_classes(profile)
+    return [
+        (
+            classes[share.waiting, share.id],
+            f"waits for {share.name}" if share.waiting else share.name,
+        )
+        for share in time_shares(profile)
+    ] + [("flight", "loads and stores on their way")]
+
+
+def _shares_chart(profile: KernelProfile) -> Markup:
+    """Draw what waves spend their time on as stacked bars, of the loop and of all."""
+    shares, classes = time_shares(profile), css_classes(profile)
+    bars = [("all of the kernel", [share.whole for share in shares])]
+    if any(share.loop is not None for share in shares):
+        bars.insert(0, ("the loop", [share.loop or 0.0 for share in shares]))
+    frame = Frame(width=CHART_WIDTH, height=_BAR * len(bars) + 8, left=150, right=16, top=4, bottom=4)
+    x = Scale(domain=(0, 1), range=frame.x_range)
+    parts: list[Markup] = []
+    for number, (name, values) in enumerate(bars):
+        y = frame.top + _BAR * number
+        parts.append(tag("text", name, x=frame.left - 8, y=y + 19, class_="bar-name", text_anchor="end"))
+        at = 0.0
+        for share, value in zip(shares, values, strict=True):
+            parts += _part(share, value, (x(at), x(at + value)), y, classes)
+            at += value
+    said = "; ".join(
+        f"{name}: "
+        + ", ".join(
+            f"{percent(value)} {_said(share)}" for share, value in zip(shares, values, strict=True) if value
+        )
+        for name, values in bars
+    )
+    return chart(frame, parts, ChartText(id="shares", name="What waves do", description=said))
+
+
+def _said(share: TimeShare) -> str:
+    return f"waiting for {share.name}" if share.waiting else f"issuing to {share.name}"
+
+
+def _part(
+    share: TimeShare,
+    value: float,
+    ends: tuple[float, float],
+    y: float,
+    classes: Mapping[tuple[bool, str], str],
+) -> list[Markup]:
+    begin, end = ends
+    class_ = classes[share.waiting, share.id]
+    text = f"{percent(value)} {_said(share)}"
+    rect = tag(
+        "rect",
+        tag("title", text),
+        x=begin,
+        y=y + 4,
+        width=max(0.0, round(end - begin - 1, 1)),
+        height=_BAR - 10,
+        class_=class_,
+    )
+    if end - begin < 44:
+        return [rect]
+    label = tag(
+        "text", percent(value), x=begin + 6, y=y + 20, class_=f"on {'wait' if share.waiting else 'unit'}"
+    )
+    return [rect, label]
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ckprof_plugins.pages"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        finalize=html_text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("profile.html.j2")

@@ -1,0 +1,315 @@
+"""The tables of reports of stores, for the page and the image, and the whole report as Markdown."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from ckprof.report.escape import html_text
+from ckprof.report.figures import (
+    display_name,
+    name_column,
+    number_column,
+    problem_column,
+    standing_text,
+)
+from ckprof.report.table import Column, RowT, Table
+from ckprof.report.unserved import with_unserved
+from ckprof.sweep.layers import Layer
+from ckprof.wording import change, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckprof.compare.side import CardRow, Row
+    from ckprof.report.unserved import Unserved
+    from ckprof_plugins.pages.best import BestRow, Coverage, CoverStep
+    from ckprof_plugins.pages.content import Failure, ReportContent
+    from ckprof_plugins.pages.heat import HeatInstance, HeatMap
+
+#: columns that the smallest window has room for
+_NARROW: Final = 5
+#: what an empty cell of numbers shows
+DASH = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class PageTable(Table[RowT]):
+    """A table that sorts by its headings."""
+
+    _: KW_ONLY
+    id: str = ""
+    #: what the filter of the table asks for; empty for a table without one
+    filter_hint: str = ""
+    #: of the box that scrolls
+    css_class: str = "scroll"
+    #: id of a row
+    row_id: Callable[[RowT], str] | None = None
+    #: name of a column -> what its cells show of a row when they are opened: pairs of a name and a text
+    details: Mapping[str, Callable[[RowT], Sequence[tuple[str, str]]]] = field(default_factory=dict)
+
+    @property
+    def page_rows(self) -> list[PageRow]:
+        """The rows as they stand on the page."""
+        return [
+            PageRow(
+                id=self.row_id(row) if self.row_id else "",
+                css_class=(self.style(row) or "") if self.style else "",
+                cells=[self._cell(column, row) for column in self.columns],
+            )
+            for row in self.rows
+        ]
+
+    @property
+    def is_wide(self) -> bool:
+        """Say whether a small window has no room for all columns beside each other."""
+        return len(self.columns) > _NARROW
+
+    def _cell(self, column: Column[RowT], row: RowT) -> PageCell:
+        cell, opened = page_cell(column, row), self.details.get(column.name)
+        if opened is None:
+            return cell
+        return replace(cell, details=tuple((name, text) for name, text in opened(row) if text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCell:
+    """A cell of a page: texts of attributes are empty where there is no such attribute."""
+
+    text: str
+    css_class: str
+    #: what the column is sorted by; ``None``: by the text
+    sort_key: object
+    hint: str
+    #: class of a tag around the text
+    tag_class: str
+    #: names and texts that are shown when the cell is opened
+    details: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRow:
+    """A row of a page."""
+
+    id: str
+    css_class: str
+    cells: list[PageCell]
+
+
+def page_cell(column: Column[Any], row: object) -> PageCell:
+    """Return a cell of a page."""
+    is_text = column.align == "left"
+    value = None if is_text else column.value(row)
+    return PageCell(
+        text=page_text(column, row),
+        css_class=column.css_class if is_text else "number",
+        sort_key=None if is_text else "" if value is None else value,
+        hint=(column.hint(row) or "") if column.hint else "",
+        tag_class=(column.style(row) or "") if column.style else "",
+    )
+
+
+def page_text(column: Column[Any], row: object) -> str:
+    """Return the text of a cell for HTML: lines may break within names."""
+    text = cell_text(column, row)
+    return Markup("_<wbr>").join(map(html_text, text.split("_"))) if column.css_class == "name" else text
+
+
+def cell_text(column: Column[Any], row: object) -> str:
+    """Return the text of a cell; no number is a dash."""
+    text = column.shown(row)
+    return text if column.align == "left" else spaced(text) or DASH
+
+
+def spaced(text: str) -> str:
+    """Return a text whose lines do not break before percent signs."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
+    """Return the columns of the best kernel of each problem, and of problems that no kernel serves.
+
+    :param start: what all names of kernels begin with, which is left out.
+    """
+    kind: list[Column[BestRow]] = [
+        Column("kind", lambda row: f"{row.key.direction} {row.key.dtype} {row.key.layout}")
+    ]
+    device: list[Column[BestRow]] = [Column("device", lambda row: row.key.device)]
+    layer: list[Column[BestRow]] = [Column("layer", lambda row: _layer(content, row).name)]
+    count: list[Column[BestRow]] = [Column("times", lambda row: _layer(content, row).count, align="right")]
+    line: list[Column[BestRow]] = [line_column(lambda row: row.best.kernel.source)]
+    columns: list[Column[BestRow]] = [
+        Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
+        *(kind if content.kinds > 1 else []),
+        *(layer if any(known.name for known in content.layers.values()) else []),
+        *(count if any(known.count > 1 for known in content.layers.values()) else []),
+        problem_column(lambda row: row.key.problem),
+        *(device if len({row.key.device for row in content.best}) > 1 else []),
+        name_column("best instance", lambda row: display_name(row.best), start),
+        *(line if any(row.best.kernel.source for row in content.best) else []),
+        number_column("ms", lambda row: row.best.time_ms),
+        number_column("GFLOP/s", lambda row: row.gflops),
+        number_column("GB/s", lambda row: row.gbytes_per_s),
+        number_column("of roof", lambda row: row.of_roof, percent),
+        number_column("runner-up", lambda row: row.lead_ratio if row.change else None, change, _lead_hint),
+        Column(
+            "order",
+            lambda row: row.standing.order.value,
+            style=lambda row: f"lead-{row.standing.order.value}",
+            hint=lambda row: standing_text(row.standing),
+        ),
+        Column(
+            "verified", lambda row: row.ranked, align="right", text=lambda row: f"{row.ranked} of {row.rows}"
+        ),
+    ]
+    shown = {
+        "best instance": lambda row: row.text,
+        "order": lambda row: "none",
+        "verified": lambda row: f"0 of {row.tried}",
+    }
+    return with_unserved(columns, shown, own=("#", "kind", "layer", "times", "problem", "device"))
+
+
+def _layer(content: ReportContent, row: BestRow | Unserved) -> Layer:
+    known = content.layers.get(row.key) if row.key is not None else None
+    return known or Layer()
+
+
+def line_column(source: Callable[[RowT], str]) -> Column[RowT]:
+    """Return a column with where kernels stand in their list: the name of the file and the line."""
+    return Column(
+        "list line",
+        source,
+        text=lambda row: source(row).rpartition("/")[2],
+        hint=source,
+        css_class="line",
+    )
+
+
+def kernel_details(row: Row | None) -> list[tuple[str, str]]:
+    """Return what leads back to a user's list: the kernel's name, its line, and the legacy string."""
+    if row is None:
+        return []
+    kernel = row.kernel
+    return [
+        ("name", kernel.name),
+        ("list line", kernel.source),
+        ("instance string", kernel.instance_string),
+        ("pipeline", kernel.pipeline),
+    ]
+
+
+def _lead_hint(row: BestRow) -> str:
+    if row.change is None or row.runner_up is None:
+        return ""
+    low, high = change(math.exp(row.change.low)), change(math.exp(row.change.high))
+    return f"{display_name(row.runner_up)}, interval {spaced(f'{low} to {high}')}"
+
+
+def best_table(content: ReportContent, start: str) -> PageTable[BestRow | Unserved]:
+    """Return the best kernel of each problem."""
+    return PageTable(
+        best_columns(content, start),
+        content.best_table,
+        id="best-table",
+        filter_hint="problem or instance",
+        row_id=lambda row: f"p{row.number}",
+        details={"best instance": lambda row: kernel_details(getattr(row, "best", None))},
+    )
+
+
+def coverage_tables(curves: Sequence[Coverage], start: str) -> list[dict[str, Any]]:
+    """Return the kernels of the libraries of each tolerance; the second one is shown at once."""
+    return [
+        {
+            "summary": f"{curve.text}, within {round(100 * curve.tolerance, 1)} % of the best",
+            "open": index == 1,
+            "table": replace(_coverage_table(curve, start), id=f"coverage-{index}"),
+        }
+        for index, curve in enumerate(curves)
+    ]
+
+
+def _coverage_table(curve: Coverage, start: str) -> PageTable[tuple[int, CoverStep]]:
+    columns: list[Column[tuple[int, CoverStep]]] = [
+        Column("kernels", lambda row: row[0], align="right"),
+        name_column("instance added", lambda row: row[1].name, start),
+        Column(
+            "problems served",
+            lambda row: row[1].covered,
+            align="right",
+            text=lambda row: f"{row[1].covered} of {curve.problems}",
+        ),
+    ]
+    return PageTable(columns, [*enumerate(curve.steps, start=1)])
+
+
+def instance_table(heat: HeatMap, start: str) -> PageTable[tuple[int, HeatInstance]]:
+    """Return what the whole side says of each instance."""
+    line: list[Column[tuple[int, HeatInstance]]] = [line_column(lambda row: row[1].source)]
+    columns: list[Column[tuple[int, HeatInstance]]] = [
+        Column("#", lambda row: row[0], align="right", text=lambda row: f"I{row[0]}"),
+        name_column("instance", lambda row: row[1].name, start),
+        *(line if any(instance.source for instance in heat.instances) else []),
+        Column("pipeline", lambda row: row[1].pipeline),
+        Column("best of", lambda row: row[1].wins, align="right"),
+        Column("verified on", lambda row: row[1].ranked, align="right"),
+        Column("failed on", lambda row: row[1].failed, align="right"),
+        number_column("mean share of the best", lambda row: row[1].mean_share, percent),
+    ]
+    return PageTable(
+        columns,
+        [*enumerate(heat.instances, start=1)],
+        id="instance-table",
+        filter_hint="instance or pipeline",
+        css_class="scroll tall",
+        details={
+            "instance": lambda row: [
+                ("name", row[1].name),
+                ("list line", row[1].source),
+                ("instance string", row[1].instance_string),
+            ]
+        },
+    )
+
+
+def card_table(cards: Sequence[CardRow]) -> PageTable[CardRow]:
+    """Return the cards of a sweep on several of them, the slowest first."""
+    columns: list[Column[CardRow]] = [
+        Column("card", lambda card: card.id),
+        Column("problems", lambda card: card.problems, align="right"),
+        Column("attempts", lambda card: card.attempts, align="right"),
+        number_column("reference, ms", lambda card: card.reference_ms),
+        Column("checks", lambda card: card.checks, align="right"),
+        number_column("ratio", lambda card: card.ratio),
+        number_column("clock, MHz", lambda card: card.clock_mhz),
+        number_column("hottest, °C", lambda card: card.temperature_c),
+        Column("not counted", lambda card: card.slow, align="right"),
+    ]
+    return PageTable(columns, cards, id="card-table")
+
+
+def trace_table() -> PageTable[float]:
+    """Return the head of the table that the script of the page fills with the rounds of a problem."""
+    numbers = ("rounds", "median ms", "least ms", "largest ms", "last against first")
+    columns: list[Column[float]] = [Column("kernel", str)]
+    columns += [number_column(name, lambda value: value) for name in numbers]
+    return PageTable(columns, (), id="trace-table")
+
+
+def failure_table(failures: Sequence[Failure], start: str) -> PageTable[Failure]:
+    """Return what failed, by reason."""
+    columns: list[Column[Failure]] = [
+        Column(
+            "status",
+            lambda failure: failure.status.value,
+            style=lambda failure: f"status-{failure.status.value}",
+        ),
+        Column("reason", lambda failure: failure.reason),
+        Column("rows", lambda failure: failure.rows, align="right"),
+        name_column("for example", lambda failure: failure.example, start),
+    ]
+    return PageTable(columns, failures, id="failure-table")

@@ -1,0 +1,82 @@
+"""Comparing and reporting 100 problems x 300 kernels.
+
+Goals: the report at most 2 MB, and open within 1 s in a browser; at most one false verdict in 1,000 rows
+where a sweep on a busy machine is compared with itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ckprof.compare.compare import compare
+from ckprof.compare.self_test import self_test
+from ckprof.compare.side import Side, side_of, with_rounds
+from ckprof_plugins.pages.content import report_content
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
+from plugins.pages.tests.browser import Browser, find_browser
+from tests.measured import Made, attempts, later
+
+MADE = Made(problems=100, instances=300, rounds=4)
+
+
+@pytest.fixture(scope="module")
+def sides() -> tuple[Side, Side]:
+    old = side_of("old.db", attempts(MADE))
+    return old, side_of("new.db", attempts(replace(MADE, seed=1, session=later())))
+
+
+def test_grouping_attempts(benchmark: Any) -> None:
+    some = list(attempts(replace(MADE, problems=20)))
+    side = benchmark.pedantic(side_of, ("x", some), rounds=3)
+    assert len(side.rows) == 6000
+
+
+def test_comparing(benchmark: Any, sides: tuple[Side, Side]) -> None:
+    comparison = benchmark.pedantic(compare, sides, rounds=3)
+    assert len(comparison.rows) == 30_000
+
+
+def test_rendering_the_report(benchmark: Any, sides: tuple[Side, Side]) -> None:
+    page = benchmark.pedantic(lambda: render_html(report_content(sides[1], ReportOptions())), rounds=3)
+    size = len(page.encode()) / 1e6
+    print(f"\nreport of 100 x 300: {size:.2f} MB")
+    assert size <= 2
+
+
+@pytest.mark.skipif(find_browser() is None, reason="there is no Chromium; Debian's package is chromium")
+def test_opening_the_report(benchmark: Any, sides: tuple[Side, Side], tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(render_html(report_content(sides[1], ReportOptions())))
+    program = find_browser()
+    assert program
+    with Browser(program, tmp_path / "profile", seconds=120) as browser:
+        benchmark.pedantic(browser.open, (path,), rounds=5, warmup_rounds=1)
+        assert browser.console == []
+
+
+def test_a_busy_machine_against_itself(benchmark: Any) -> None:
+    """Each kernel, and whole rounds, are slowed down now and then, as on a machine that others use."""
+    quiet = side_of("busy.db", attempts(Made(problems=40, instances=25, rounds=20, noise=0.03)))
+    generator = np.random.default_rng(8)
+    whole_rounds = np.exp(generator.exponential(0.3, 20) * (generator.random(20) < 0.3))
+    rows = {}
+    for key, row in quiet.rows.items():
+        own = np.exp(generator.exponential(0.3, 20) * (generator.random(20) < 0.2))
+        factors = (whole_rounds * own).tolist()
+        rounds = [
+            replace(one, median_ms=one.median_ms * by) for one, by in zip(row.rounds, factors, strict=True)
+        ]
+        rows[key] = with_rounds(row, rounds)
+    busy = Side(label="busy.db", rows=rows)
+    result = benchmark.pedantic(self_test, (busy, range(20)), rounds=1)
+    print(
+        f"\n{result.false_verdicts} false verdicts in {result.rows} rows; "
+        f"{result.found} of {result.injected} slowdowns found"
+    )
+    assert result.false_verdicts <= result.rows / 1000

@@ -1,0 +1,288 @@
+"""What a report says, against direct counts over the same measurements."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from ckprof.compare.side import Row, Side, side_of, with_rounds
+from ckprof.errors import UsageError
+from ckprof.model.outcome import Status
+from ckprof.model.ranking import Order
+from ckprof.model.roof import Roof, RoofKind
+from ckprof.report.unserved import main_reason
+from ckprof.store.attempt import Attempt, Mark
+from ckprof_plugins.pages.best import best_rows, coverage
+from ckprof_plugins.pages.content import ReportContent, report_content
+from ckprof_plugins.pages.heat import heat_map
+from ckprof_plugins.pages.markdown import render_markdown
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
+from tests.measured import Made, attempts, later
+
+OPTIONS = ReportOptions()
+
+
+def failing(problem: int, instance: int) -> Status | None:
+    if problem == 1 and instance < 2:
+        return Status.UNSUPPORTED
+    return Status.WRONG_RESULT if (problem, instance) == (2, 3) else None
+
+
+MADE = Made(problems=5, instances=8, rounds=6, failing=failing)
+
+
+@pytest.fixture(scope="module")
+def side() -> Side:
+    return side_of("results.db", attempts(MADE))
+
+
+@pytest.fixture(scope="module")
+def content(side: Side) -> ReportContent:
+    return report_content(side, OPTIONS)
+
+
+def test_the_overview_counts(content: ReportContent) -> None:
+    seen = content.overview
+    assert (seen.problems, seen.instances, seen.rows) == (5, 8, 40)
+    assert seen.statuses == {Status.OK: 37, Status.UNSUPPORTED: 2, Status.WRONG_RESULT: 1}
+    assert seen.rounds == 37 * 6
+    facts = dict(seen.facts)
+    assert facts["device"] == "cpu Model 7 x86-64"
+    assert facts["compiler"] == "clang 19.1"
+    assert facts["timing"] == "wall clock, cold cache"
+
+
+def test_failures_are_grouped_and_real_ones_come_first(content: ReportContent) -> None:
+    assert [(one.status, one.reason, one.rows) for one in content.overview.failures] == [
+        (Status.WRONG_RESULT, "it is wrong_result", 1),
+        (Status.UNSUPPORTED, "requirement vector_size", 2),
+    ]
+
+
+def test_the_best_has_the_least_median(side: Side, content: ReportContent) -> None:
+    for row in content.best:
+        times = [one.time_ms for one in side.rows.values() if one.key.problem == row.key and one.ranked]
+        assert row.best.time_ms == min(times)
+        assert row.ranked == len(times)
+        assert row.runner_up is not None
+        assert row.lead_ratio == pytest.approx(sorted(times)[1] / min(times))
+        assert row.gflops == pytest.approx(row.key.problem.flop / (row.best.time_ms / 1e3) / 1e9)
+
+
+def test_rates_and_roofs(content: ReportContent) -> None:
+    row = content.best[0]
+    elements = (
+        row.key.problem.input_elements + row.key.problem.weight_elements + row.key.problem.output_elements
+    )
+    assert row.gbytes_per_s == pytest.approx(2 * elements / row.best.time_ms / 1e6)
+    assert row.intensity == pytest.approx(row.key.problem.flop / (2 * elements))
+    assert row.of_roof is None
+    roofs = (Roof.parse("theoretical=400,-"), Roof.parse("measured=200,1000"))
+    expected = row.gflops / min(200.0, 1000 * (row.intensity or 0))
+    under_roofs = best_rows(content.side, replace(OPTIONS, roofs=roofs))[0]
+    assert under_roofs.of_roof == pytest.approx(expected)
+
+
+def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:
+    made = Made(problems=1, instances=2, rounds=rounds, processes=4, noise=0.0)
+    whole = side_of("x", attempts(made))
+    first, second = whole.rows.values()
+
+    def timed(row: Row, scale: float, phase: int) -> Row:
+        wobble = [1 + noise * math.sin(7 * index + phase) for index in range(rounds)]
+        return with_rounds(
+            row,
+            [replace(one, median_ms=scale * by) for one, by in zip(row.rounds, wobble, strict=True)],
+        )
+
+    return Side(label="x", rows={first.key: timed(first, 1.0, 0), second.key: timed(second, factor, 2)})
+
+
+@pytest.mark.parametrize(
+    ("factor", "noise", "order"),
+    [(1.2, 0.005, Order.CLEAR), (1.004, 0.003, Order.TIE), (1.03, 0.08, Order.OPEN)],
+)
+def test_how_sure_the_order_is(factor: float, noise: float, order: Order) -> None:
+    assert best_rows(two_kernels(factor, noise), OPTIONS)[0].standing.order is order
+
+
+def test_a_kernel_without_rivals() -> None:
+    (row,) = best_rows(side_of("x", attempts(Made(problems=1, instances=1))), OPTIONS)
+    assert (row.standing.order, row.runner_up, row.change) == (Order.ALONE, None, None)
+
+
+def good_enough(side: Side, tolerance: float) -> dict[str, set[int]]:
+    """Return instance -> numbers of problems, by another way than the coverage."""
+    found: dict[str, set[int]] = {}
+    for number, rows in enumerate(side.by_problem.values()):
+        least = min(row.time_ms for row in rows)
+        for row in rows:
+            if row.ranked and row.time_ms <= least * (1 + tolerance):
+                found.setdefault(row.key.instance, set()).add(number)
+    return found
+
+
+@pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.10])
+def test_the_cover_serves_everything_and_is_no_larger_than_greed_allows(side: Side, tolerance: float) -> None:
+    curve = coverage(side, tolerance)
+    served = good_enough(side, tolerance)
+    chosen = [step.instance for step in curve.steps]
+    assert set().union(*(served[one] for one in chosen)) == set(range(5))
+    running: set[int] = set()
+    for step in curve.steps:
+        running |= served[step.instance]
+        assert step.covered == len(running)
+    smallest = next(
+        size
+        for size in range(1, 9)
+        if any(len(set().union(*(served[one] for one in some))) == 5 for some in combinations(served, size))
+    )
+    assert smallest <= len(chosen) <= smallest * (math.log(5) + 1)
+
+
+@pytest.fixture(scope="module")
+def with_gaps() -> ReportContent:
+    """Nothing serves the third of five problems, on the fourth every kernel fails."""
+
+    def ends(problem: int, instance: int) -> Status | None:
+        return {2: Status.UNSUPPORTED, 3: Status.WRONG_RESULT}.get(problem)
+
+    return report_content(side_of("x", attempts(replace(MADE, failing=ends))), OPTIONS)
+
+
+def test_problems_that_nothing_serves_keep_their_place(with_gaps: ReportContent) -> None:
+    assert [row.number for row in with_gaps.best_table] == [1, 2, 3, 4, 5]
+    assert [(one.number, one.tried, one.reason) for one in with_gaps.unserved] == [
+        (3, 8, "it is unsupported"),
+        (4, 8, "wrong_result: it is wrong_result"),
+    ]
+    for curve in with_gaps.coverage:
+        assert (curve.problems, curve.served, curve.steps[-1].covered) == (5, 3, 3)
+        assert re.fullmatch(r"\d kernels? serves? 3 of 5 problems", curve.text)
+    assert "5 problems (2 of them served by no kernel)" in with_gaps.overview.summary
+    text = render_markdown(with_gaps)
+    (row,) = [line for line in text.splitlines() if line.startswith("|") and " P3 " in line]
+    assert "none: it is unsupported" in row and "0 of 8" in row
+    assert "serve 3 of 5 problems" in text and "serve all" not in text
+    assert re.search(r"^\* P4 .*: none: wrong_result: it is wrong_result$", text, re.MULTILINE)
+    page = render_html(with_gaps)
+    assert 'id="p3"' in page and "none: it is unsupported" in page
+    assert "No kernel serves:" in page and "serve 3 of 5 problems" in page
+
+
+def test_where_everything_is_served_it_says_so(content: ReportContent) -> None:
+    assert content.unserved == () and all(" all 5 problems" in curve.text for curve in content.coverage)
+    assert "No kernel serves" not in render_html(content)
+
+
+@pytest.mark.parametrize(
+    ("ends", "reason"),
+    [
+        ([], "nothing was measured"),
+        ([(Status.UNSUPPORTED, ["c"], "C = 3 is odd\nmore")] * 2, "C = 3 is odd"),
+        # requirements say the same in other words
+        (
+            [
+                (Status.UNSUPPORTED, ["c"], "C = 3, vector 8"),
+                (Status.UNSUPPORTED, ["c"], "C = 3, vector 4"),
+                (Status.RUN_ERROR, [], "signal 11"),
+            ],
+            "C = 3, vector 8 (2 of 3 kernels)",
+        ),
+        ([(Status.RUN_ERROR, [], "signal 11")], "run_error: signal 11"),
+        ([(Status.OK, [], "")], "results were not verified"),
+    ],
+)
+def test_the_reason_is_that_of_most_kernels(ends: list[tuple[Status, list[str], str]], reason: str) -> None:
+    assert main_reason(ends) == reason
+
+
+def test_the_heat_map(side: Side) -> None:
+    heat = heat_map(side)
+    assert (len(heat.cells), len(heat.cells[0])) == (5, 8)
+    columns = {one.key: index for index, one in enumerate(heat.instances)}
+    for row, problem in zip(heat.cells, heat.problems, strict=True):
+        best = side.best(problem)
+        assert best is not None
+        assert row[columns[best.key.instance]] == 100
+        assert sum(cell == 100 for cell in row) == 1
+    assert [cell for row in heat.cells for cell in row if isinstance(cell, Status)].count(
+        Status.UNSUPPORTED
+    ) == 2
+    assert sum(one.wins for one in heat.instances) == 5
+    assert sum(one.failed for one in heat.instances) == 1
+    merits = [one.mean_share * one.ranked for one in heat.instances]
+    assert merits == sorted(merits, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["measured", "measured=1", "measured=-,-", "guessed=1,2", "measured=0,1", "measured=a,1"]
+)
+def test_wrong_roofs(text: str) -> None:
+    with pytest.raises(UsageError, match="roof"):
+        Roof.parse(text)
+
+
+def test_roofs() -> None:
+    roof = Roof.parse("measured=100, 50")
+    assert (roof.kind, roof.at(1), roof.at(10)) == (RoofKind.MEASURED, 50, 100)
+    assert Roof.parse("theoretical=-,50").at(100) == 5000
+
+
+@pytest.mark.parametrize("wrong", [{"tie": 0}, {"tolerances": ()}, {"tolerances": (2.0,)}])
+def test_wrong_options(wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        ReportOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_markdown_has_every_part(side: Side) -> None:
+    older = side_of("yesterday.db", attempts(replace(MADE, seed=3, session=later())))
+    text = render_markdown(report_content(side, replace(OPTIONS, title="My run"), older))
+    assert text.startswith("## My run\n")
+    assert "37 ok, 2 unsupported, 1 wrong_result" in text
+    assert "### Best per problem" in text
+    assert "* within 5 % of the best:" in text
+    assert "yesterday.db (old) against results.db (new)" in text
+    assert len(re.findall(r"\| +P\d \|", text)) == 5
+
+
+def test_nothing_measured() -> None:
+    content = report_content(side_of("empty.db", []), OPTIONS)
+    assert "0 problems" in render_markdown(content)
+
+
+def test_cards_are_shown_beside_each_other() -> None:
+    def of_card(card: str, factor: float, marks: tuple[Mark, ...] = ()) -> list[Attempt]:
+        session = replace(MADE.session, uid=card * 32, environment={"card": {"id": f"node:{card}"}})
+        conditions = {"clock_mhz": 1700.0 / factor, "temperature_c": 60.0}
+        return [
+            replace(
+                one,
+                marks=marks,
+                conditions=replace(one.conditions, extra={"reference_ms": 2.0 * factor}, **conditions),
+            )
+            for one in attempts(replace(MADE, session=session))
+        ]
+
+    made = [*of_card("a", 1.0), *of_card("b", 1.0), *of_card("c", 1.5, (Mark.SLOW_CARD,))]
+    found = side_of("results.db", made)
+    assert [(one.id, one.reference_ms, one.ratio, one.checks) for one in found.cards] == [
+        ("node:c", 3.0, 1.5, 1),
+        ("node:a", 2.0, 1.0, 1),
+        ("node:b", 2.0, 1.0, 1),
+    ]
+    slow = found.cards[0]
+    assert (slow.problems, slow.attempts, slow.slow) == (5, len(made) // 3, len(made) // 3)
+    content = report_content(found, OPTIONS)
+    assert "node:c" in render_markdown(content) and "### Cards" in render_markdown(content)
+    page = render_html(content)
+    assert '<section id="cards" ' in page and "node:c" in page
+    # what a slow card measured does not count: the session of its rounds is not among them
+    uids = {one.place[0] for row in found.rows.values() for one in row.rounds if one.place is not None}
+    assert uids == {"a" * 32, "b" * 32}
+    assert "Cards" not in render_markdown(report_content(side_of("x", attempts(MADE)), OPTIONS))

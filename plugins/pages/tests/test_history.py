@@ -1,0 +1,144 @@
+"""Times over stores and commands, and what is said of the latest one."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ckprof.compare.side import Side, side_of
+from ckprof.model.outcome import Status
+from ckprof.model.ranking import TIE, Field
+from ckprof.profiler import Profiler
+from ckprof.store.attempt import SWEEP, Attempt
+from ckprof.store.writer import StoreWriter
+from ckprof_plugins.pages.content import report, report_content
+from ckprof_plugins.pages.history import MOST, History, Trend, history, history_of_commands, labels_of
+from ckprof_plugins.pages.markdown import render_markdown
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
+from tests.measured import SESSION, Made, attempts
+
+
+def made(night: int, slower: float = 1.0, **changes: object) -> Made:
+    session = replace(SESSION, uid=f"{night:032x}", started=SESSION.started + 86400 * night)
+    return Made(
+        problems=4,
+        instances=3,
+        seed=night,
+        session=session,
+        processes=3,
+        noise=0.003,
+        factor=lambda p, i: slower if p == 1 else 1.0,
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def nights(*factors: float) -> list[Side]:
+    return [side_of(f"{n}/results.db", attempts(made(n, factor))) for n, factor in enumerate(factors)]
+
+
+def found(sides: list[Side]) -> History:
+    past = history(labels_of(sides), sides, list(sides[-1].by_problem))
+    assert past is not None
+    return past
+
+
+@pytest.fixture(scope="module")
+def past() -> History:
+    return found(nights(1.0, 1.0, 1.0, 1.2))
+
+
+def test_a_line_per_problem_and_what_became_slower(past: History) -> None:
+    assert past.labels == tuple(f"{n}/results.db" for n in range(4))
+    assert [row.number for row in past.rows] == [1, 2, 3, 4]
+    assert [row.trend for row in past.rows] == [Trend.BEST, Trend.SLOWER, Trend.BEST, Trend.BEST]
+    slow = past.rows[1]
+    assert slow.last.ratio == pytest.approx(1.2, rel=0.02) and slow.last.low > 1 + TIE
+
+
+def test_the_limits_are_those_of_the_ranking(past: History) -> None:
+    for row in past.rows:
+        points = sorted(row.points, key=lambda point: point.row.time_ms)
+        leads = Field([point.row.time for point in points if point.row.time]).leads()
+        for point, lead in zip(points, leads, strict=True):
+            assert math.log(point.ratio) == pytest.approx(lead.estimate)
+            assert (math.log(point.low), math.log(point.high)) == pytest.approx((lead.low, lead.high))
+        assert (row.fastest.ratio, row.fastest.low, row.fastest.high) == (1.0, 1.0, 1.0)
+
+
+def test_a_problem_that_a_store_lacks_has_a_gap() -> None:
+    sides = nights(1.0, 1.0, 1.0)
+    sides[1] = side_of("x", attempts(made(1, failing=lambda p, i: Status.RUN_ERROR if p == 0 else None)))
+    past = found(sides)
+    assert [point.place for point in past.rows[0].points] == [0, 2] and past.rows[0].absent == (1,)
+    # only one store has the first problem: no line
+    sides[2] = side_of("y", attempts(made(2, failing=lambda p, i: Status.RUN_ERROR if p == 0 else None)))
+    assert [row.number for row in found(sides).rows] == [2, 3, 4]
+
+
+def test_the_latest_places_are_kept() -> None:
+    sides = nights(*[1.0] * (MOST + 2))
+    assert found(sides).labels == tuple(f"{n}/results.db" for n in range(2, MOST + 2))
+
+
+def test_labels_have_as_much_of_the_paths_as_it_takes() -> None:
+    sides = [Side(label=label, rows={}) for label in ("a/x.db", "b/x.db", "c/y.db")]
+    assert labels_of(sides) == ["a/x.db", "b/x.db", "c/y.db"]
+    assert labels_of(sides[1:]) == ["x.db", "y.db"]
+
+
+def test_commands_of_one_store() -> None:
+    both: list[Attempt] = [*attempts(made(0)), *attempts(made(1, 1.2))]
+    order = list(side_of("x", both).by_problem)
+    past = history_of_commands(both, order)
+    assert past is not None
+    assert past.labels == ("1970-01-01 00:16", "1970-01-02 00:16")
+    assert past.rows[1].trend is Trend.SLOWER
+    assert history_of_commands(both[: len(both) // 2], order) is None
+
+
+def test_workers_of_a_sweep_are_one_command() -> None:
+    some = [
+        replace(one, session=replace(one.session, environment={SWEEP: "job"}))
+        for night in (0, 1)
+        for one in attempts(made(night))
+    ]
+    assert history_of_commands(some, list(side_of("x", some).by_problem)) is None
+
+
+def test_reports_of_one_and_of_several_stores(tmp_path: Path) -> None:
+    profiler = Profiler()
+    paths = []
+    for night, factor in enumerate((1.0, 1.0, 1.2)):
+        paths.append(tmp_path / f"{night}.db")
+        with StoreWriter(paths[-1]) as writer:
+            for one in attempts(made(night, factor)):
+                writer.append(one)
+    content = report(profiler, *paths)
+    assert content.history is not None and content.history.labels == ("0.db", "1.db", "2.db")
+    assert content.comparison is not None and content.comparison.old_label == str(paths[1])
+    assert report(profiler, *paths[:2]).history is None
+    assert report(profiler, *paths[:1]).history is None
+    boxes = report(profiler, *paths[:1], options=ReportOptions(samples=True)).boxes
+    assert len(boxes) == 4 and all(box.samples == 30 for of in boxes.values() for box in of)
+
+
+def test_it_is_drawn(past: History) -> None:
+    sides = nights(1.0, 1.0, 1.0, 1.2)
+    content = report_content(sides[-1], ReportOptions(), sides[-2], past)
+    page = render_html(content)
+    chart = re.search(r'<svg [^>]*id="history-chart".*?</svg>', page, re.S)
+    assert chart
+    lines = re.findall(r'<g class="line (\w+)">', chart[0])
+    assert lines[-1] == "slower" and lines.count("steady") == 3
+    assert chart[0].count("<polyline") == 4 and chart[0].count("<circle") == 16
+    # every time but the fastest of each problem has its limits
+    limits = re.findall(r'<path d="([^"]*)" class="limits"', chart[0])
+    assert [path.count("M") for path in limits] == [3, 3, 3, 3]
+    assert page.count('class="spark"') == 4
+    (row,) = [line for line in render_markdown(content).splitlines() if "was faster" in line]
+    assert "P2" in row

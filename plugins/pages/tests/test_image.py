@@ -1,0 +1,116 @@
+"""The report as an image: complete, in the page's colours, and honest about what is missing."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import struct
+import zlib
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from ckprof.compare.side import side_of
+from ckprof.errors import UsageError
+from ckprof.model.outcome import Status
+from ckprof.model.roof import Roof
+from ckprof_plugins.pages import image
+from ckprof_plugins.pages.content import ReportContent, report_content
+from ckprof_plugins.pages.options import ReportOptions
+from tests.measured import Made, attempts
+
+MADE = Made(problems=3, instances=5, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None)
+
+
+@pytest.fixture(scope="module")
+def content() -> ReportContent:
+    options = ReportOptions(title="A <title>", roofs=(Roof.parse("measured=100,50"),))
+    return report_content(side_of("results.db", attempts(MADE)), options)
+
+
+def pixels(png: bytes) -> np.ndarray:
+    """Decode a PNG with eight bits per channel, independent of what wrote it."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    data, at = b"", 8
+    while at < len(png):
+        size, kind = struct.unpack(">I4s", png[at : at + 8])
+        body = png[at + 8 : at + 8 + size]
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
+        elif kind == b"IDAT":
+            data += body
+        at += size + 12
+    assert depth == 8
+    channels = {2: 3, 6: 4}[colour]
+    rows = np.frombuffer(zlib.decompress(data), np.uint8).reshape(height, 1 + width * channels)
+    above = np.zeros(width * channels, np.uint8)
+    found = np.empty((height, width * channels), np.uint8)
+    for number, row in enumerate(rows):
+        line, kind = row[1:].copy(), row[0]
+        if kind == 2:
+            line += above
+        elif kind:
+            for index in range(len(line)):
+                left = int(line[index - channels]) if index >= channels else 0
+                corner = int(above[index - channels]) if index >= channels else 0
+                up = int(above[index])
+                nearest = min((left, up, corner), key=lambda one: abs(left + up - corner - one))
+                guess = {1: left, 3: (left + up) // 2, 4: nearest}[int(kind)]
+                line[index] = (int(line[index]) + guess) & 255
+        above = found[number] = line
+    return found.reshape(height, width, channels)[:, :, :3]
+
+
+def test_the_drawing_has_everything(content: ReportContent) -> None:
+    root = ElementTree.fromstring(image._drawing(content))  # noqa: S314 - our own text
+    texts = ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "A <title>"
+    for heading in ("Best per problem", "Roofline", "Kernels that a library needs"):
+        assert heading in texts
+    assert {"P1", "P2", "P3", "measured roof"} <= set(texts)
+    for row in content.best:
+        assert f"{row.best.time_ms:.4g}" in texts
+    styles = "".join(one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}style"))
+    assert "var(" not in styles and "--" not in styles
+
+
+def test_many_problems_are_counted(content: ReportContent) -> None:
+    many = replace(content, best=tuple(content.best[0] for _ in range(50)))
+    assert "and 20 more problems" in image._drawing(many)
+
+
+def test_an_empty_store_is_an_image_without_charts() -> None:
+    drawing = image._drawing(report_content(side_of("empty.db", []), ReportOptions()))
+    assert "Roofline" not in drawing
+
+
+@pytest.mark.slow
+def test_the_image(content: ReportContent) -> None:
+    pytest.importorskip("resvg_py")
+    if not image._has_font():
+        pytest.skip("no font is installed")
+    found = pixels(image.render_png(content))
+    height = re.search(r'height="(\d+)"', image._drawing(content))
+    assert height and found.shape == (round(1.5 * int(height[1])), 1800, 3)
+    seen = {tuple(one) for one in np.unique(found.reshape(-1, 3), axis=0).tolist()}
+    # paper, the best cells of the heat map, and those that failed
+    assert {(255, 255, 255), (0xD9, 0x77, 0x06), (0xE5, 0x53, 0x4B)} <= seen
+
+
+def test_without_the_renderer_or_a_font(content: ReportContent, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("resvg_py")
+    monkeypatch.setattr(image, "_has_font", lambda: False)
+    with pytest.raises(UsageError, match="fonts-dejavu-core"):
+        image.render_png(content)
+    real = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name == "resvg_py":
+            raise ImportError(name)
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UsageError, match=r"ckprof\[report\]"):
+        image.render_png(content)

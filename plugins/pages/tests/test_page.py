@@ -1,0 +1,154 @@
+"""The page without a browser: it is whole, small, safe and deterministic."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from ckprof.compare.side import side_of
+from ckprof.model.outcome import Status
+from ckprof.model.roof import Roof
+from ckprof_plugins.pages.content import report_content
+from ckprof_plugins.pages.heat import BANDS, heat_chart, heat_map
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
+from tests.measured import Made, attempts, later
+
+MADE = Made(
+    problems=4, instances=6, processes=3, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None
+)
+OPTIONS = ReportOptions(roofs=(Roof.parse("measured=100,50"),))
+VOID = {"meta", "link", "input", "br", "wbr"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and collects them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    old = side_of(
+        "yesterday.db", attempts(replace(MADE, seed=5, factor=lambda p, i: 1.5 if i in (1, 2) else 1.0))
+    )
+    new = side_of("results.db", attempts(replace(MADE, session=later())))
+    return render_html(report_content(new, OPTIONS, old))
+
+
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    return reader
+
+
+def test_elements_nest_and_ids_are_unique(page: str) -> None:
+    ids = [attributes["id"] for _, attributes in read(page).seen if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in read(page).seen:
+        if (target := attributes.get("href") or "").startswith("#"):
+            assert target[1:] in ids
+
+
+def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
+    links = [
+        value
+        for _, attributes in read(page).seen
+        for name, value in attributes.items()
+        if name in ("src", "href")
+    ]
+    assert all(value is not None and value.startswith(("#", "data:")) for value in links)
+    assert "@import" not in page
+    assert set(re.findall(r"url\([^)]*\)", page)) <= {"url(#hatch)"}
+
+
+def test_every_chart_has_a_name_and_a_description(page: str) -> None:
+    drawings = re.findall(r"<svg .*?</svg>", page, re.S)
+    assert len(drawings) == 4
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)  # noqa: S314 - our own text
+        texts = {child.get("id"): child.text for child in root}
+        assert texts[root.get("aria-labelledby")]
+        assert len(texts[root.get("aria-describedby")] or "") > 30
+
+
+def test_every_table_can_be_sorted(page: str) -> None:
+    tables = re.findall(r"<table(.*?)>.*?<thead>(.*?)</thead>", page, re.S)
+    assert len(tables) == 10
+    for attributes, head in tables:
+        assert "sortable" in attributes
+        assert head.count("<th ") == head.count('<button type="button">')
+
+
+def test_rows_have_as_many_cells_as_the_head(page: str) -> None:
+    for table in re.findall(r"<table.*?</table>", page, re.S):
+        columns = table.count("<th ")
+        for row in re.findall(r"<tr(?: [^>]*)?>(?:(?!<th).)*?</tr>", table, re.S):
+            assert row.count("<td") == columns, row
+
+
+def test_names_cannot_break_out_of_the_page() -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    some = [replace(one, kernel=replace(one.kernel, name=evil), reason=evil) for one in attempts(MADE)]
+    page = render_html(report_content(side_of(evil, some), ReportOptions(title=evil)))
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+    read(page)
+
+
+def test_the_data_is_json(page: str) -> None:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    data = json.loads(found[1])
+    assert len(data["cells"]) == 4
+    assert {len(row) for row in data["cells"]} == {6}
+    assert [len(group) for group in data["traces"]] == [5, 5, 5, 5]
+    assert min(cell for row in data["cells"] for cell in row) <= -2
+
+
+def test_the_same_input_gives_the_same_page() -> None:
+    side = side_of("x", attempts(MADE))
+    assert render_html(report_content(side, OPTIONS)) == render_html(report_content(side, OPTIONS))
+
+
+def test_an_empty_store_is_a_page() -> None:
+    page = render_html(report_content(side_of("empty.db", []), ReportOptions()))
+    assert "Nothing was measured." in page
+    read(page)
+
+
+def test_heat_cells_are_drawn_once_each() -> None:
+    heat = heat_map(side_of("x", attempts(MADE)))
+    drawn = re.findall(r'<path d="([^"]*)" class="(\w+)"', str(heat_chart(heat)))
+    cells: dict[tuple[int, int], str] = {}
+    for path, name in drawn:
+        for column, row, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", path):
+            for offset in range(int(length)):
+                assert cells.setdefault((int(row), int(column) + offset), name) == name
+    assert len(cells) == 24
+    for row, values in enumerate(heat.cells):
+        for column, value in enumerate(values):
+            if isinstance(value, int):
+                band = int(cells[row, column][1:])
+                assert BANDS[band] <= value
+                assert band + 1 == len(BANDS) or value < BANDS[band + 1]
