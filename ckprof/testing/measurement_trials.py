@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
         Baseline,
         ComparisonFormat,
         Engine,
+        InspectionView,
         Observer,
         Operation,
         ParityFormat,
         ProblemSetFile,
         ReportFormat,
+        ResultsView,
         SearchStrategy,
         StoreFormat,
         StoreReportFormat,
@@ -128,6 +131,16 @@ class MeasurementTrials:
         """Yield the trials of a format of reports of stores."""
         store = self._samples.store
         yield "renders a report", lambda: _size(report_format.render(_report(self._profiler, store)))
+
+    def results_view(self, view: ResultsView) -> Trials:
+        """Yield the trials of what a plugin makes of results."""
+        yield "shows a run", lambda: type(view.make(self._samples.results)).__name__
+
+    def inspection_view(self, view: InspectionView) -> Trials:
+        """Yield the trials of what a plugin shows of inspections: nobody asks it for anything."""
+        session = SimpleNamespace(profiler=self._profiler)
+        arguments = SimpleNamespace(**dict.fromkeys(view.options))
+        yield "is not asked", lambda: str(view.prepare(arguments, session, None, ()) or "nothing")
 
     def store_format(self, store_format: StoreFormat) -> Trials:
         """Yield the trials of what stores import and export: what it writes, it reads again."""

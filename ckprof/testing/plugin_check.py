@@ -84,6 +84,8 @@ def trials_of_kinds(samples: Samples) -> Mapping[Kind[Any], Callable[[Any], Tria
         Registry.parity_formats: measured.parity_format,
         Registry.comparison_formats: measured.comparison_format,
         Registry.store_report_formats: measured.store_report_format,
+        Registry.results_views: measured.results_view,
+        Registry.inspection_views: measured.inspection_view,
         Registry.store_formats: measured.store_format,
         Registry.consumers: ConsumerTrials(samples).consumer,
     }

@@ -72,8 +72,9 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def files() -> list[Path]:
     modules = (path for name in ("ckprof", "converters", "plugins") for path in (ROOT / name).rglob("*.py"))
-    named = [*sorted(modules), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
-    return [path for path in named if path not in OTHER_FILES]
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "plugins").glob("*/docs/*.md")]
+    named = [*sorted(modules), *sorted(pages), ROOT / "README.md"]
+    return [path for path in named if path not in OTHER_FILES and "tests" not in path.parts]
 
 
 def of_parser(parser: argparse.ArgumentParser) -> set[str]:

@@ -203,7 +203,8 @@ WRONG_RESULTS = [
 
 
 def test_each_result_can_be_wrong():
-    assert {case.values[:2] for case in WRONG_RESULTS} == {case.values for case in FUNCTIONS}
+    checked = [case.values for case in FUNCTIONS if returned_by(*case.values) != "Any"]
+    assert {case.values[:2] for case in WRONG_RESULTS} == {*checked}
 
 
 @pytest.mark.parametrize(("hook", "name", "value"), WRONG_RESULTS)

@@ -81,7 +81,7 @@ class InspectionView:
     #: instances and the problems; returns a function, or ``None`` if the view is not asked for. The function
     #: takes a :class:`ckprof.kernels.inspection.Inspection` and returns what stands on standard output in
     #: place of the table (``None``: the table does), and whether all kernels could be shown
-    prepare: Callable[[Any, Any, Any, Any], Any]
+    prepare: Callable[[Any, Any, Any, Any], Callable[[Any], tuple[bool, bool]] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
