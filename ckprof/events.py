@@ -17,4 +17,15 @@ class Event:
     __slots__ = ()
 
 
+class StatusLine(Event):
+    """How far a command is, as one line that replaces the one before."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        raise NotImplementedError
+
+
 Listener: TypeAlias = "Callable[[Event], None]"

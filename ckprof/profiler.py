@@ -313,10 +313,8 @@ class Profiler(Session):
 
         :raises CkprofError: as :meth:`sweep`.
         """
-        if options.on_engine:
-            from ckprof.sweep.engine_sweep import run_on_engine
-
-            return run_on_engine(self, request, options)
+        if options.runner is not None:
+            return options.runner.run(self, request, options)
         from ckprof.sweep.device_sweep import run_sweep
 
         return run_sweep(self, request, options)

@@ -24,7 +24,6 @@ FEATURE_PACKAGES: Final = (
 PLUGIN_MODULES: Final = (
     "ckprof_plugins.baselines.plugin",
     "ckprof_plugins.directions.plugin",
-    "ckprof_plugins.engines.plugin",
     "ckprof_plugins.operations.gemm.plugin",
     "ckprof_plugins.pipelines.depthwise.plugin",
     "ckprof_plugins.pipelines._gemm.plugin",

@@ -20,8 +20,8 @@ from ckprof.kernels.build_dir import _make
 from ckprof.measure.device import device_lock
 from ckprof.private_folders import checked, claimed, lock_file, private_folder, temporary_folder
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.folder import ObjectFolder, SweepFolder
-from ckprof.sweep.cluster.merge_pool import MergePool
+from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
+from ckprof_plugins.cluster.merge_pool import MergePool
 
 ROOT = Path(__file__).parents[1]
 STRANGER = os.geteuid() + 4711

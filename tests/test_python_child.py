@@ -13,7 +13,7 @@ import pytest
 from ckprof import python_child
 from ckprof.measure.worker.process import WorkerProcess
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
-from ckprof.sweep.cluster.local import LocalEngine
+from ckprof_plugins.cluster.local import LocalEngine
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,7 +13,7 @@ from ckprof.cli.run_options import (
     chosen_rounds,
     planned_run,
 )
-from ckprof.cli.sweep_messages import card_lines, summary_lines
+from ckprof.cli.sweep_messages import summary_lines
 from ckprof.errors import ExitCode
 from ckprof.measure.rounds import RoundOptions
 from ckprof.sweep.requests import RoundRunOptions, SweepOptions
@@ -37,8 +37,6 @@ examples:
   ckprof sweep fwd --rule-set tiny --problems layers.txt --store results.db --tag nightly
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --sessions 4     # processes
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store shards/      # for 'ckprof results merge'
-  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --devices 0,1
-  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --cluster cluster.toml
 
 The same command goes on where it was stopped, by Ctrl-C, kill -9 or a power cut: every finished outcome is in
 the store before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is surely
@@ -62,8 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(group, SweepOptions, "store")
     group.add_argument("--dry-run", action="store_true", help="say what would be done, and stop")
     add_fields(group, SweepOptions, "fresh", "retry_failed", "max_time_s", "wait", "tags")
-    group = parser.add_argument_group("several devices and machines")
-    add_fields(group, SweepOptions, "devices", "engine", "cluster")
     add_fields(parser.add_argument_group("rounds"), RoundOptions)
     shared_options.add_build_options(parser)
     add_run_options(parser, _usual(session))
@@ -82,7 +78,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     plan = chosen_plan(arguments, session, _usual(session))
     request = planned_run(arguments, session, directions, plan)
     rounds = chosen_rounds(arguments)
-    options = chosen(arguments, SweepOptions, rounds=rounds, should_stop=lambda: _stops(session))
+    choose_runner = getattr(arguments, "sweep_runner", None)
+    options = chosen(
+        arguments,
+        SweepOptions,
+        rounds=rounds,
+        should_stop=lambda: _stops(session),
+        runner=choose_runner(arguments) if choose_runner is not None else None,
+    )
     if arguments.dry_run:
         _describe(session, request, options)
         return ExitCode.OK
@@ -90,16 +93,14 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _describe(session: Session, request: RunRequest, options: SweepOptions) -> None:
-    """Print what is left to do, and what it costs on an engine."""
+    """Print what is left to do."""
     from ckprof.sweep.device_sweep import plan_sweep
     from ckprof.sweep.plan import describe
 
-    plan = plan_sweep(session.profiler, request, options)
-    lines = describe(plan)
-    if options.on_engine:
-        from ckprof.sweep.engine_sweep import describe_engine
-
-        lines = [*lines, *describe_engine(session.profiler, request, options, plan)]
+    if options.runner is not None:
+        lines = options.runner.describe(session.profiler, request, options)
+    else:
+        lines = describe(plan_sweep(session.profiler, request, options))
     for line in lines:
         session.console.result(line)
 
@@ -132,8 +133,7 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
         return _exit_code(result, problems)
     for line in summary_lines(summary, problems, str(result.path)):
         session.console.result(line)
-    cards = card_lines(result.cluster) if result.cluster is not None else []
-    for line in [*cards, *left_out]:
+    for line in [*result.details, *left_out]:
         session.console.result(line)
     if session.signals.requested:
         return session.signals.exit_code
@@ -148,8 +148,8 @@ def _exit_code(result: SweepResult, problems: Sequence[ProblemCase]) -> ExitCode
     if summary is None:
         return ExitCode.OK
     failed = summary.failures or result.plan.has_failures or result.plan.given_up
-    if result.cluster is not None and result.cluster.given_up:
-        # no worker got to its end: as for a device that cannot be used, that is no outcome
+    if result.unfinished:
+        # as for a device that cannot be used, that is no outcome
         return ExitCode.TOOLCHAIN
     # of a sweep that was stopped, nobody knows
     served = {problems[index].problem for index, _ in summary.standings}

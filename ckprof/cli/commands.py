@@ -51,7 +51,7 @@ COMMANDS: Final = (
         task="measure at scale",
         first=(
             "DIRECTION --conf --rule-set --problems --problem-set --batch --filter --target "
-            "--store --budget --dry-run --retry-failed --sessions --devices --cluster --tag"
+            "--store --budget --dry-run --retry-failed --sessions --tag"
         ),
     ),
     Command(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.conversion_messages import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
+from ckprof.events import StatusLine
 from ckprof.kernels.events import (
     BuildFinished,
     BuildProgress,
@@ -73,6 +74,8 @@ class EventMessages:
             self._batch(event)
         elif isinstance(event, SWEEP_EVENTS):
             self._sweep(event)
+        elif isinstance(event, StatusLine):
+            self._console.status(event.text)
         elif isinstance(event, TuneProgress):
             self._console.status(_tune_progress(event))
         elif isinstance(event, RunStarted):

@@ -30,7 +30,7 @@ class CommandParser(argparse.ArgumentParser):
 
         :param names: options, and the metavars of positional arguments.
         """
-        self.first = names
+        self.first = (*names, *self.first)
         self.add_argument("--help-all", action=_HelpAll, help="show every option, and exit")
 
     def format_help(self) -> str:

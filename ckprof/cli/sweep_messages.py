@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.problem import brief
 from ckprof.sweep.events import (
-    EngineProgress,
     SweepMessage,
     SweepPlanned,
     SweepProgress,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ckprof.cli.console import Console
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.ranking import Standing
-    from ckprof.sweep.cluster.tally import ClusterSummary
     from ckprof.sweep.sweep import Summary
 
 #: rankings whose best is not decided that a summary names
@@ -31,14 +29,11 @@ _MOST_OPEN: Final = 5
 SWEEP_EVENTS: Final = (
     SweepPlanned,
     SweepProgress,
-    EngineProgress,
     SweepRound,
     SweepWarning,
     SweepMessage,
 )
-SweepEvent: TypeAlias = (
-    SweepPlanned | SweepProgress | EngineProgress | SweepRound | SweepWarning | SweepMessage
-)
+SweepEvent: TypeAlias = SweepPlanned | SweepProgress | SweepRound | SweepWarning | SweepMessage
 
 
 class SweepMessages:
@@ -55,8 +50,6 @@ class SweepMessages:
         console = self._console
         if isinstance(event, SweepProgress):
             self._progress(event)
-        elif isinstance(event, EngineProgress):
-            console.status(engine_text(event))
         elif isinstance(event, SweepPlanned):
             from ckprof.sweep.plan import describe
 
@@ -106,44 +99,6 @@ def progress_text(progress: SweepProgress) -> str:
     if progress.best is not None:
         parts.append(f"best {progress.best[1]:.4g} ms")
     return "; ".join(parts)
-
-
-def engine_text(progress: EngineProgress) -> str:
-    """Return one line for all workers: done, cards, time, cost of an outcome, failures."""
-    cards = counted(progress.cards, "card")
-    if progress.quarantined:
-        cards += f", {progress.quarantined} quarantined"
-    parts = [
-        f"sweep: {progress.units_done}/{counted(progress.units, 'ranking')}, "
-        f"{counted(progress.attempts, 'outcome')}",
-        f"{progress.running} running on {cards}",
-    ]
-    if progress.eta_s is not None:
-        parts.append(f"{duration(progress.eta_s)} left")
-    if progress.device_s_per_attempt is not None:
-        parts.append(f"{progress.device_s_per_attempt:.2g} s per outcome")
-    if progress.failures:
-        parts.append(f"{progress.failures} failed")
-    return "; ".join(parts)
-
-
-def card_lines(summary: ClusterSummary) -> list[str]:
-    """Return the cards beside each other, and what was lost on the way."""
-    lines = []
-    for card in summary.cards:
-        parts = [f"card {card.id}: {counted(card.units, 'ranking')}, {counted(card.attempts, 'outcome')}"]
-        if card.reference_ms is not None:
-            parts.append(f"reference kernel {card.reference_ms:.4g} ms")
-        if card.quarantine:
-            parts.append(f"quarantined: {card.quarantine}")
-        lines.append("; ".join(parts))
-    if summary.lost:
-        lines.append(
-            f"{counted(summary.lost, 'task')} {agreeing(summary.lost, 'was', 'were')} handed out "
-            "again because their workers were lost"
-        )
-    lines += [f"given up: {reason}" for reason in summary.given_up.values()]
-    return lines
 
 
 def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence[ProblemCase]) -> list[str]:

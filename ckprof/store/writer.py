@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.store.absorbing import attached, copy_rows
 from ckprof.store.attempt import encode_marks
 from ckprof.store.attempt_rows import AttemptRows
 from ckprof.store.baselines import add_baseline
@@ -21,7 +20,6 @@ from ckprof.store.writer_lock import WriterLock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ckprof.store.absorbing import Absorbed
     from ckprof.store.attempt import Attempt, Mark
     from ckprof.store.baselines import BaselineAttempt
 
@@ -101,7 +99,7 @@ class StoreWriter:
         :returns: those among them that were new.
         :raises StoreError: none of them was added.
         """
-        with self._transaction():
+        with self.transaction():
             return [attempt for attempt in attempts if self._rows.add(attempt)]
 
     def add_baseline(self, baseline: BaselineAttempt) -> bool:
@@ -110,7 +108,7 @@ class StoreWriter:
         :returns: whether it is new, as for :meth:`append`.
         :raises StoreError: it could not be added.
         """
-        with self._transaction():
+        with self.transaction():
             return add_baseline(self.connection, self._rows.parts, baseline)
 
     def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
@@ -119,7 +117,7 @@ class StoreWriter:
         :param marks: session uid, sequence and mark of each; attempts that are not there are left out.
         :raises StoreError: the store could not be written.
         """
-        with self._transaction():
+        with self.transaction():
             for uid, sequence, mark in marks:
                 row = self.connection.execute(
                     "SELECT a.id, a.measurement_id, a.marks_id, t.body FROM attempts a "
@@ -135,23 +133,15 @@ class StoreWriter:
                     )
                     seal(self.connection, "attempts", row[0])
 
-    def absorb(self, path: Path) -> Absorbed:
-        """Add what a partial store holds in one transaction; see :mod:`ckprof.store.partial`.
-
-        :raises StoreError: nothing of it was added.
-        """
-        with store_errors(self.path), attached(self.connection, path):
-            with self._transaction():
-                absorbed, changed = copy_rows(self.connection)
-                self._rows.changed |= changed
-                self._rows.added = self._rows.added.plus(absorbed.stored)
-            return absorbed
-
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[AttemptRows]:
+        """Have rows added inside a block, all of them or none, and the measurements that changed summed up.
+
+        :raises StoreError: none of them was added.
+        """
         try:
             with store_errors(self.path, self.connection), transaction(self.connection):
-                yield
+                yield self._rows
                 self._rows.sum_up_changed()
         except BaseException:
             self._rows.parts.forget()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.kernels.build.jobs import available_cpus
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.measure.device import OpenedDevice
 from ckprof.measure.instance_strings import build_checked_library
@@ -22,6 +21,7 @@ from ckprof.sweep.layers import layer_evidence
 from ckprof.sweep.opened_library import open_library, sweep_run_options
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
+from ckprof.sweep.resuming import whole_rankings
 from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.sweep.sweep import Sweep, Watch
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from ckprof.model.roof import Roof
     from ckprof.session import Session
     from ckprof.store.query import PastVisit, SharedKey
-    from ckprof.sweep.cluster.tally import ClusterSummary
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.requests import SweepOptions
+    from ckprof.sweep.resuming import Counting
     from ckprof.sweep.sweep import Summary
 
 
@@ -52,13 +52,24 @@ class SweepResult:
     path: Path | None
     #: uid of the session in the store; empty on an engine, where each worker has its own
     session: str = ""
-    #: what the cards of an engine did; ``None`` without one
-    cluster: ClusterSummary | None = None
+    #: what else the runner of the sweep says of it, for people
+    details: tuple[str, ...] = ()
+    #: a ranking was given up, since nothing could measure it to its end
+    unfinished: bool = False
 
 
-def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> Plan:
+def plan_sweep(
+    session: Session,
+    request: RunRequest,
+    options: SweepOptions,
+    *,
+    cpus: int | None = None,
+    counting: Counting = whole_rankings,
+) -> Plan:
     """Plan without building: earlier objects of an instance count as its own.
 
+    :param cpus: that a worker on this host is bound to, if not all that this process may use.
+    :param counting: what counts of earlier attempts.
     :raises CkprofError: the store cannot be read, or there is no toolchain.
     """
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
@@ -68,13 +79,10 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
     kernels = [candidate.selected() for candidate in request.selection.candidates]
     path = Path(options.store)
     if is_shard_folder(options.store) or not path.exists():
-        return make_plan(plan_request(request, options, kernels, shared), _nothing)
+        return make_plan(plan_request(request, options, kernels, shared, counting), _nothing)
     with Store(path) as store:
         on_host = target.embedded or bool(run.device_name)
-        if on_host and options.on_engine:
-            from ckprof.sweep.cluster.local import cpus_per_worker
-
-            cpus = cpus_per_worker(available_cpus(), len(options.devices))
+        if on_host and cpus is not None:
             recipe = build_dir.recipe
             identity = identify_device(
                 target, recipe.arch, recipe.machine_identity, run, OpenedDevice(), cpus
@@ -82,7 +90,7 @@ def plan_sweep(session: Session, request: RunRequest, options: SweepOptions) -> 
             shared = replace(shared, device=device_key(recipe.target, recipe.arch, identity))
         if not target.embedded:
             shared = as_stored(store, shared)
-        return make_plan(plan_request(request, options, kernels, shared), store.past_visits)
+        return make_plan(plan_request(request, options, kernels, shared, counting), store.past_visits)
 
 
 def as_stored(store: Store, shared: SharedKey) -> SharedKey:
@@ -141,8 +149,13 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
 
 
 def plan_request(
-    request: RunRequest, options: SweepOptions, kernels: Sequence[SelectedKernel], shared: SharedKey
+    request: RunRequest,
+    options: SweepOptions,
+    kernels: Sequence[SelectedKernel],
+    shared: SharedKey,
+    counting: Counting = whole_rankings,
 ) -> PlanRequest:
+    """Return what is asked of a plan."""
     return PlanRequest(
         kernels=kernels,
         problems=request.problems,
@@ -151,7 +164,7 @@ def plan_request(
         rounds=options.rounds,
         fresh=options.fresh,
         retry_failed=options.retry_failed,
-        one_card=options.on_engine,
+        counting=counting,
     )
 
 

@@ -42,26 +42,6 @@ class SweepProgress(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineProgress(Event):
-    """How far the workers of an engine are together."""
-
-    units_done: int
-    units: int
-    #: outcomes that this coordinator stored
-    attempts: int
-    failures: int
-    #: cards that have answered, and those among them that are quarantined
-    cards: int
-    quarantined: int
-    #: tasks that are handed out
-    running: int
-    #: seconds that are left, from what finished units took
-    eta_s: float | None
-    #: seconds of a device for one outcome; ``None`` before there is one
-    device_s_per_attempt: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRound(Event):
     """A round of a sweep is over."""
 

@@ -18,7 +18,7 @@ from ckprof.model.ranking import Standing
 from ckprof.model.types import TypeSet
 from ckprof.store.attempt import MOST_DEVICES_LOST
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.sweep.resuming import MeasuredBefore, resumed
+from ckprof.sweep.resuming import Counting, MeasuredBefore, resumed, whole_rankings
 from ckprof.wording import counted, duration
 
 
@@ -40,8 +40,8 @@ class PlanRequest:
     retry_failed: bool = False
     #: (problem, cell) -> it takes part; ``None``: all of them do
     takes: Callable[[Problem, KernelCell], bool] | None = None
-    #: each ranking is of one card alone: what others measured of it does not count
-    one_card: bool = False
+    #: what counts of earlier attempts
+    counting: Counting = whole_rankings
 
 
 #: Reads what was measured before on a problem; nothing without a store.

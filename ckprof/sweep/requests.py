@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import RoundOptions
-from ckprof.option import duration, numbers, option, same_option
+from ckprof.option import duration, option, same_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.session import Session
+    from ckprof.sweep.device_sweep import SweepResult
+
 
 def _never() -> bool:
     return False
+
+
+class SweepRunner(Protocol):
+    """Runs sweeps in other processes than the one that asks.
+
+    A plugin adds the options that choose it with the hook ``ckprof_add_arguments`` of the command ``sweep``,
+    and has ``parser.set_defaults(sweep_runner=...)`` name a function of what was typed that returns it, or
+    ``None`` where nothing asks for it.
+    """
+
+    def describe(self, session: Session, request: RunRequest, options: SweepOptions) -> list[str]:
+        """Return what :meth:`run` would do, in lines for people; nothing is built or measured.
+
+        :raises CkprofError: the options contradict each other, or the store cannot be read.
+        """
+
+    def run(self, session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
+        """Build what is missing, and measure what the store does not have.
+
+        :raises CkprofError: the store cannot be written, no toolchain, or nothing can measure.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,34 +69,10 @@ class SweepOptions:
     tags: tuple[str, ...] = field(
         default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
     )
-    devices: tuple[int, ...] = field(
-        default=(),
-        metadata=option(
-            "indices of the devices of this machine that measure at once, each problem on one of them",
-            metavar="I,J,...",
-            parse=numbers,
-            several="store",
-        ),
-    )
-    #: ``None`` for this process and one device, unless ``devices`` or ``cluster`` ask for more
-    engine: str | None = field(
-        default=None,
-        metadata=option(
-            "what hands problems to workers: local (default with --devices), or one that a plugin adds",
-            metavar="NAME",
-        ),
-    )
-    cluster: Path | None = field(
-        default=None,
-        metadata=option("settings of the engine: machines, pools, folders", metavar="FILE"),
-    )
+    #: runs it on many devices; ``None``: this process does, on one
+    runner: SweepRunner | None = None
     #: asked before every attempt
     should_stop: Callable[[], bool] = _never
-
-    @property
-    def on_engine(self) -> bool:
-        """True when problems are handed to workers instead of being measured by this process."""
-        return self.engine is not None or bool(self.devices) or self.cluster is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

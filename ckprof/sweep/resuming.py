@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.measure.processes import ProcessShares
 from ckprof.measure.round_times import Timing
@@ -13,11 +14,8 @@ from ckprof.measure.rounds import Contest, Ending, KernelCell
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit
-from ckprof.sweep.screening import Screening, screen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from ckprof.measure.rounds import RoundOptions
     from ckprof.model.kernel import SelectedKernel
     from ckprof.sweep.plan import PlanRequest
@@ -29,18 +27,17 @@ class MeasuredBefore:
 
     #: oldest first
     visits: tuple[PastVisit, ...] = ()
-    #: the card that they ran on, where rankings are of one card alone
-    card: str = ""
+    #: the device that they ran on, where a ranking is of one device alone
+    device: str = ""
     #: cells that have an outcome already
     cells: frozenset[KernelCell] = frozenset()
     #: those among them that failed or are not supported
     failed: frozenset[KernelCell] = frozenset()
-    #: cells that need not run any more: several cards measured parts of them, see
-    #: :mod:`ckprof.sweep.screening`
+    #: cells that need not run any more, though their rounds do not count
     out: frozenset[KernelCell] = frozenset()
     #: cells that are left out, because the device was lost beside their kernel too often
     given_up: tuple[KernelCell, ...] = ()
-    #: median wall seconds of an attempt on any card; ``None`` if nothing was measured
+    #: median wall seconds of an attempt on any device; ``None`` if nothing was measured
     visit_s: float | None = None
 
 
@@ -66,50 +63,36 @@ def resumed(
         cells = tuple(cell for cell in cells if cell.instance not in killers)
     visits = usable(past, kernels)
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
-    visit_s = median(seconds) if seconds else None
-    last_round = max((visit.round for visit in visits), default=0)
-    screening = Screening()
-    parts = [visit for visit in visits if visit.marks and Mark.PART in visit.all_marks]
-    if parts:
-        visits = [visit for visit in visits if Mark.PART not in visit.all_marks]
-        if not request.fresh:
-            screening = screen(parts, cells, request.rounds, retry_failed=request.retry_failed)
-            cells = tuple(cell for cell in cells if cell not in screening.out)
-    card = ""
-    if request.one_card and visits:
-        card, visits = _of_one_card(visits, cells, request)
-    if request.fresh:
-        contest: Contest[KernelCell] = Contest(cells, request.rounds, rounds_before=last_round)
-        before = MeasuredBefore(visits=tuple(visits), card=card, visit_s=visit_s)
-        return contest, request.rounds.shares, before
-    history = _History(visits, request)
-    measured = frozenset(cell for cell in cells if cell in history.visits) if visits else frozenset()
-    before = MeasuredBefore(
-        visits=tuple(visits),
-        card=card,
-        cells=measured | screening.out,
-        failed=screening.failed
-        | {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])},
-        out=screening.out,
+    before = replace(
+        request.counting(visits, cells, request),
         given_up=given_up,
-        visit_s=visit_s,
+        visit_s=median(seconds) if seconds else None,
     )
+    if before.out:
+        cells = tuple(cell for cell in cells if cell not in before.out)
+    if request.fresh:
+        last_round = max((visit.round for visit in visits), default=0)
+        contest: Contest[KernelCell] = Contest(cells, request.rounds, rounds_before=last_round)
+        return contest, request.rounds.shares, before
+    history = History(before.visits, request)
+    measured = frozenset(cell for cell in cells if cell in history.visits) if before.visits else frozenset()
+    failed = {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])}
+    before = replace(before, cells=measured | before.out, failed=before.failed | failed)
     return *_in_enough_processes(history, cells, request.rounds), before
 
 
-def _of_one_card(
+def whole_rankings(
     visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
-) -> tuple[str, list[PastVisit]]:
-    """Return a card and its attempts: one that finished the ranking, else the one with most attempts."""
-    groups: dict[str, list[PastVisit]] = {}
-    for visit in visits:
-        groups.setdefault(visit.card, []).append(visit)
-    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
-    if len(ordered) > 1:
-        for card, group in ordered:
-            if _History(group, request).resumed(cells, request.rounds).ending is not None:
-                return card, group
-    return ordered[0]
+) -> MeasuredBefore:
+    """Count what ran beside all other kernels of its ranking, on whatever device."""
+    del cells, request
+    return MeasuredBefore(
+        visits=tuple(visit for visit in visits if not visit.marks or Mark.PART not in visit.all_marks)
+    )
+
+
+#: (usable attempts, cells, request) -> which of them count, and what need not run because of the others
+Counting: TypeAlias = Callable[[Sequence[PastVisit], Sequence[KernelCell], "PlanRequest"], MeasuredBefore]
 
 
 #: marks of attempts that say nothing of their kernels
@@ -142,7 +125,7 @@ def _same_object(visit: PastVisit, kernels: Mapping[str, SelectedKernel]) -> boo
 _OK: Final = Status.OK.value
 
 
-class _History:
+class History:
     """Earlier attempts as rounds: what each visit gave, the marked rounds, and who left after which round."""
 
     def __init__(self, visits: Iterable[PastVisit], request: PlanRequest) -> None:
@@ -185,7 +168,7 @@ class _History:
 
 
 def _in_enough_processes(
-    history: _History, cells: Sequence[KernelCell], rounds: RoundOptions
+    history: History, cells: Sequence[KernelCell], rounds: RoundOptions
 ) -> tuple[Contest[KernelCell], ProcessShares | None]:
     """Return the rounds that are left, and how they are dealt so that the processes are as many as asked for.
 

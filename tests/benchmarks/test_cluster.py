@@ -19,13 +19,13 @@ import pytest
 
 from ckprof.measure.rounds import RoundOptions
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
-from ckprof.store.partial import Piece, absorb, write_partial
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.local import LocalEngine
-from ckprof.sweep.cluster.merging import Merger
-from ckprof.sweep.cluster.messages import Card, End, Reply, Task, decode_task_head, encode
-from ckprof.sweep.cluster.units import ClusterWatch
+from ckprof_plugins.cluster.local import LocalEngine
+from ckprof_plugins.cluster.merging import Merger
+from ckprof_plugins.cluster.messages import Card, End, Reply, Task, decode_task_head, encode
+from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
+from ckprof_plugins.cluster.units import ClusterWatch
 from tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
 from tests.store.samples import make_attempt, make_problem, make_session
 from tests.sweep.bench import SHARED

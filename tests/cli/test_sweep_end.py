@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -63,8 +64,5 @@ def test_without_lost_devices_nothing_is_left_out(tmp_path):
 
 def test_a_problem_that_ended_every_worker_is_no_outcome(tmp_path):
     result = swept(tmp_path / "results.db", 0)
-    cluster = SimpleNamespace(given_up={"a": "killed"}, cards=(), lost=5)
-    code, lines = reported(
-        SweepResult(plan=result.plan, summary=result.summary, path=result.path, cluster=cluster)
-    )
+    code, lines = reported(replace(result, details=("given up: killed",), unfinished=True))
     assert code is ExitCode.TOOLCHAIN and "given up: killed" in lines

@@ -13,13 +13,13 @@ from ckprof.model.outcome import Status
 from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.errors import DamagedStoreError, StoreError
 from ckprof.store.maintenance import check, prune
-from ckprof.store.partial import Piece, absorb, write_partial
 from ckprof.store.query import StoreQuery
 from ckprof.store.salvage import recover
 from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
 from tests.store.samples import make_attempt, make_key, make_problem, make_session
 
 

@@ -15,8 +15,9 @@ from ckprof.plugin.protocols.engines import Pool
 from ckprof.plugin.registry import Registry
 from ckprof.session import Session
 from ckprof.settings import Settings
-from ckprof.sweep.engine_sweep import choose_engine
 from ckprof.sweep.requests import SweepOptions
+from ckprof_plugins.cluster.engine_sweep import choose_engine
+from ckprof_plugins.cluster.runner import EngineRunner
 
 
 class Nowhere:
@@ -67,8 +68,8 @@ def choose(tmp_path, manager=None, **options):
     used = manager or manager_with(Nowhere())
     session = Session(settings=Settings(), manager=used, tell=lambda event: None)
     request = SimpleNamespace(build=BuildOptions())
-    options.setdefault("store", tmp_path / "r.db")
-    return choose_engine(session, request, SweepOptions(**options))
+    store = options.pop("store", tmp_path / "r.db")
+    return choose_engine(session, request, SweepOptions(store=store), EngineRunner(**options))
 
 
 def test_options_and_settings_name_the_engine(tmp_path):
@@ -97,7 +98,7 @@ def test_wrong_options(tmp_path, options, message):
 
 
 def test_devices_are_numbers_and_ranges():
-    parse_devices = dict((field.name, option.parse) for field, option in options_of(SweepOptions))["devices"]
+    parse_devices = dict((field.name, option.parse) for field, option in options_of(EngineRunner))["devices"]
     assert [parse_devices(text) for text in ("0", "0,1", "0-3", "4, 6-7")] == [
         (0,),
         (0, 1),

@@ -11,16 +11,16 @@ from ckprof.errors import Interrupted
 from ckprof.kernels.build.entries import PackedEntry
 from ckprof.kernels.events import BuildProgress
 from ckprof.plugin.protocols.engines import Pool, WorkerLost
-from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.messages import (
+from ckprof.sweep.events import SweepWarning
+from ckprof_plugins.cluster.folder import SweepFolder
+from ckprof_plugins.cluster.messages import (
     BuildReply,
     BuildTask,
     KernelText,
     decode_build_task,
     encode,
 )
-from ckprof.sweep.events import SweepWarning
-from ckprof.sweep.pool_build import PoolBuild, combined
+from ckprof_plugins.cluster.pool_build import PoolBuild, combined
 
 
 def make_task(number):
@@ -107,7 +107,9 @@ def test_objects_come_through_the_shared_folder(tmp_path, monkeypatch):
         return BuildReply(kept=tuple(kept))
 
     unpacked = []
-    monkeypatch.setattr("ckprof.sweep.pool_build.unpack", lambda cache, entries: unpacked.extend(entries))
+    monkeypatch.setattr(
+        "ckprof_plugins.cluster.pool_build.unpack", lambda cache, entries: unpacked.extend(entries)
+    )
     build.run([make_task(0)], Pools(answer), lambda: False)
     assert unpacked == [entry]
 

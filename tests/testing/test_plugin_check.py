@@ -24,11 +24,11 @@ from ckprof.plugin.protocols import (
 )
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.profiler import Profiler
-from ckprof.sweep.cluster.local import LocalEngine
 from ckprof.testing import check_contract
 from ckprof.testing.contract import Verdict
 from ckprof.testing.plugin_check import check_plugin, trials_of_kinds
 from ckprof.testing.samples import Samples
+from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.directions.fwd import Forward
 
 #: instances that are small to compile

@@ -1,7 +1,7 @@
 """What an engine is: it runs one function on payloads, somewhere, and returns what that returned.
 
 Nothing else is asked of an engine, so that any scheduler can be one: no shared memory, no order, no delivery
-exactly once. What must not be lost is written by the workers; see :mod:`ckprof.sweep.cluster.coordinator`.
+exactly once. What must not be lost is written by the workers; see :mod:`ckprof_plugins.cluster.coordinator`.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _SWEEP = """
 import sys
 from pathlib import Path
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
-from ckprof.sweep.cluster.settings import read_settings
-from ckprof_plugins.engines.parsl_engine import ParslEngine
+from ckprof_plugins.cluster.settings import read_settings
+from ckprof_plugins.cluster.parsl_engine import ParslEngine
 
 handler = "tests.sweep.cluster.echo:echo"
 here = Path.cwd()

@@ -16,11 +16,12 @@ from ckprof.model.reading import Reading
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.attempt import CARD
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.coordinator import Coordinator
-from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
-from ckprof.sweep.cluster.leases import LeasePolicy
-from ckprof.sweep.cluster.merging import Merger
-from ckprof.sweep.cluster.messages import (
+from ckprof.sweep.plan import PlanRequest
+from ckprof_plugins.cluster.coordinator import Coordinator
+from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
+from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.merging import Merger
+from ckprof_plugins.cluster.messages import (
     Card,
     End,
     Job,
@@ -30,9 +31,9 @@ from ckprof.sweep.cluster.messages import (
     decode_task,
     encode,
 )
-from ckprof.sweep.cluster.unit_runner import UnitRunner
-from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided
-from ckprof.sweep.plan import PlanRequest
+from ckprof_plugins.cluster.screening import rankings_of_one_device
+from ckprof_plugins.cluster.unit_runner import UnitRunner
+from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, divided
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems
 
@@ -151,7 +152,7 @@ def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, **
             splits=(1,),
             shared=SHARED,
             rounds=rounds,
-            one_card=True,
+            counting=rankings_of_one_device,
             **planning,
         ),
         writer.reader.past_visits,

@@ -8,8 +8,8 @@ import pytest
 
 from ckprof.errors import UsageError
 from ckprof.store.key import DeviceKey
-from ckprof.sweep.cluster.cards import CardTable
-from ckprof.sweep.cluster.messages import Card, ReferenceCheck, ReferencePolicy
+from ckprof_plugins.cluster.cards import CardTable
+from ckprof_plugins.cluster.messages import Card, ReferenceCheck, ReferencePolicy
 
 
 def note(table, name, times, *, partition="SPX", **evidence):

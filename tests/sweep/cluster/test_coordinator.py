@@ -13,11 +13,12 @@ from ckprof.measure.rounds import RoundOptions
 from ckprof.store.attempt import Mark
 from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
-from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
-from ckprof.sweep.cluster.messages import End, ReferencePolicy, Reply
-from ckprof.sweep.cluster.units import ClusterWatch
-from ckprof.sweep.events import EngineProgress, SweepMessage, SweepWarning
+from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.sweep import Stop
+from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
+from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply
+from ckprof_plugins.cluster.tally import EngineProgress
+from ckprof_plugins.cluster.units import ClusterWatch
 from tests.sweep.bench import noting
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 

@@ -19,8 +19,8 @@ from ckprof.store.attempt import ANCHOR_MS, SCALE, Mark
 from ckprof.store.query import PastVisit
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
-from ckprof.sweep.cluster.cost import describe_cost, estimate
-from ckprof.sweep.cluster.dividing import (
+from ckprof_plugins.cluster.cost import describe_cost, estimate
+from ckprof_plugins.cluster.dividing import (
     LEAD_KERNELS,
     LEAST_KERNELS,
     Division,
@@ -31,11 +31,11 @@ from ckprof.sweep.cluster.dividing import (
     part_size,
     parts_of,
 )
-from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable
-from ckprof.sweep.cluster.messages import ReferencePolicy
-from ckprof.sweep.cluster.schedule import Pace
-from ckprof.sweep.cluster.units import ClusterWatch
-from ckprof.sweep.screening import anchor_time, out_of_part, part_rounds, screen
+from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
+from ckprof_plugins.cluster.messages import ReferencePolicy
+from ckprof_plugins.cluster.schedule import Pace
+from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
+from ckprof_plugins.cluster.units import ClusterWatch
 from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)

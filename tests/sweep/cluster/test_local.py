@@ -19,12 +19,12 @@ from ckprof.plugin.protocols.engines import EngineRequest, Pool, WorkerLost
 from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
-from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.local import LocalEngine, cpus_per_worker
-from ckprof.sweep.cluster.messages import Task
-from ckprof.sweep.cluster.units import ClusterWatch, last_line
-from ckprof.sweep.engine_sweep import _probe
 from ckprof.sweep.requests import SweepOptions
+from ckprof_plugins.cluster.engine_sweep import _probe
+from ckprof_plugins.cluster.folder import SweepFolder
+from ckprof_plugins.cluster.local import LocalEngine, cpus_per_worker
+from ckprof_plugins.cluster.messages import Task
+from ckprof_plugins.cluster.units import ClusterWatch, last_line
 from tests.faults import failing_with
 from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
 
@@ -96,7 +96,7 @@ FAULTS = {
 def broken(monkeypatch, fault):
     patches, said = FAULTS[fault]
     for name, value in patches.items():
-        monkeypatch.setattr(f"ckprof.sweep.cluster.local.{name}", value)
+        monkeypatch.setattr(f"ckprof_plugins.cluster.local.{name}", value)
     return said
 
 
@@ -180,7 +180,7 @@ def test_workers_end_with_their_coordinator(tmp_path):
     code = (
         "import sys, time\n"
         "from ckprof.plugin.protocols.engines import EngineRequest, Pool\n"
-        "from ckprof.sweep.cluster.local import LocalEngine\n"
+        "from ckprof_plugins.cluster.local import LocalEngine\n"
         f"session = LocalEngine().open(EngineRequest(handler={ECHO!r}, devices=(0,)))\n"
         "session.submit(Pool.RUN, b'x').result(60)\n"
         "print(*session.pids, flush=True)\n"
@@ -201,9 +201,9 @@ def test_workers_end_with_their_coordinator(tmp_path):
 _COORDINATOR = """
 import sys
 from tests.sweep.cluster.simulated import make_setup, HANDLER
-from ckprof.sweep.cluster.units import ClusterWatch
+from ckprof_plugins.cluster.units import ClusterWatch
 from ckprof.plugin.protocols.engines import EngineRequest
-from ckprof.sweep.cluster.local import LocalEngine
+from ckprof_plugins.cluster.local import LocalEngine
 setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=int(sys.argv[3]))
 setup.cards = 2
 session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1)))

@@ -16,15 +16,15 @@ from ckprof.model.outcome import Status
 from ckprof.plugin.protocols.engines import Slot, WorkerLost
 from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
-from ckprof.store.partial import Piece, absorb, write_partial
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster import merge_pool
-from ckprof.sweep.cluster.merge_pool import MergePool
-from ckprof.sweep.cluster.merging import Intake, Merger
-from ckprof.sweep.cluster.tally import Tally
-from ckprof.sweep.cluster.units import ClusterWatch
+from ckprof_plugins.cluster import merge_pool
+from ckprof_plugins.cluster.merge_pool import MergePool
+from ckprof_plugins.cluster.merging import Intake, Merger
+from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
+from ckprof_plugins.cluster.tally import Tally
+from ckprof_plugins.cluster.units import ClusterWatch
 from tests.store.samples import make_attempt, make_problem, make_session
 
 COUNT = 60
@@ -78,7 +78,7 @@ class Inside:
     lost = 0
 
     def __init__(self, handler, slots):
-        assert handler == "ckprof.sweep.cluster.merge_pool:handle"
+        assert handler == "ckprof_plugins.cluster.merge_pool:handle"
 
     def submit(self, pool, payload):
         future = Future()
@@ -211,7 +211,7 @@ def test_an_unfinished_copy_leaves_the_store_as_it_was(tmp_path, monkeypatch):
         writer.append(make_attempt(0, 0, session=make_session(9)))
         before = list(writer.reader)
         with monkeypatch.context() as patch:
-            patch.setattr("ckprof.store.absorbing._copy_attempts", lambda connection: 1 / 0)
+            patch.setattr("ckprof_plugins.cluster.absorbing._copy_attempts", lambda connection: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 absorb(writer, tmp_path / "part.db", content)
         assert (list(writer.reader), len(list(writer.reader.measurements()))) == (before, 1)
@@ -226,8 +226,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.merge_pool import MergePool
-from ckprof.sweep.cluster.merging import Merger
+from ckprof_plugins.cluster.merge_pool import MergePool
+from ckprof_plugins.cluster.merging import Merger
 folder = Path(sys.argv[2])
 with MergePool(folder / "merging", 2, least_bytes=1, partial_bytes=20_000) as pool:
     with StoreWriter(folder / "many.db", wait_s=60) as writer:

@@ -13,9 +13,9 @@ from ckprof.store.attempt import Mark
 from ckprof.store.lines import attempt_line, header_line
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, digest_of
-from ckprof.sweep.cluster.leases import LeasePolicy, LeaseTable, read_journal
-from ckprof.sweep.cluster.merging import Merger
+from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, digest_of
+from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable, read_journal
+from ckprof_plugins.cluster.merging import Merger
 from tests.store.samples import make_attempt, make_session
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.leases import LeasePolicy
-from ckprof.sweep.cluster.messages import ReferencePolicy
-from ckprof.sweep.cluster.settings import line_of, read_settings
+from ckprof_plugins.cluster.folder import SweepFolder
+from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.messages import ReferencePolicy
+from ckprof_plugins.cluster.settings import line_of, read_settings
 
 
 def read(tmp_path, text):

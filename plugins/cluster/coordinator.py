@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.plugin.protocols.engines import Pool
-from ckprof.sweep.cluster.cards import CardTable
-from ckprof.sweep.cluster.leases import LeaseTable
-from ckprof.sweep.cluster.merging import Intake
-from ckprof.sweep.cluster.messages import Card, End, Reply, Task, answer_of, decode_reply, encode
-from ckprof.sweep.cluster.tally import ClusterSummary, Tally
-from ckprof.sweep.cluster.units import POLL_S, UnitQueue, last_line
 from ckprof.sweep.sweep import Stop
+from ckprof_plugins.cluster.cards import CardTable
+from ckprof_plugins.cluster.leases import LeaseTable
+from ckprof_plugins.cluster.merging import Intake
+from ckprof_plugins.cluster.messages import Card, End, Reply, Task, answer_of, decode_reply, encode
+from ckprof_plugins.cluster.tally import ClusterSummary, Tally
+from ckprof_plugins.cluster.units import POLL_S, UnitQueue, last_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.protocols.engines import EngineSession
     from ckprof.store.writer import StoreWriter
-    from ckprof.sweep.cluster.merging import Merger
-    from ckprof.sweep.cluster.units import ClusterWatch, OpenUnit, Work
+    from ckprof_plugins.cluster.merging import Merger
+    from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit, Work
 
 #: bytes of shards that are merged before the next look at answers: about a quarter of a second
 _MERGE_BYTES: Final = 2 * 2**20

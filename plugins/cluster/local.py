@@ -15,7 +15,7 @@ from ckprof.errors import ToolchainError
 from ckprof.plain_text import one_line
 from ckprof.plugin.protocols.engines import Pool, Slot, WorkerLost
 from ckprof.python_child import python_command, start_failure
-from ckprof.sweep.cluster.child import FAILURE, read_frame, write_frame
+from ckprof_plugins.cluster.child import FAILURE, read_frame, write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -231,7 +231,9 @@ class _Lane(threading.Thread):
         slot = self._slot
         cpus = [",".join(map(str, slot.cpus))] if slot.cpus else []
         return subprocess.Popen(
-            python_command("ckprof.sweep.cluster.child", self._handler, str(slot.device), slot.label, *cpus),
+            python_command(
+                "ckprof_plugins.cluster.child", self._handler, str(slot.device), slot.label, *cpus
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -31,8 +31,11 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.session import Session, ignore
 from ckprof.settings import Settings
-from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.messages import (
+from ckprof.sweep.events import SweepMessage, SweepWarning
+from ckprof.version import __version__
+from ckprof.wording import counted
+from ckprof_plugins.cluster.folder import SweepFolder
+from ckprof_plugins.cluster.messages import (
     BuildReply,
     BuildTask,
     KernelText,
@@ -42,9 +45,6 @@ from ckprof.sweep.cluster.messages import (
     decode_entry,
     encode,
 )
-from ckprof.sweep.events import SweepMessage, SweepWarning
-from ckprof.version import __version__
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from ckprof.measure.run_plan import RunRequest
     from ckprof.plugin.protocols.engines import EngineSession, Slot
     from ckprof.session import Session
-    from ckprof.sweep.cluster.folder import SweepFolder
-    from ckprof.sweep.cluster.messages import BuildTask
+    from ckprof_plugins.cluster.folder import SweepFolder
+    from ckprof_plugins.cluster.messages import BuildTask
 
 
 #: tasks per worker: enough that all end at about the same time
@@ -190,7 +190,7 @@ def _text(unit: Unit) -> KernelText:
 
 
 #: what engines call in their workers
-BUILD_HANDLER = "ckprof.sweep.pool_build:handle"
+BUILD_HANDLER = "ckprof_plugins.cluster.pool_build:handle"
 
 
 def handle(payload: bytes, slot: Slot) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.sweep.cluster.dividing import most_parts
 from ckprof.wording import counted, duration
+from ckprof_plugins.cluster.dividing import most_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def estimate(
 ) -> ClusterCost:
     """Estimate what is left of a plan.
 
-    :param parts: see :func:`~ckprof.sweep.cluster.dividing.parts_of`.
+    :param parts: see :func:`~ckprof_plugins.cluster.dividing.parts_of`.
     :param library_bytes: size of the library, if it is built.
     """
     kernels = len({instance for contest in plan.contests for instance in contest.kernels})

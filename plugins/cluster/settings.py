@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.sweep.cluster.leases import LeasePolicy
-from ckprof.sweep.cluster.messages import ReferencePolicy
+from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.messages import ReferencePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

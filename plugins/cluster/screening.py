@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field, kernel_time
 from ckprof.store.attempt import Mark
+from ckprof.sweep.resuming import History, MeasuredBefore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds import KernelCell, RoundOptions
     from ckprof.model.outcome import RoundTime
     from ckprof.store.query import PastVisit
+    from ckprof.sweep.plan import PlanRequest
 
 #: cells that failed, that left early, and that were not measured to the end
 _WithoutTime: TypeAlias = "tuple[set[KernelCell], set[KernelCell], list[KernelCell]]"
@@ -63,6 +65,38 @@ class Screening:
     missing: tuple[KernelCell, ...] = ()
     #: the best so far; ``None`` before a kernel has a time
     anchor: Anchor | None = None
+
+
+def rankings_of_one_device(
+    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+) -> MeasuredBefore:
+    """Count attempts of one device alone, and what the parts of a problem say of the others."""
+    screening = Screening()
+    parts = [visit for visit in visits if visit.marks and Mark.PART in visit.all_marks]
+    if parts:
+        visits = [visit for visit in visits if Mark.PART not in visit.all_marks]
+        if not request.fresh:
+            screening = screen(parts, cells, request.rounds, retry_failed=request.retry_failed)
+            cells = tuple(cell for cell in cells if cell not in screening.out)
+    device = ""
+    if visits:
+        device, visits = _of_one_device(visits, cells, request)
+    return MeasuredBefore(visits=tuple(visits), device=device, out=screening.out, failed=screening.failed)
+
+
+def _of_one_device(
+    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+) -> tuple[str, list[PastVisit]]:
+    """Return a device and its attempts: one that finished the ranking, else the one with most attempts."""
+    groups: dict[str, list[PastVisit]] = {}
+    for visit in visits:
+        groups.setdefault(visit.card, []).append(visit)
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    if len(ordered) > 1:
+        for device, group in ordered:
+            if History(group, request).resumed(cells, request.rounds).ending is not None:
+                return device, group
+    return ordered[0]
 
 
 def anchor_time(measure: Callable[[], float | None], expected_ms: float) -> float | None:

@@ -13,14 +13,14 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.session import ignore
 from ckprof.store.attempt import Mark
 from ckprof.store.key import canonical
-from ckprof.sweep.cluster.dividing import Division, corrected, parts_of
-from ckprof.sweep.cluster.leases import read_journal
-from ckprof.sweep.cluster.messages import Unit
-from ckprof.sweep.cluster.schedule import PART_VISITS, Schedule, expected_last, remaining_s
 from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
 from ckprof.wording import counted
+from ckprof_plugins.cluster.dividing import Division, corrected, parts_of
+from ckprof_plugins.cluster.leases import read_journal
+from ckprof_plugins.cluster.messages import Unit
+from ckprof_plugins.cluster.schedule import PART_VISITS, Schedule, expected_last, remaining_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from ckprof.model.ranking import Standing
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import PastVisit, SharedKey
-    from ckprof.sweep.cluster.dividing import Part
-    from ckprof.sweep.cluster.folder import SweepFolder
-    from ckprof.sweep.cluster.leases import LeasePolicy
-    from ckprof.sweep.cluster.messages import ReferencePolicy, Reply
-    from ckprof.sweep.cluster.tally import Tally
     from ckprof.sweep.plan import PastReader, PlannedContest, PlanRequest
+    from ckprof_plugins.cluster.dividing import Part
+    from ckprof_plugins.cluster.folder import SweepFolder
+    from ckprof_plugins.cluster.leases import LeasePolicy
+    from ckprof_plugins.cluster.messages import ReferencePolicy, Reply
+    from ckprof_plugins.cluster.tally import Tally
 
 
 class Units:
     """What a sweep has to do, and what is left of a unit after somebody has worked on it.
 
-    :param planning: with ``one_card`` set.
+    :param planning: whose rankings are of one device each.
     :param past: reads what the store has.
     """
 
@@ -110,7 +110,7 @@ class Units:
             layout=shared.layout,
             splits=tuple(splits),
             past=planned.before.visits,
-            card=planned.before.card,
+            card=planned.before.device,
             fresh=self._planning.fresh,
             retry_failed=self._planning.retry_failed,
             cells=planned.contest.cells if planned.before.out or planned.before.given_up else (),

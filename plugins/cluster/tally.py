@@ -5,15 +5,54 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckprof.sweep.events import EngineProgress
+from ckprof.events import StatusLine
 from ckprof.sweep.sweep import Summary
+from ckprof.wording import agreeing, counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.ranking import Standing
-    from ckprof.sweep.cluster.cards import CardState, CardTable
-    from ckprof.sweep.cluster.messages import Reply
+    from ckprof_plugins.cluster.cards import CardState, CardTable
+    from ckprof_plugins.cluster.messages import Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProgress(StatusLine):
+    """How far the workers of an engine are together."""
+
+    units_done: int
+    units: int
+    #: outcomes that this coordinator stored
+    attempts: int
+    failures: int
+    #: cards that have answered, and those among them that are quarantined
+    cards: int
+    quarantined: int
+    #: tasks that are handed out
+    running: int
+    #: seconds that are left, from what finished units took
+    eta_s: float | None
+    #: seconds of a device for one outcome; ``None`` before there is one
+    device_s_per_attempt: float | None
+
+    @property
+    def text(self) -> str:
+        """One line for all workers: done, devices, time, cost of an outcome, failures."""
+        cards = counted(self.cards, "card")
+        if self.quarantined:
+            cards += f", {self.quarantined} quarantined"
+        parts = [
+            f"sweep: {self.units_done}/{counted(self.units, 'ranking')}, {counted(self.attempts, 'outcome')}",
+            f"{self.running} running on {cards}",
+        ]
+        if self.eta_s is not None:
+            parts.append(f"{duration(self.eta_s)} left")
+        if self.device_s_per_attempt is not None:
+            parts.append(f"{self.device_s_per_attempt:.2g} s per outcome")
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +66,24 @@ class ClusterSummary:
     given_up: Mapping[str, str] = field(default_factory=dict)
     #: tasks whose workers were lost
     lost: int = 0
+
+    def lines(self) -> list[str]:
+        """Return the cards beside each other, and what was lost on the way."""
+        lines = []
+        for card in self.cards:
+            parts = [f"card {card.id}: {counted(card.units, 'ranking')}, {counted(card.attempts, 'outcome')}"]
+            if card.reference_ms is not None:
+                parts.append(f"reference kernel {card.reference_ms:.4g} ms")
+            if card.quarantine:
+                parts.append(f"quarantined: {card.quarantine}")
+            lines.append("; ".join(parts))
+        if self.lost:
+            lines.append(
+                f"{counted(self.lost, 'task')} {agreeing(self.lost, 'was', 'were')} handed out "
+                "again because their workers were lost"
+            )
+        lines += [f"given up: {reason}" for reason in self.given_up.values()]
+        return lines
 
 
 @dataclass(slots=True, kw_only=True)

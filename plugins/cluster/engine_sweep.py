@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError
+from ckprof.kernels.build.jobs import available_cpus
 from ckprof.measure.host import cpu_model
 from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.options import CacheMode
@@ -19,13 +20,22 @@ from ckprof.measure.sampling_settings import timing_settings
 from ckprof.model.problem_case import ProblemCase
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.cluster.coordinator import Coordinator
-from ckprof.sweep.cluster.cost import describe_cost, estimate
-from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.leases import LeasePolicy
-from ckprof.sweep.cluster.merge_pool import MergePool, default_processes
-from ckprof.sweep.cluster.merging import Merger
-from ckprof.sweep.cluster.messages import (
+from ckprof.sweep.device_sweep import SweepResult, plan_request, plan_sweep
+from ckprof.sweep.events import SweepMessage, SweepPlanned
+from ckprof.sweep.identity import new_session, shared_key_of
+from ckprof.sweep.layers import layer_evidence
+from ckprof.sweep.opened_library import sweep_run_options
+from ckprof.sweep.plan import describe
+from ckprof.sweep.recording import is_shard_folder, open_sink
+from ckprof.wording import counted
+from ckprof_plugins.cluster.coordinator import Coordinator
+from ckprof_plugins.cluster.cost import describe_cost, estimate
+from ckprof_plugins.cluster.folder import SweepFolder
+from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.local import cpus_per_worker
+from ckprof_plugins.cluster.merge_pool import MergePool, default_processes
+from ckprof_plugins.cluster.merging import Merger
+from ckprof_plugins.cluster.messages import (
     End,
     Job,
     ReferencePolicy,
@@ -36,17 +46,11 @@ from ckprof.sweep.cluster.messages import (
     decode_reply,
     encode,
 )
-from ckprof.sweep.cluster.settings import ClusterSettings, read_settings
-from ckprof.sweep.cluster.units import ClusterWatch, Units, Work, divided, last_line
-from ckprof.sweep.device_sweep import SweepResult, plan_request
-from ckprof.sweep.events import SweepMessage, SweepPlanned
-from ckprof.sweep.identity import new_session, shared_key_of
-from ckprof.sweep.layers import layer_evidence
-from ckprof.sweep.opened_library import sweep_run_options
-from ckprof.sweep.pool_build import BUILD_HANDLER, PoolBuild
-from ckprof.sweep.recording import is_shard_folder, open_sink
-from ckprof.sweep.sweep_worker import HANDLER
-from ckprof.wording import counted
+from ckprof_plugins.cluster.pool_build import BUILD_HANDLER, PoolBuild
+from ckprof_plugins.cluster.screening import rankings_of_one_device
+from ckprof_plugins.cluster.settings import ClusterSettings, read_settings
+from ckprof_plugins.cluster.sweep_worker import HANDLER
+from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, divided, last_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,8 +64,9 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import SharedKey
-    from ckprof.sweep.plan import Plan, PlannedContest
+    from ckprof.sweep.plan import PlannedContest
     from ckprof.sweep.requests import SweepOptions
+    from ckprof_plugins.cluster.runner import EngineRunner
 
 #: what is used unless ``--engine`` or the settings file names another one
 _DEFAULT_ENGINE: Final = "local"
@@ -101,8 +106,10 @@ class ChosenEngine:
         )
 
 
-def choose_engine(session: Session, request: RunRequest, options: SweepOptions) -> ChosenEngine:
-    """Return the engine that the options ask for.
+def choose_engine(
+    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
+) -> ChosenEngine:
+    """Return the engine that a runner asks for.
 
     :raises UsageError: there is no such engine, or options contradict each other.
     :raises InputError: the settings file is wrong.
@@ -111,19 +118,19 @@ def choose_engine(session: Session, request: RunRequest, options: SweepOptions) 
         raise UsageError(
             f"--store {options.store}: an engine merges the shards of its workers itself; name a file"
         )
-    repeated = sorted({str(device) for device in options.devices if options.devices.count(device) > 1})
+    repeated = sorted({str(device) for device in runner.devices if runner.devices.count(device) > 1})
     if repeated:
         raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
-    settings = read_settings(options.cluster) if options.cluster is not None else None
+    settings = read_settings(runner.cluster) if runner.cluster is not None else None
     named = settings.engine if settings is not None else ""
-    engine = session.registry.engines.find(options.engine or named or _DEFAULT_ENGINE)
+    engine = session.registry.engines.find(runner.engine or named or _DEFAULT_ENGINE)
     return ChosenEngine(
         engine=engine,
         settings=settings,
         request=EngineRequest(
             handler=HANDLER,
             build_handler=BUILD_HANDLER,
-            devices=options.devices,
+            devices=runner.devices,
             embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
             settings=settings,
             folder=sweep_folder(options, settings).root,
@@ -140,26 +147,32 @@ def sweep_folder(options: SweepOptions, settings: ClusterSettings | None) -> Swe
     return SweepFolder.beside(store)
 
 
-def describe_engine(session: Session, request: RunRequest, options: SweepOptions, plan: Plan) -> list[str]:
-    """Return tasks, bytes and hours of a plan on an engine, for people.
+def describe_sweep(
+    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
+) -> list[str]:
+    """Return what is left to do, and the tasks, bytes and hours that it takes on an engine, for people.
 
-    :raises CkprofError: as :func:`choose_engine`.
+    :raises CkprofError: as :func:`choose_engine`, or the store cannot be read.
     """
-    chosen = choose_engine(session, request, options)
+    chosen = choose_engine(session, request, options, runner)
+    cpus = cpus_per_worker(available_cpus(), len(runner.devices))
+    plan = plan_sweep(session, request, options, cpus=cpus, counting=rankings_of_one_device)
     pools = chosen.pools()
-    cards = pools.get(Pool.RUN, 0)
-    parts = divided(plan.open_contests, options.rounds, cards)
-    cost = estimate(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=cards)
-    return describe_cost(cost)
+    devices = pools.get(Pool.RUN, 0)
+    parts = divided(plan.open_contests, options.rounds, devices)
+    cost = estimate(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=devices)
+    return [*describe(plan), *describe_cost(cost)]
 
 
-def run_on_engine(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
+def run_on_engine(
+    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
+) -> SweepResult:
     """Build what is missing, hand what is left to an engine's workers, and merge what they measure.
 
     :raises CkprofError: the store cannot be written, no toolchain, the engine cannot be used, or no worker
         can measure anything.
     """
-    chosen = choose_engine(session, request, options)
+    chosen = choose_engine(session, request, options, runner)
     # what is wrong with the settings shows before anything is built
     pools = chosen.pools()
     with ExitStack() as stack:
@@ -264,7 +277,7 @@ class _Sweep:
         try:
             first = _probe(self._probe_task(job, reference), engine, self._folder, self._options)
             shared = self._shared(library, run, first)
-            planning = plan_request(self._request, self._options, kernels, shared)
+            planning = plan_request(self._request, self._options, kernels, shared, rankings_of_one_device)
             units = Units(planning, writer.reader.past_visits)
             self._session.tell(SweepPlanned(plan=units.plan, dry_run=False))
             opened = units.open()
@@ -292,7 +305,13 @@ class _Sweep:
         if not coordinator.outstanding and not merger.merge().bad:
             # everything is in the store; a new store of that name shall not begin with these outcomes
             self._folder.remove()
-        return SweepResult(plan=units.plan, summary=summary.sweep, path=writer.path, cluster=summary)
+        return SweepResult(
+            plan=units.plan,
+            summary=summary.sweep,
+            path=writer.path,
+            details=tuple(summary.lines()),
+            unfinished=bool(summary.given_up),
+        )
 
     def _run_options(self, library: BuiltLibrary) -> RunOptions:
         run = sweep_run_options(self._request.options, library.recipe)

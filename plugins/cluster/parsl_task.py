@@ -7,7 +7,7 @@ import platform
 from typing import Final
 
 from ckprof.plugin.protocols.engines import Slot
-from ckprof.sweep.cluster.child import find_handler
+from ckprof_plugins.cluster.child import find_handler
 
 #: set for every worker with an accelerator of its own, for the devices of either vendor
 _PINNED: Final = ("ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")

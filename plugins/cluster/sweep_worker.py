@@ -23,23 +23,31 @@ from ckprof.session import Session as ProfilerSession
 from ckprof.session import ignore
 from ckprof.settings import Settings
 from ckprof.store.attempt import CARD, SOURCES, SWEEP, Session
-from ckprof.sweep.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
-from ckprof.sweep.cluster.messages import Card, End, Reply, decode_job, decode_task, decode_task_head, encode
-from ckprof.sweep.cluster.unit_runner import UnitRunner
 from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof.sweep.layers import EVIDENCE as LAYERS
 from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.version import __version__
+from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
+from ckprof_plugins.cluster.messages import (
+    Card,
+    End,
+    Reply,
+    decode_job,
+    decode_task,
+    decode_task_head,
+    encode,
+)
+from ckprof_plugins.cluster.unit_runner import UnitRunner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.measure.options import RunOptions
     from ckprof.plugin.protocols.engines import Slot
-    from ckprof.sweep.cluster.messages import Job, TaskHead
+    from ckprof_plugins.cluster.messages import Job, TaskHead
 
 #: what engines call in their workers
-HANDLER = "ckprof.sweep.sweep_worker:handle"
+HANDLER = "ckprof_plugins.cluster.sweep_worker:handle"
 
 
 @dataclass(slots=True, kw_only=True)

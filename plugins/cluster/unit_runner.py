@@ -17,12 +17,12 @@ from ckprof.store.attempt import ANCHOR, ANCHOR_MS, REFERENCE_MS, SCALE, Mark
 from ckprof.store.key import MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.store.shard import ShardWriter
-from ckprof.sweep.cluster.folder import SweepFolder
-from ckprof.sweep.cluster.messages import End, ReferenceCheck, Reply
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder
-from ckprof.sweep.screening import anchor_time, out_of_part, part_rounds
 from ckprof.sweep.sweep import Stop, Sweep, Watch
+from ckprof_plugins.cluster.folder import SweepFolder
+from ckprof_plugins.cluster.messages import End, ReferenceCheck, Reply
+from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.reading import Reading
     from ckprof.store.attempt import Attempt, Session
-    from ckprof.sweep.cluster.messages import Card, Job, Task, Unit
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.sweep import Summary
+    from ckprof_plugins.cluster.messages import Card, Job, Task, Unit
 
 #: seconds between looks for a request to stop while a card waits
 _LOOK_S: Final = 0.2

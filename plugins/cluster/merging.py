@@ -12,19 +12,19 @@ from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
 from ckprof.store.lines import BadLine, decode_lines
-from ckprof.store.partial import absorb
 from ckprof.store.shard import SUFFIX, add_lines
-from ckprof.sweep.cluster.merge_pool import Growth
+from ckprof_plugins.cluster.merge_pool import Growth
+from ckprof_plugins.cluster.partial import absorb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.store.absorbing import Absorbed
     from ckprof.store.attempt import Attempt
     from ckprof.store.writer import StoreWriter
-    from ckprof.sweep.cluster.merge_pool import MergePool, Partial
-    from ckprof.sweep.cluster.tally import Tally
-    from ckprof.sweep.cluster.units import ClusterWatch, OpenUnit
+    from ckprof_plugins.cluster.absorbing import Absorbed
+    from ckprof_plugins.cluster.merge_pool import MergePool, Partial
+    from ckprof_plugins.cluster.tally import Tally
+    from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 
 
 #: bytes of a shard that are read at once

@@ -18,12 +18,13 @@ from ckprof.store.baselines import add_baseline
 from ckprof.store.errors import StoreError, store_errors
 from ckprof.store.lines import BadLine, decode_lines
 from ckprof.store.schema import create_tables, transaction
+from ckprof_plugins.cluster.absorbing import attached, copy_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.store.absorbing import Absorbed
     from ckprof.store.writer import StoreWriter
+    from ckprof_plugins.cluster.absorbing import Absorbed
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +93,11 @@ def absorb(writer: StoreWriter, path: Path, content: PartialContent) -> Absorbed
 
     :raises StoreError: the store cannot be written; the next call adds what is missing.
     """
-    absorbed = writer.absorb(path)
+    with store_errors(writer.path), attached(writer.connection, path):
+        with writer.transaction() as rows:
+            absorbed, changed = copy_rows(writer.connection)
+            rows.changed |= changed
+            rows.added = rows.added.plus(absorbed.stored)
     if content.marks:
         writer.add_marks(content.marks)
     return absorbed

@@ -12,7 +12,7 @@ from ckprof.wording import percent
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from ckprof.sweep.cluster.messages import Card, ReferenceCheck, ReferencePolicy
+    from ckprof_plugins.cluster.messages import Card, ReferenceCheck, ReferencePolicy
 
 #: makes the median absolute deviation of a normal distribution its standard deviation
 _MAD_TO_SIGMA: Final = 1.4826

@@ -20,10 +20,10 @@ from ckprof.plain_text import one_line
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.private_folders import private_folder
 from ckprof.python_child import python_command
-from ckprof_plugins.engines import parsl_task
-from ckprof_plugins.engines.parsl_keys import make_keys
-from ckprof_plugins.engines.parsl_settings import LAUNCHERS, PROVIDERS, read_parsl_settings
-from ckprof_plugins.engines.parsl_start import failing_jobs, own_address, wrong_value
+from ckprof_plugins.cluster import parsl_task
+from ckprof_plugins.cluster.parsl_keys import make_keys
+from ckprof_plugins.cluster.parsl_settings import LAUNCHERS, PROVIDERS, read_parsl_settings
+from ckprof_plugins.cluster.parsl_start import failing_jobs, own_address, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.plugin.protocols.engines import EngineRequest
-    from ckprof_plugins.engines.parsl_settings import ParslSettings, PoolTable
+    from ckprof_plugins.cluster.parsl_settings import ParslSettings, PoolTable
 
 #: seconds between looks at whether more workers are needed; the first ones start after one of them
 _STRATEGY_PERIOD_S: Final = 0.2

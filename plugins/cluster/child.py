@@ -1,4 +1,4 @@
-"""A worker of the local engine: ``ckprof.sweep.cluster.child HANDLER DEVICE LABEL [CPU,...]``.
+"""A worker of the local engine: ``ckprof_plugins.cluster.child HANDLER DEVICE LABEL [CPU,...]``.
 
 It ends when its parent does: nobody would take its answers. What it has measured is in its shard by then.
 Payloads and answers come as frames: eight bytes of length, one of kind, then the payload.

@@ -2,7 +2,7 @@
 
 A divided problem begins with a few of its kernels on one card; the fastest of them is the anchor that all
 further parts run as well, on any cards at once. What may be the fastest after that runs on one card, as the
-kernels of a problem that is not divided do. See :mod:`ckprof.sweep.screening`.
+kernels of a problem that is not divided do. See :mod:`ckprof_plugins.cluster.screening`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ckprof.sweep.cluster.schedule import LAST_VISITS, PART_VISITS, expected_last
-from ckprof.sweep.screening import compare_parts, round_numbers, screen
+from ckprof_plugins.cluster.schedule import LAST_VISITS, PART_VISITS, expected_last
+from ckprof_plugins.cluster.screening import compare_parts, round_numbers, screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ckprof.measure.rounds import KernelCell, RoundOptions
     from ckprof.store.query import PastVisit
-    from ckprof.sweep.cluster.schedule import Pace
-    from ckprof.sweep.screening import Anchor, Screening
+    from ckprof_plugins.cluster.schedule import Pace
+    from ckprof_plugins.cluster.screening import Anchor, Screening
 
 #: dividing is worth it where whole problems, the longest first, keep the cards for more than this many times
 #: what they would take if no card ever waited

@@ -20,8 +20,8 @@ from ckprof.model.architecture import use_files
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols.engines import Pool, Slot
 from ckprof.private_folders import checked, private_folder
-from ckprof.store.partial import PartialContent, Piece, write_partial
-from ckprof.sweep.cluster.local import LocalSession
+from ckprof_plugins.cluster.local import LocalSession
+from ckprof_plugins.cluster.partial import PartialContent, Piece, write_partial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ _AHEAD: Final = 2
 _MOST_LOST: Final = 3
 #: seconds in which a partial store is waited for
 _WAIT_S: Final = 0.05
-_HANDLER: Final = "ckprof.sweep.cluster.merge_pool:handle"
+_HANDLER: Final = "ckprof_plugins.cluster.merge_pool:handle"
 
 
 class ReadTask(msgspec.Struct, frozen=True, kw_only=True):

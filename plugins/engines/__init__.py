@@ -1,1 +1,0 @@
-"""Engines for sweeps on many machines."""
