@@ -1,5 +1,7 @@
 """What others have made, or can change, where everybody can write is refused, whatever it is for."""
 
+# ruff: noqa: F811 - fixtures are parameters
+
 from __future__ import annotations
 
 import ast
@@ -14,49 +16,25 @@ from pathlib import Path
 import pytest
 
 from ckprof import files, paths
-from ckprof.errors import CkprofError, ExitCode, ToolchainError
+from ckprof.errors import CkprofError, ToolchainError
 from ckprof.kernels.build.builder import build_tree
 from ckprof.kernels.build_dir import _make
 from ckprof.measure.device import device_lock
 from ckprof.private_folders import checked, claimed, lock_file, private_folder, temporary_folder
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
-from ckprof_plugins.cluster.merge_pool import MergePool
+from tests.shared_folders import (  # noqa: F401 - fixtures
+    STRANGER,
+    Place,
+    check_made_is_private,
+    check_others_are_refused,
+    check_writable_is_refused,
+    give,
+    places,
+    plant,
+    shared,
+)
 
 ROOT = Path(__file__).parents[1]
-STRANGER = os.geteuid() + 4711
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """A folder like ``/tmp``."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o1777)
-    return folder
-
-
-@pytest.fixture
-def give(monkeypatch) -> Callable[[Path], Path]:
-    """Have a file, folder or link belong to another user."""
-    given: list[Path] = []
-    lstat = Path.lstat
-
-    def foreign(path: Path):
-        found = lstat(path)
-        if path not in given:
-            return found
-        return os.stat_result([*found[:4], STRANGER, *found[5:]])
-
-    def give(path: Path) -> Path:
-        if os.geteuid() == 0:
-            os.lchown(path, STRANGER, -1)
-        else:
-            given.append(path)
-            monkeypatch.setattr(Path, "lstat", foreign)
-        return path
-
-    return give
 
 
 def take_device_lock(shared: Path) -> None:
@@ -74,7 +52,7 @@ def write_store(shared: Path) -> None:
 
 
 #: what uses a name in a shared folder that others can foresee -> (the name, what uses it)
-PLACES: dict[str, tuple[str, Callable[[Path], object]]] = {
+PLACES: dict[str, Place] = {
     "cache": ("cache", lambda shared: paths.cache_dir()),
     "locks of devices": (f"ckprof-{os.geteuid()}", take_device_lock),
     "folder of temporary files": ("tmp", make_scratch),
@@ -83,13 +61,6 @@ PLACES: dict[str, tuple[str, Callable[[Path], object]]] = {
         "place",
         lambda shared: build_tree(None, None, None, work_dir=shared / "place", cache=None),
     ),
-    "folder of a sweep": ("place.sweep", lambda shared: SweepFolder.beside(shared / "place").make()),
-    "shared folder of a sweep": (
-        SweepFolder.below(Path("/"), Path("/r.db")).root.name,
-        lambda shared: SweepFolder.below(shared, Path("/r.db")).make(),
-    ),
-    "objects of a sweep": ("place", lambda shared: ObjectFolder(shared / "place").put(b"job")),
-    "partial stores": ("place", lambda shared: MergePool(shared / "place", 1)._submit(())),
     "folder of an output": ("place", lambda shared: files.write_output(shared / "place" / "a.csv", "text")),
 }
 #: file in a shared folder that others can foresee -> what uses it
@@ -105,57 +76,16 @@ FILES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.fixture
-def places(shared, monkeypatch) -> Path:
-    """Everything that ckprof chooses itself lies in a shared folder."""
-    monkeypatch.setenv(paths.CACHE_VARIABLE, str(shared / "cache"))
-    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    return shared
-
-
-@pytest.fixture
-def plant(places, monkeypatch, tmp_path) -> Callable[[str, str], Path]:
-    """Make a folder or a link to one before ckprof does."""
-
-    def plant(name: str, kind: str) -> Path:
-        path = places / name
-        monkeypatch.setattr("tempfile.tempdir", str(path if name == "tmp" else places))
-        if kind == "link":
-            (tmp_path / "target").mkdir()
-            path.symlink_to(tmp_path / "target")
-        else:
-            path.mkdir()
-        return path
-
-    return plant
-
-
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", ["folder", "link"])
 def test_what_another_user_made_is_refused(place, kind, plant, give, places, tmp_path):
-    name, use = PLACES[place]
-    planted = give(plant(name, kind))
-    with pytest.raises(ToolchainError) as caught:
-        use(places)
-    assert caught.value.exit_code is ExitCode.TOOLCHAIN
-    message = str(caught.value)
-    assert message.startswith(f"{planted}: this {'symbolic link' if kind == 'link' else 'folder'}")
-    assert "belongs to another user" in message and "remove it, or choose a place" in message
-    seen = tmp_path / "target" if kind == "link" else planted
-    assert list(seen.iterdir()) == []
+    check_others_are_refused(PLACES[place], kind, plant, give, places, tmp_path)
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if PLACES[place][0] != "tmp"])
 @pytest.mark.parametrize("mode", [0o777, 0o757])
 def test_a_folder_that_others_can_write_to_is_refused(place, mode, plant, places):
-    name, use = PLACES[place]
-    planted = plant(name, "folder")
-    planted.chmod(mode)
-    with pytest.raises(
-        ToolchainError, match=f"{re.escape(f'{planted}: other users can write to this folder')}"
-    ):
-        use(places)
-    assert list(planted.iterdir()) == []
+    check_writable_is_refused(PLACES[place], mode, plant, places)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -179,18 +109,7 @@ def test_files_of_other_users_are_not_written(name, kind, give, places, tmp_path
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "folder of an output"])
 def test_nobody_else_gets_into_what_is_made(place, places, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(places))
-    _, use = PLACES[place]
-    before = os.umask(0)
-    try:
-        use(places)
-    except (CkprofError, AttributeError):
-        # a build of nothing
-        pass
-    finally:
-        os.umask(before)
-    for made in places.iterdir():
-        assert not made.is_dir() or stat.S_IMODE(made.stat().st_mode) == 0o700, made
+    check_made_is_private(PLACES[place], places, monkeypatch)
 
 
 def test_own_links_and_links_of_root_are_followed(shared, tmp_path):

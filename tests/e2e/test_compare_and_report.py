@@ -107,10 +107,9 @@ NETWORK = """{
     "command",
     [
         ("sweep", "fwd", *ROUNDS),
-        ("sweep", "fwd", "--devices", "0", *ROUNDS),
         ("run", "fwd", "--rounds", "2", "--max-time", "0.05"),
     ],
-    ids=["sweep", "engine", "run"],
+    ids=["sweep", "run"],
 )
 def test_layers_lines_and_roofs_are_kept_whatever_measures(
     ckprof: Ckprof, short_list: Path, tmp_path: Path, command: tuple[str, ...]

@@ -54,11 +54,11 @@ def fine(called: Called) -> Called:
 
 @pytest.mark.slow
 def test_measured_times_lead_to_a_choice(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
-    """Workers sweep, a model is trained, kernels are selected and tuned, stores are reported and compared."""
+    """A sweep, a model is trained, kernels are selected and tuned, stores are reported and compared."""
     problems = [part for size in SIZES for part in ("--problem", size)]
     line = "gemm 0 1 1 1 0 1 48 40 64 72 -1 -1"
     swept = fine(ckprof("sweep", "gemm", "--conf", listed, *problems, "--problem", line, "--store", "s.db",
-                        "--engine", "local", *QUICK))  # fmt: skip
+                        *QUICK))  # fmt: skip
     assert "done: 9 of 9 rankings are finished" in swept.out
     with Store(tmp_path / "s.db") as store:
         found = {one.key.problem: one.status.value for one in store}

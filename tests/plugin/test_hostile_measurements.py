@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 
-from ckprof.cli.main import main
 from ckprof.errors import ExitCode
-from ckprof.plugin.manager import DISABLE_VARIABLE, PluginManager
+from ckprof.plugin.manager import DISABLE_VARIABLE
 from ckprof.plugin.protocols import ReportFormat
-from ckprof.plugin.registry import Registry
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
 from ckprof_plugins.directions.fwd import Forward
@@ -136,97 +132,3 @@ def test_a_baseline_that_cannot_be_opened_is_named(entry, said, measured, tmp_pa
     # a library that is not usable here and a mistake look alike
     assert done.code == ExitCode.TOOLCHAIN
     assert "ckprof: baseline mine cannot be used: " in done.err and said in done.err
-
-
-class Engine:
-    """The engine for several devices of one machine, with a session that misbehaves."""
-
-    id, label = "mine", "mine"
-
-    def __init__(self, *acting):
-        manager = PluginManager()
-        manager.load_all()
-        self._engine = Registry(manager).engines.find("local")
-        self._acting = acting
-
-    def pools(self, request):
-        return self._engine.pools(request)
-
-    def open(self, request):
-        self.session = self._engine.open(request)
-        return Acting(self.session, *self._acting) if self._acting else self.session
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_an_engine_that_cannot_be_opened(act, measured):
-    function, said = ACTS[act]
-    engine = Acting(Engine(), "open", function)
-    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
-    assert done.code == ExitCode.PLUGIN
-    assert "hostile.py: engine 'mine': open" in done.err
-    assert said in done.err or "open(): lacks outlives_coordinator, shares_files, slots(pool)" in done.err
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_an_engine_that_takes_no_payloads(act, measured):
-    function, said = ACTS[act]
-    done = measured("ckprof_register_engines", Engine("submit", function), *SWEEP, "--engine", "mine")
-    assert done.code == ExitCode.PLUGIN
-    assert "hostile.py: engine 'mine': open(): submit " in done.err and said in done.err
-
-
-def test_an_engine_that_cannot_be_closed_loses_nothing(measured, tmp_path):
-    def close():
-        engine.session.close(now=True)
-        raise ValueError("boom")
-
-    engine = Engine("close", close)
-    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
-    assert done.code == ExitCode.PLUGIN
-    assert "engine 'mine': open(): close raised ValueError: boom" in done.err
-    done = measured("ckprof_register_engines", Engine(), *SWEEP, "--engine", "mine")
-    assert done.code == ExitCode.OK and outcomes(tmp_path) == 4
-
-
-@pytest.mark.parametrize("answer", [None, b"", b"text", Odd()], ids=type)
-def test_an_engine_whose_answers_are_none(answer, measured):
-    answered = Future()
-    answered.set_result(answer)
-    engine = Engine("submit", lambda: answered)
-    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
-    assert done.code == ExitCode.TOOLCHAIN
-    assert "no worker can measure: the engine returned an object of type " in done.err
-
-
-ENDS = """
-import os
-from ckprof import hookimpl
-
-class Observer:
-    id = "mine"
-
-    def read(self, target, device):
-        if os.getpid() != {parent}:
-            {act}
-
-@hookimpl
-def ckprof_register_observers():
-    return [Observer()]
-"""
-
-
-@pytest.mark.parametrize(
-    ("act", "said"),
-    [
-        ("os._exit(3)", "the worker of device 0 ended with status 3"),
-        ("raise ValueError('boom')", "ends.py: observer 'mine': read raised ValueError: boom"),
-        ("raise SystemExit(0)", "ends.py: observer 'mine': read called sys.exit(0)"),
-    ],
-)
-def test_an_observer_that_misbehaves_in_the_workers_of_an_engine(act, said, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "ends.py").write_text(ENDS.format(parent=os.getpid(), act=act))
-    assert main(["--plugin", "ends.py", *SWEEP, "--devices", "0"]) == ExitCode.TOOLCHAIN
-    shown = capfd.readouterr().err
-    assert "ckprof: no worker can measure: " in shown and said in shown and "Traceback" not in shown
-    assert check(tmp_path / "new.db") == []

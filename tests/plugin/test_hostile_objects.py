@@ -9,7 +9,6 @@ import pytest
 
 from ckprof.errors import PluginError
 from ckprof.plugin.members import members_of
-from ckprof.plugin.protocols.engines import Pool
 
 from .test_hostile_commands import (  # noqa: F401 - a fixture
     CASES,
@@ -176,11 +175,3 @@ def test_objects_of_every_kind_are_hostile():
         "ckprof_register_results_views",
         "ckprof_register_inspection_views",
     }
-
-
-@pytest.mark.parametrize("number", [-1, 0, 10**15, 2**63, -(10**400)], ids=lambda number: str(number)[:5])
-def test_an_engine_with_an_odd_number_of_workers(number, command):  # noqa: F811 - a fixture
-    (case,) = [case.values[0] for case in CASES if case.id == "engine"]
-    engine = Acting(case.make(), "pools", lambda: {Pool.RUN: number})
-    done = command(dataclasses.replace(case, code=None), engine)
-    assert done.code in (0, 4), done.err

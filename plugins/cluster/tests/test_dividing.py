@@ -36,7 +36,7 @@ from ckprof_plugins.cluster.messages import ReferencePolicy
 from ckprof_plugins.cluster.schedule import Pace
 from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
 from ckprof_plugins.cluster.units import ClusterWatch
-from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
+from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)
 KERNELS = 160

@@ -25,10 +25,11 @@ from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.local import LocalEngine, cpus_per_worker
 from ckprof_plugins.cluster.messages import Task
 from ckprof_plugins.cluster.units import ClusterWatch, last_line
+from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
 from tests.faults import failing_with
-from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
+from tests.test_python_child import run_isolated, trap  # noqa: F401 - a fixture
 
-ECHO = "tests.sweep.cluster.echo:echo"
+ECHO = "plugins.cluster.tests.echo:echo"
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -130,14 +131,14 @@ def test_a_sweep_whose_workers_break_ends_with_one_message(monkeypatch, tmp_path
 
 
 def test_a_handler_that_cannot_be_imported_is_a_reason(capfd):
-    session = open_local("tests.sweep.cluster.nowhere:handle")
+    session = open_local("plugins.cluster.tests.nowhere:handle")
     try:
         with pytest.raises(WorkerLost) as raised:
             session.submit(Pool.RUN, b"abc").result(60)
     finally:
         session.close(now=True)
     assert (
-        last_line(str(raised.value)) == "ModuleNotFoundError: No module named 'tests.sweep.cluster.nowhere'"
+        last_line(str(raised.value)) == "ModuleNotFoundError: No module named 'plugins.cluster.tests.nowhere'"
     )
     assert capfd.readouterr().err == ""
 
@@ -200,7 +201,7 @@ def test_workers_end_with_their_coordinator(tmp_path):
 #: a coordinator with two workers, until it is killed or done
 _COORDINATOR = """
 import sys
-from tests.sweep.cluster.simulated import make_setup, HANDLER
+from plugins.cluster.tests.simulated import make_setup, HANDLER
 from ckprof_plugins.cluster.units import ClusterWatch
 from ckprof.plugin.protocols.engines import EngineRequest
 from ckprof_plugins.cluster.local import LocalEngine
@@ -299,3 +300,23 @@ def test_kills_while_cards_share_a_problem_lose_and_double_nothing(tmp_path):
 @pytest.mark.timeout(1800)
 def test_fifty_kills_lose_and_double_nothing(tmp_path):
     check_kills(tmp_path, 50, 700)
+
+
+def test_a_worker_imports_nothing_from_the_current_folder(trap):  # noqa: F811
+    session = open_local()
+    try:
+        assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
+    finally:
+        session.close(now=True)
+
+
+@pytest.mark.slow
+@pytest.mark.compiler
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the command itself is started with -P")
+def test_a_sweep_on_workers_imports_nothing_from_the_current_folder(trap, tmp_path, short_list):  # noqa: F811
+    run_isolated(
+        tmp_path,
+        *("sweep", "fwd", "--conf", str(short_list), "--problem", "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"),
+        *("--store", str(tmp_path / "r.db"), "--devices", "0,1"),
+        *("--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "1"),
+    )

@@ -20,7 +20,9 @@ from ckprof_plugins.cluster.settings import read_settings
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = re.findall(
-    r"^```toml\n(.*?)^```", (ROOT / "docs" / "cluster.md").read_text(), re.DOTALL | re.MULTILINE
+    r"^```toml\n(.*?)^```",
+    (ROOT / "plugins" / "cluster" / "docs" / "cluster.md").read_text(),
+    re.DOTALL | re.MULTILINE,
 )
 NAMES = ["workstation", "slurm", "kubernetes"]
 
@@ -172,7 +174,7 @@ def test_workers_name_their_device_as_their_host_does(monkeypatch, environment, 
 def test_the_task_of_a_worker_needs_no_parsl():
     code = (
         "import sys\n"
-        "import ckprof_plugins.cluster.parsl_task, ckprof_plugins.engines.plugin\n"
+        "import ckprof_plugins.cluster.parsl_task, ckprof_plugins.cluster.plugin\n"
         "print(any(name.split('.')[0] == 'parsl' for name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

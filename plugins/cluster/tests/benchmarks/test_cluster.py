@@ -26,10 +26,10 @@ from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import Card, End, Reply, Task, decode_task_head, encode
 from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
-from tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
+from plugins.cluster.tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
+from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, make_setup
 from tests.store.samples import make_attempt, make_problem, make_session
 from tests.sweep.bench import SHARED
-from tests.sweep.cluster.simulated import HANDLER, VISIT_VARIABLE, make_setup
 
 #: seconds of each attempt: workers sleep, so that more of them than cores can be compared
 VISIT_S = 0.02

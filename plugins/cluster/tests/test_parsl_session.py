@@ -32,7 +32,7 @@ from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.settings import read_settings
 from ckprof_plugins.cluster.parsl_engine import ParslEngine
 
-handler = "tests.sweep.cluster.echo:echo"
+handler = "plugins.cluster.tests.echo:echo"
 here = Path.cwd()
 settings = read_settings(here / "c.toml")
 session = ParslEngine().open(EngineRequest(handler=handler, settings=settings, folder=here))

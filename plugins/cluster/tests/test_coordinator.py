@@ -19,8 +19,8 @@ from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply
 from ckprof_plugins.cluster.tally import EngineProgress
 from ckprof_plugins.cluster.units import ClusterWatch
+from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 from tests.sweep.bench import noting
-from tests.sweep.cluster.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 
 @pytest.fixture
@@ -358,9 +358,11 @@ def test_progress_counts_all_workers(setup):
     one = setup(problems=5)
     seen = []
     session = ThreadSession(runners_for(one))
-    one.coordinate(session, ClusterWatch(poll_s=0.01, tell=noting(EngineProgress, seen)))
+    one.coordinate(session, ClusterWatch(poll_s=0.01, tell=seen.append))
     session.close(now=True)
+    seen = [event for event in seen if isinstance(event, EngineProgress)]
     last = seen[-1]
+    assert last.text.startswith("sweep: 5/5 rankings, ") and "0 running on 2 cards" in last.text
     assert (last.units_done, last.units, last.cards, last.running) == (5, 5, 2, 0)
     assert last.device_s_per_attempt > 0 and last.eta_s == 0
     assert [one.attempts for one in seen] == sorted(one.attempts for one in seen)

@@ -37,7 +37,7 @@ from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, divided
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems
 
-HANDLER = "tests.sweep.cluster.simulated:handle"
+HANDLER = "plugins.cluster.tests.simulated:handle"
 #: seconds that each attempt takes, for workers that are processes
 VISIT_VARIABLE = "CKPROF_TEST_VISIT_S"
 

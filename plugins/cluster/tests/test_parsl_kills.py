@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("parsl") is None, reason="Parsl is not installed"),
 ]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _CLUSTER = "engine = 'parsl'\n\n[pools.run]\nprovider = 'local'\ngpus = 2\n"
 #: how a sweep may end: a signal, and whether it goes to the whole process group
 ENDS = (

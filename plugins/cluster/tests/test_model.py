@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.benchmarks.cluster_model import GOAL, LEAST_WALLTIME_S, Costs, Fleet, simulate
+from plugins.cluster.tests.benchmarks.cluster_model import GOAL, LEAST_WALLTIME_S, Costs, Fleet, simulate
 
 #: as many problems for each device as the benchmark has
 COSTS = Costs(problems=400)

@@ -1,8 +1,8 @@
 """A discrete-event model of a sweep of 10,000 problems x 3,000 kernels on many devices.
 
-``python -m tests.benchmarks.cluster_model`` prints what it assumes, what comes out, and where each assumption
-breaks the goal: 85 % of 5,000 devices busy. Which problems are divided, in how many parts, and what is
-handed out next, follows from :mod:`ckprof_plugins.cluster.dividing` and
+``python -m plugins.cluster.tests.benchmarks.cluster_model`` prints what it assumes, what comes out, and where
+each assumption breaks the goal: 85 % of 5,000 devices busy. Which problems are divided, in how many
+parts, and what is handed out next, follows from :mod:`ckprof_plugins.cluster.dividing` and
 :mod:`ckprof_plugins.cluster.schedule` themselves. Chance is seeded: the same numbers come out every time.
 """
 
