@@ -1,5 +1,5 @@
-"""Commands are called as in the tests of whole commands."""
+"""Commands are called as processes, as in the tests of whole commands."""
 
 from __future__ import annotations
 
-from tests.e2e.conftest import ckprof, forked_calls, short_list  # noqa: F401
+from tests.e2e.conftest import ckprof  # noqa: F401
