@@ -142,7 +142,9 @@ def test_the_command_knows_its_plugins(capsys, tmp_path, monkeypatch):
     assert main(["plugins", "--check", "ckprof_plugins.pipelines.depthwis.plugin"]) == ExitCode.USAGE
     assert "did you mean 'ckprof_plugins.pipelines.depthwise.plugin'" in capsys.readouterr().err
     assert main(["plugins", "--conf", "x.conf"]) == ExitCode.USAGE
-    assert main(["plugins", "--check", "ckprof_plugins.cluster.plugin", "--format", "json"]) == ExitCode.OK
+    assert (
+        main(["plugins", "--check", "ckprof_plugins.targets.cpu.plugin", "--format", "json"]) == ExitCode.OK
+    )
     assert '"result": "passed"' in capsys.readouterr().out
 
 

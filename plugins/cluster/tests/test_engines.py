@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
-from ckprof.errors import PluginError, UsageError
+from ckprof.cli.main import main
+from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.kernels.requests import BuildOptions
 from ckprof.option import options_of
 from ckprof.plugin.manager import PluginManager
@@ -108,3 +110,16 @@ def test_devices_are_numbers_and_ranges():
     for wrong in ("", "a", "1-", "-1", "0,,1", "0-x"):
         with pytest.raises(UsageError, match="or several such as 3,7-9"):
             parse_devices(wrong)
+
+
+def test_the_engines_that_ship_run_a_payload_or_say_what_they_need(capsys):
+    assert (
+        main(["plugins", "--check", "ckprof_plugins.cluster.plugin", "--format", "json"]) == ExitCode.FAILED
+    )
+    tried = {
+        check["object"]: (check["result"], check["detail"]) for check in json.loads(capsys.readouterr().out)
+    }
+    assert tried["engine 'local'"] == ("passed", "1 workers")
+    assert (
+        tried["engine 'parsl'"][0] == "not possible" and "needs --cluster FILE" in tried["engine 'parsl'"][1]
+    )
