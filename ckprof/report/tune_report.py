@@ -14,8 +14,8 @@ from ckprof.wording import counted, percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.report.best_libraries import BestLibrary
     from ckprof.tuning.search.comparison import BaselineComparison
-    from ckprof.tuning.search.libraries import KernelLibrary
     from ckprof.tuning.search.loop import Progress
     from ckprof.tuning.search.result import BestChoice, TuneResult
 
@@ -159,9 +159,9 @@ def _us(time_us: float | None) -> str:
     return "-" if time_us is None else f"{time_us:.4g}"
 
 
-def _libraries(result: TuneResult) -> Table[KernelLibrary]:
+def _libraries(result: TuneResult) -> Table[BestLibrary]:
     first = result.libraries[0]
-    columns: list[Column[KernelLibrary]] = [
+    columns: list[Column[BestLibrary]] = [
         Column("library of", lambda library: len(library.kernels)),
         Column("slower than all", lambda library: percent(library.slowdown - 1, 2)),
         Column(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof.report.best_libraries import BestLibrary
 from ckprof.report.document import Document
 from ckprof.report.tune_report import add_comparison, comparison_values, tune_document, tune_values
 from ckprof.tuning.search.comparison import BaselineComparison
-from ckprof.tuning.search.libraries import KernelLibrary
 from ckprof.tuning.search.loop import TuneStop
 from ckprof.tuning.search.outlook import Certainty
 from ckprof.tuning.search.result import BestChoice, TuneResult
@@ -59,7 +59,7 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
         best=(choice(4, "k"), choice(5, ""), choice(6, "", unmeasured=2)),
         unbuilt=(),
         kernels=("k",),
-        libraries=(KernelLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),
+        libraries=(BestLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),
         chosen=("k",),
     )
     lines = tune_document(result).text().splitlines()

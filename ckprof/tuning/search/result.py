@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.problem import Problem
+    from ckprof.report.best_libraries import BestLibrary
     from ckprof.tuning.search.comparison import BaselineComparison
     from ckprof.tuning.search.knowledge import Knowledge
-    from ckprof.tuning.search.libraries import KernelLibrary, LibraryPlan
+    from ckprof.tuning.search.libraries import LibraryPlan
     from ckprof.tuning.search.loop import Progress, TuneLoop
     from ckprof.tuning.search.outlook import Certainty, Forecaster
     from ckprof.tuning.search.space import SearchSpace
@@ -78,7 +79,7 @@ class TuneResult:
     #: names of all kernels, by position in the libraries
     kernels: tuple[str, ...]
     #: the best libraries of 1, 2, ... kernels
-    libraries: tuple[KernelLibrary, ...]
+    libraries: tuple[BestLibrary, ...]
     #: the library that is kept
     chosen: tuple[str, ...]
     #: what was found beside the libraries of others; ``None`` if not asked for, or if the search was stopped

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.model.architecture import find_architecture
-from ckprof.model.gemm_work import Estimate, KernelTraits
-from ckprof.tuning.time_model.work import Sizes, ceil_div, tiles_of
+from ckprof.model.gemm_work import Estimate
 from ckprof_plugins.targets.hip.instructions import matrix_cycles, matrix_operations, operand_type
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
     rate = _operations_per_cycle(kernel)
     if machine is None or not rate or kernel.occupancy.workgroups_per_cu < 1:
         return None
-    tiles, depth = _tiles(work)
-    loops = ceil_div(depth, work.splits)
+    tiles = ceil_div(work.m, work.tile_m) * ceil_div(work.n, work.tile_n) * work.batch
+    loops = ceil_div(ceil_div(work.k, work.tile_k), work.splits)
     workgroups = tiles * work.splits
     share = 2 * work.tile_m * work.tile_n * work.tile_k * loops
     busy_simds = min(arch.simds_per_cu, work.waves)
@@ -69,25 +68,9 @@ def estimate(kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
     )
 
 
-def _tiles(work: GemmWork) -> tuple[int, int]:
-    """Return the tiles of all products and the iterations of one, as the time model counts them."""
-    traits = KernelTraits(tile=(work.tile_m, work.tile_n, work.tile_k))
-    sizes = Sizes(
-        m=work.m,
-        n=work.n,
-        k=work.k,
-        n_run=work.n,
-        k_run=work.k,
-        batch=work.batch,
-        # of windows alone
-        rows=1,
-        columns=1,
-        images=1,
-        channels=1,
-        tensor_bytes=work.tensor_bytes,
-        element_bytes=work.element_bytes,
-    )
-    return tiles_of(traits, sizes)
+def ceil_div(a: int, b: int) -> int:
+    """Return a / b rounded up."""
+    return -(-a // b)
 
 
 def _operations_per_cycle(kernel: DeviceKernel) -> float:

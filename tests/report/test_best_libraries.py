@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ckprof.tuning.search import libraries as module
-from ckprof.tuning.search.libraries import best_libraries
+from ckprof.report import best_libraries as module
+from ckprof.report.best_libraries import best_libraries
 
 
 def made(seed: int, problems: int = 9, kernels: int = 7) -> np.ndarray:
