@@ -17,8 +17,6 @@ Names:
 * :class:`Problem`: ``Problem.parse(line)`` takes any line that the command line takes.
 * :class:`SweepOptions`, :class:`RoundOptions`: sweeps that go on for hours; :class:`Store`: what they found:
   iterate, ``query()``, ``best()``, ``to_pandas()``; :class:`StoreQuery` says what is asked for.
-* :class:`TuneOptions` with :class:`SearchOptions`: searches for the best kernels; :class:`ReplayOptions`: the
-  same in recorded measurements.
 * :class:`Results`: iterate, filter, ``best()``, ``to_dicts()``, ``to_pandas()``.
 * :class:`CompareOptions` with a :class:`ChangePolicy` and :class:`SettleOptions`: how measurements
   are judged.
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
     from ckprof.sweep.requests import SweepOptions
-    from ckprof.tuning.tune_requests import ReplayOptions, SearchOptions, TuneOptions
     from ckprof_plugins.directions._convolution.noted_problem import Problem
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -67,16 +64,13 @@ __all__ = [
     "ListReading",
     "Problem",
     "Profiler",
-    "ReplayOptions",
     "Results",
     "RoundOptions",
     "RunOptions",
-    "SearchOptions",
     "SettleOptions",
     "Store",
     "StoreQuery",
     "SweepOptions",
-    "TuneOptions",
     "__version__",
     "hookimpl",
     "jit",
@@ -96,16 +90,13 @@ _LAZY = {
     "ListReading": "ckprof.model.conversion",
     "Problem": "ckprof_plugins.directions._convolution.noted_problem",
     "Profiler": "ckprof.profiler",
-    "ReplayOptions": "ckprof.tuning.tune_requests",
     "Results": "ckprof.results",
     "RoundOptions": "ckprof.measure.rounds",
     "RunOptions": "ckprof.measure.options",
-    "SearchOptions": "ckprof.tuning.tune_requests",
     "Store": "ckprof.store.store",
     "SettleOptions": "ckprof.compare.options",
     "StoreQuery": "ckprof.store.query",
     "SweepOptions": "ckprof.sweep.requests",
-    "TuneOptions": "ckprof.tuning.tune_requests",
     "jit": "ckprof.on_demand",
 }
 

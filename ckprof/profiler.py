@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,13 +44,6 @@ if TYPE_CHECKING:
     from ckprof.results import Results
     from ckprof.sweep.device_sweep import SweepResult
     from ckprof.sweep.requests import SweepOptions
-    from ckprof.tuning.kernel_selection import KernelChoice
-    from ckprof.tuning.model_training import TrainedModel
-    from ckprof.tuning.predict import Predictions, PredictOptions
-    from ckprof.tuning.search.result import TuneResult
-    from ckprof.tuning.selection_requests import SelectOptions, TrainOptions, ValidateOptions
-    from ckprof.tuning.time_model.validation import Validation
-    from ckprof.tuning.tune_requests import ReplayOptions, TuneOptions
 
 
 class Profiler(Session):
@@ -137,13 +129,7 @@ class Profiler(Session):
         from ckprof.kernels.generate import generate_sources
         from ckprof.kernels.requests import BuildOptions
 
-        options = options or BuildOptions()
-        prepare = None
-        if options.time_model is not None:
-            from ckprof.tuning.model_embedding import with_time_model
-
-            prepare = partial(with_time_model, self, options)
-        return generate_sources(self, selection.require(), options, prepare)
+        return generate_sources(self, selection.require(), options or BuildOptions())
 
     def build(
         self, selection: Selection, options: BuildOptions | None = None, *, run: bool = True
@@ -431,80 +417,6 @@ class Profiler(Session):
             fail_on=DEFAULT_FAIL_ON if fail_on is None else fail_on,
         )
         return compare_files(self, files, reading or ListReading())
-
-    def train(self, options: TrainOptions) -> TrainedModel:
-        """Fit a time model to measured times; nothing is written: its file's content is ``text``.
-
-        :raises InputError: a table is wrong, or holds too few problems.
-        """
-        from ckprof.tuning.model_training import train_model
-
-        return train_model(self, options)
-
-    def validate(self, options: ValidateOptions) -> Validation:
-        """Judge a time model by measured times that it has not seen.
-
-        :raises InputError: the model or a table is wrong, or they are of different devices.
-        """
-        from ckprof.tuning.model_training import validate_model
-
-        return validate_model(self, options)
-
-    def select(self, options: SelectOptions) -> KernelChoice:
-        """Return the best kernels for a problem by a time model, only such as support it.
-
-        :raises InputError: the model is of another device or direction and not forced.
-        :raises NothingLeftError: no kernel can be predicted, or none supports the problem.
-        """
-        from ckprof.tuning.kernel_selection import select_kernels
-
-        return select_kernels(self, options)
-
-    def predict(self, options: PredictOptions) -> Predictions:
-        """Return times that follow from kernels' machine code; nothing is measured, and no device is needed.
-
-        :raises UsageError: the target predicts no times.
-        :raises CkprofError: no toolchain, or no kernel compiles.
-        """
-        from ckprof.tuning.predict import predict
-
-        return predict(self, options)
-
-    def tune(
-        self,
-        query: InstanceQuery,
-        problems: Sequence[str | Problem],
-        options: TuneOptions,
-        *,
-        build: BuildOptions | None = None,
-        run: RunOptions | None = None,
-    ) -> TuneResult:
-        """Find the best kernels for some problems without measuring them all: what ``ckprof tune`` does.
-
-        A problem that is named several times counts as often. The same call goes on where an earlier one was
-        stopped, at whatever moment.
-
-        :param query: which instances, all of one direction, type, layout and number of dimensions.
-        :param problems: lines or problems.
-        :param options: how kernels are looked for, how long, and where the outcomes go.
-        :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
-        :raises CkprofError: as the single steps, or the store cannot be written.
-        """
-        from ckprof.sweep.requests import RoundRunOptions
-        from ckprof.tuning.tuning import tune
-
-        run = run or RoundRunOptions(timeout_s=self.settings.timeout)
-        return tune(self, self.plan(query, problems, build=build, run=run), options)
-
-    def replay(self, options: ReplayOptions) -> TuneResult:
-        """Search recorded measurements: nothing is built or run, the time that it would take is counted.
-
-        :raises UsageError: the strategy is unknown, or a value is out of range.
-        :raises InputError: a table or the model is wrong.
-        """
-        from ckprof.tuning.tuning import replay
-
-        return replay(self, options)
 
     def list_text(self, selection: Selection, names: Sequence[str]) -> EmittedList:
         """Return some kernels of a selection as an instance list, and as a catalog.

@@ -33,7 +33,6 @@ LAYERS = (
     ("measure",),
     ("store",),
     ("sweep",),
-    ("tuning",),
     ("compare",),
     ("report", "parity"),
     ("results", "profiler", "on_demand"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,18 +23,17 @@ _EPILOG = """\
 examples:
   ckprof generate fwd --conf legacy.conf --build-dir sources/
   ckprof generate fwd --rule-set full --arch gfx942 --build-dir sources/ --chunk-size 50
-  ckprof generate fwd --conf legacy.conf --arch gfx950 --model model.json --build-dir sources/
   cmake -S sources -B out && cmake --build out --parallel
 
 Prints the folder: one header and one source per kernel, registration sources, CMakeLists.txt,
 compile_commands.json, and manifest.json with everything about the kernels. Files that would not change are
-not touched; files of an earlier generation that are gone are removed. Without --model, programs that do not
-name a kernel get the first one of the list that supports their problem.
+not touched; files of an earlier generation that are gone are removed. Programs that do not name a kernel get
+the first one of the list that supports their problem.
 """
 
 
 #: of the build options, what only source trees have
-_FIELDS = ("device", "chunk_size", "time_model", "force_model")
+_FIELDS = ("device", "chunk_size")
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """
     selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
     build = shared_options.chosen_build_options(arguments, *_FIELDS)
+    build = replace(build, plugin_options=vars(arguments))
     tree, rejected = session.profiler.generate(selection, build)
     for rejection in rejected:
         session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")

@@ -75,7 +75,7 @@ COMMANDS: Final = (
     ),
     Command(
         name="predict",
-        module="ckprof.cli.cmd_predict",
+        module="ckprof_plugins.tuning.cmd_predict",
         summary="rank kernels by times that follow from their machine code, without a device",
         task="choose",
         first=(
@@ -85,7 +85,7 @@ COMMANDS: Final = (
     ),
     Command(
         name="tune",
-        module="ckprof.cli.cmd_tune",
+        module="ckprof_plugins.tuning.cmd_tune",
         summary="find the best kernels for some problems without measuring them all; the same call goes on",
         task="choose",
         first=(
@@ -95,19 +95,19 @@ COMMANDS: Final = (
     ),
     Command(
         name="train",
-        module="ckprof.cli.cmd_train",
+        module="ckprof_plugins.tuning.cmd_train",
         summary="fit a time model to measured times, for choosing kernels without measuring",
         task="choose",
     ),
     Command(
         name="validate",
-        module="ckprof.cli.cmd_validate",
+        module="ckprof_plugins.tuning.cmd_validate",
         summary="judge a time model by measured times that it has not seen",
         task="choose",
     ),
     Command(
         name="select",
-        module="ckprof.cli.cmd_select",
+        module="ckprof_plugins.tuning.cmd_select",
         summary="choose the kernels for a problem by a time model, and measure the best on request",
         task="choose",
         first="DIRECTION --model --problem --conf --rule-set --filter --top --measure --target --format",
@@ -176,7 +176,7 @@ COMMANDS: Final = (
         module="ckprof.cli.cmd_generate",
         summary="write the C++ sources of the kernels",
         task="build and embed",
-        first="DIRECTION --conf --rule-set --filter --instance --target --arch --build-dir --model",
+        first="DIRECTION --conf --rule-set --filter --instance --target --arch --build-dir",
     ),
     Command(
         name="build",

@@ -35,7 +35,6 @@ from ckprof.measure.events import (
 from ckprof.parity.events import AskingBuilder, ConversionNotes, NotFrozen
 from ckprof.problems.events import DefaultProblemUsed, ProblemNote
 from ckprof.report.run_table import status_counts
-from ckprof.tuning.events import TuneProgress
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -76,8 +75,6 @@ class EventMessages:
             self._sweep(event)
         elif isinstance(event, StatusLine):
             self._console.status(event.text)
-        elif isinstance(event, TuneProgress):
-            self._console.status(_tune_progress(event))
         elif isinstance(event, RunStarted):
             self._begin("run")
         elif isinstance(event, RunFinished):
@@ -210,15 +207,4 @@ def _separated(found: SeparatedKernels) -> str:
     return (
         f"these {len(names)} kernels compile, but did not in one translation unit, so that the build took "
         f"longer: {', '.join(names[:_NAMED])}{more}: {found.reason}"
-    )
-
-
-def _tune_progress(event: TuneProgress) -> str:
-    """Return one line: time, what is built and measured, and the best so far."""
-    now, space = event.progress, event.space
-    return (
-        f"tune: {now.seconds:.4g} s, {now.built} of {counted(len(space.kernels), 'kernel')} built, "
-        f"{counted(now.measured, 'measurement')}, {now.problems} of "
-        f"{counted(len(space.problems), 'problem')}, "
-        f"best so far {now.total_us:.4g} us in sum"
     )

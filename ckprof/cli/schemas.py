@@ -51,7 +51,9 @@ SCHEMAS: Final = (
     Schema(name="ckprof.extract", what="extract.json", module="ckprof_plugins.extract.lists"),
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
-    Schema(name="ckprof-prediction", what="predict --format json", module="ckprof.tuning.predicted_times"),
+    Schema(
+        name="ckprof-prediction", what="predict --format json", module="ckprof_plugins.tuning.predicted_times"
+    ),
     Schema(
         name="ckprof-profile", what="inspect --page FILE.json", module="ckprof_plugins.pages.profile_view"
     ),
@@ -61,7 +63,7 @@ SCHEMAS: Final = (
     Schema(
         name="ckprof-time-model",
         what="train, tune and select --model",
-        module="ckprof.tuning.time_model.model_file",
+        module="ckprof_plugins.tuning.time_model.model_file",
     ),
     Schema(
         name="ckprof-architectures", what="architectures of ckprof.toml", module="ckprof.model.architecture"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
-from ckprof.errors import NothingLeftError
+from ckprof.errors import NothingLeftError, PluginError
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.machine_parts import make_parts
 from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
@@ -12,7 +13,7 @@ from ckprof.kernels.validity import CheckedInstances, check_validity
 from ckprof.model.recipe import Purpose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate
@@ -20,18 +21,15 @@ if TYPE_CHECKING:
     from ckprof.kernels.requests import BuildOptions
     from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.kernels.validity import Rejection
+    from ckprof.plugin.protocols import KernelRanking
     from ckprof.session import Session
 
 
 def generate_sources(
-    session: Session,
-    selection: Selection,
-    options: BuildOptions,
-    prepare: Callable[[BuildDir, Sequence[Candidate]], BuildDir] | None = None,
+    session: Session, selection: Selection, options: BuildOptions
 ) -> tuple[SourceTree, list[Rejection]]:
     """Write the sources of a selection without compiling them.
 
-    :param prepare: adds to what the tree of these kernels holds, such as a time model.
     :returns: the tree, and the candidates that a rule rejects.
     :raises NothingLeftError: no instance is valid.
     :raises CkprofError: no toolchain, or the folder cannot be written.
@@ -42,13 +40,35 @@ def generate_sources(
         checked = check_validity(selection.candidates, build_dir.arch, build_dir.recipe.api_level)
     if not checked.valid:
         raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
-    if prepare is not None:
-        build_dir = prepare(build_dir, checked.valid)
+    build_dir = _ranked(session, options, build_dir, checked.valid)
     # what another build system will link with
     make_parts(session, build_dir.recipe, options.jobs or session.settings.jobs)
     with build_dir.lock:
         tree, _ = generate(checked.valid, build_dir, keep_invalid=True)
     return tree, list(checked.invalid)
+
+
+def _ranked(
+    session: Session, options: BuildOptions, build_dir: BuildDir, candidates: Sequence[Candidate]
+) -> BuildDir:
+    """Return a folder whose registry and C functions choose kernels as a plugin ranks them, if one does.
+
+    :raises PluginError: several plugins do.
+    """
+    rankings = session.manager.call(
+        "ckprof_rank_kernels",
+        arguments=options.plugin_options,
+        session=session,
+        build_dir=build_dir,
+        candidates=candidates,
+    )
+    if not rankings or build_dir.embedding is None:
+        return build_dir
+    if len(rankings) > 1:
+        names = " and ".join(name for name, _ in rankings)
+        raise PluginError(f"{names} both rank the kernels: leave the options of one of them out")
+    ranking = cast("KernelRanking", rankings[0][1])
+    return replace(build_dir, embedding=replace(build_dir.embedding, ranking=ranking))
 
 
 def generate(

@@ -200,16 +200,5 @@ class BuildOptions:
             metavar="N",
         ),
     )
-    time_model: Path | None = field(
-        default=None,
-        metadata=option(
-            "a file of 'ckprof train': the registry's selection and the C interface then take the supported "
-            "kernel with the smallest predicted time instead of the first one",
-            flag="--model",
-            metavar="FILE",
-        ),
-    )
-    force_model: bool = field(
-        default=False,
-        metadata=option("use what was learnt on another device or type all the same", flag="--force"),
-    )
+    #: values of options that plugins have added, by name; see the hook ``ckprof_rank_kernels``
+    plugin_options: Mapping[str, object] = field(default_factory=dict)

@@ -8,7 +8,7 @@ plugin's name and ends the command with exit code 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ckprof.plugin.markers import hookspec
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Consumer,
         Converter,
         InspectionView,
+        KernelRanking,
         ListExtractor,
         Observer,
         Operation,
@@ -272,6 +273,24 @@ def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
     """Be notified that the build is over.
 
     :param failures: one outcome per instance that did not compile; empty if all did.
+    """
+
+
+@hookspec
+def ckprof_rank_kernels(
+    arguments: Mapping[str, object], session: Any, build_dir: Any, candidates: Sequence[Any]
+) -> KernelRanking | None:
+    """Return how programs choose among kernels whose sources are generated.
+
+    Called once for every generated tree. ``None`` if no option of the plugin asks for it: programs then take
+    the first kernel of the list that supports a problem.
+
+    :param arguments: values of all options by name, as for :func:`ckprof_make_instances`.
+    :param session: a :class:`ckprof.session.Session`: settings and registry.
+    :param build_dir: a :class:`ckprof.kernels.build_dir.BuildDir`: where the sources are written, and for
+        which target and architecture.
+    :param candidates: the kernels, each a :class:`ckprof.kernels.candidates.Candidate`.
+    :raises CkprofError: the options contradict what is generated.
     """
 
 

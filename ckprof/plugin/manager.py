@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 BUILTIN_PACKAGES: Final = (
     "ckprof.report",
     "ckprof.store",
-    "ckprof.tuning",
     "ckprof_converters",
     "ckprof_plugins",
 )

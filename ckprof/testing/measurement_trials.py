@@ -201,7 +201,7 @@ class MeasurementTrials:
         return f"{session.slots(Pool.RUN)} workers"
 
     def _searched(self, strategy: SearchStrategy) -> str:
-        from ckprof.tuning.tune_requests import ReplayOptions, SearchOptions
+        from ckprof_plugins.tuning import ReplayOptions, SearchOptions, replay
 
         results = self._samples.results
         options = ReplayOptions(
@@ -211,7 +211,7 @@ class MeasurementTrials:
             search=SearchOptions(strategy=strategy.id),
         )
         try:
-            return f"{len(self._profiler.replay(options).best)} problems"
+            return f"{len(replay(self._profiler, options).best)} problems"
         except UsageError as exc:
             raise CannotTry(str(exc)) from None
 

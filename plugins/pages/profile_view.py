@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import Inspection
     from ckprof.model.kernel_profile import KernelProfile, Span
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.tuning.predict import KernelPrediction, Predictions
+    from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 
 
 #: characters of the timeline
@@ -159,13 +159,13 @@ def prepare(
 
     def show(inspection: Inspection) -> tuple[bool, bool]:
         """Write the pages; return whether they stand on standard output, and whether all kernels have one."""
-        from ckprof.tuning.predict import PredictOptions
+        from ckprof_plugins.tuning import PredictOptions, predict
 
         build = replace(chosen_build_options(arguments), target=inspection.target)
         options = PredictOptions(
             selection=selection, problems=(problems[0],), build=build, gpu=arguments.gpu or "", profile=True
         )
-        complete = write_pages(arguments.page, session.profiler.predict(options), inspection, session)
+        complete = write_pages(arguments.page, predict(session.profiler, options), inspection, session)
         return arguments.page == STDOUT, complete
 
     return show

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -14,10 +14,10 @@ from ckprof.kernels.source.jinja import render, render_cached
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.kernels.source.source_tree import KernelFiles
-    from ckprof.plugin.protocols import LibraryInterface, Operation
+    from ckprof.plugin.protocols import KernelRanking, LibraryInterface, Operation
 
 
 #: The registry for programs that embed kernels.
@@ -33,13 +33,13 @@ def table_source(
     arch: str,
     kernels: Sequence[KernelFiles],
     fields: Mapping[str, Mapping[str, Any]] | None = None,
-    time_model: TimeModelHeader | None = None,
+    ranking: KernelRanking | None = None,
 ) -> str:
     """Return the source of the table that a library exports, and of what it says about its kernels.
 
     :param kernels: those that the library is linked from, in the order of the table.
     :param fields: symbol -> fields of the instance, if somebody has computed them already.
-    :param time_model: ranks the kernels; it must be rendered for the same kernels in the same order.
+    :param ranking: ranks the kernels; it must be rendered for the same kernels in the same order.
     """
     interface = operation.interface
     values: dict[str, Any] = {
@@ -48,7 +48,7 @@ def table_source(
         "operation": string_literal(operation.id),
         "arch": string_literal(arch),
         "interface_version": string_literal(interface.version),
-        "time_model": time_model,
+        "ranking": ranking,
     }
     parts = [
         library_source(library, [kernel.symbol for kernel in kernels]),
@@ -159,17 +159,3 @@ def library_source(library: str, symbols: Sequence[str]) -> str:
     :param symbols: table rows of the kernels that the library is linked from, in the order of the table.
     """
     return render(__package__, "library.cpp.j2", version=__version__, library=library, symbols=symbols)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeModelHeader:
-    """A header that is rendered once the kernels of the tree are known."""
-
-    #: its file name
-    header: str
-    #: C++ name of the function that ranks the kernels
-    rank: str
-    #: tells models apart: a tree is generated again when it changes
-    digest: str
-    #: writes the header for kernels in the order of the library's table
-    render: Callable[[Sequence[KernelFiles]], str] = field(repr=False, compare=False)

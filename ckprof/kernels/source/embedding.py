@@ -32,10 +32,9 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof.kernels.source.c_interface import TimeModelHeader
     from ckprof.kernels.source.source_tree import KernelFiles, TreeRequest
     from ckprof.model.recipe import BuildRecipe
-    from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.protocols import KernelRanking, Operation
 
 #: what makes code for the machine that compiles it; what a user names instead stays
 NATIVE_FLAGS: Final = frozenset({"-march=native", "-mcpu=native", "-mtune=native"})
@@ -53,8 +52,8 @@ class Embedding:
 
     recipe: BuildRecipe
     chunk_size: int = DEFAULT_CHUNK_SIZE
-    #: makes the library and the registry choose by predicted times
-    time_model: TimeModelHeader | None = None
+    #: makes the library and the registry take the first supported kernel of a ranking, not of the list
+    ranking: KernelRanking | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_size < 1:
@@ -80,15 +79,15 @@ def embedding_files(request: TreeRequest, kernels: Sequence[KernelFiles]) -> dic
     if embedding is None:
         return {}
     fields = {kernel.symbol: kernel.fields() for kernel in kernels}
-    model = embedding.time_model
+    ranking = embedding.ranking
     files = _registration_files(embedding, direction, request.arch, kernels, fields)
-    if model is not None:
-        files[f"include/{model.header}"] = model.render(kernels)
+    if ranking is not None:
+        files[f"include/{ranking.header}"] = ranking.render(kernels)
     registration = sorted(name for name in files if name.endswith(".cpp"))
     support, shared = _copies(embedding.recipe, direction.interface.linked, files)
     files |= {f"include/{path.name}": path.read_text() for path in _headers_of(direction)}
     table = f"support/{library}.cpp"
-    files[table] = table_source(library, direction, request.arch, kernels, fields, model)
+    files[table] = table_source(library, direction, request.arch, kernels, fields, ranking)
     listed = {
         "kernel_files": [kernel.entry.relative_to(request.root).as_posix() for kernel in kernels],
         "registration_files": registration,
@@ -151,7 +150,7 @@ def _registration_files(
             ],
         )
     shared = _shared_values(direction)
-    choice = {"select": select_function(direction.id), "time_model": embedding.time_model}
+    choice = {"select": select_function(direction.id), "ranking": embedding.ranking}
     files[f"{_REGISTRATION}/{shared['header']}"] = render(
         __package__, "registration.hpp.j2", **shared, **choice, arch=arch, count=len(kernels)
     )

@@ -42,6 +42,7 @@ from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportForm
 from ckprof.plugin.protocols.observers import Observer as Observer
 from ckprof.plugin.protocols.operations import ContractingOperation as ContractingOperation
 from ckprof.plugin.protocols.operations import FurtherOperands as FurtherOperands
+from ckprof.plugin.protocols.operations import KernelRanking as KernelRanking
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
 from ckprof.plugin.protocols.operations import LineWriter as LineWriter
 from ckprof.plugin.protocols.operations import LogReader as LogReader

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -54,6 +54,21 @@ class LibraryInterface:
     #: whether ``rank`` reads sizes as :meth:`ckprof.model.problem.Problem.values` gives them; else by the
     #: names of the problem's fields
     by_values: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRanking:
+    """A C++ header that ranks the kernels of a library for a problem."""
+
+    #: its file name
+    header: str
+    #: C++ name of the function that ranks the kernels
+    rank: str
+    #: sources are generated again when it changes
+    digest: str
+    #: writes the header for kernels in the order of the library's table, each a
+    #: :class:`ckprof.kernels.source.source_tree.KernelFiles`
+    render: Callable[[Sequence[Any]], str] = field(repr=False, compare=False)
 
 
 class Operation(Protocol):

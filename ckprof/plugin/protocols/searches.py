@@ -21,8 +21,7 @@ class Search(Protocol):
     def propose(self, knowledge: Any) -> Sequence[tuple[int, int]]:
         """Return what to build and measure next; nothing if no further measurement is worth it.
 
-        :param knowledge: a :class:`ckprof.tuning.search.knowledge.Knowledge`, everything that is known; do
-            not change it.
+        :param knowledge: everything that is known; do not change it.
         :returns: (problem, choice) of open cells.
         """
 
@@ -39,6 +38,6 @@ class SearchStrategy:
     #: what ``--strategy`` takes
     id: str
     label: str
-    #: begins a search, of a :class:`ckprof.tuning.search.strategy.SearchRequest`; raises a
-    #: :class:`~ckprof.errors.CkprofError` if something that it needs is missing
+    #: begins a search of a request; raises a :class:`~ckprof.errors.CkprofError` if something that it needs
+    #: is missing
     start: Callable[[Any], Search] = field(repr=False)

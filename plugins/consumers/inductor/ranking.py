@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
 from ckprof.model.architecture import architectures
-from ckprof.tuning.model_training import gemm_sizes_of, load_model
-from ckprof.tuning.search.prior import physical_model
-from ckprof.tuning.time_model.selector import Candidate, Selector
 from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.derivation import DIRECT_PIPELINES, mma_k, waves
 from ckprof_converters.derivation import PIPELINES as CONVOLUTION_PIPELINES
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
 from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
+from ckprof_plugins.tuning.model_training import gemm_sizes_of, load_model
+from ckprof_plugins.tuning.search.prior import physical_model
+from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
     from ckprof.plugin.registry import Registry
-    from ckprof.tuning.time_model.model import TimeModel
     from ckprof_plugins.consumers.inductor.device_classes import Operation
+    from ckprof_plugins.tuning.time_model.model import TimeModel
 
 
 class Models:

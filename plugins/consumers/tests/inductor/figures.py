@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof
 from ckprof.model.types import DataType
-from ckprof.tuning.search.prior import physical_model
-from ckprof.tuning.time_model.csv_tables import read_csv
-from ckprof.tuning.time_model.selector import Selector
-from ckprof.tuning.time_model.training import train
-from ckprof.tuning.time_model.validation import candidates_of
 from ckprof_plugins.consumers.inductor.listed_convolutions import listed_convolutions
 from ckprof_plugins.consumers.inductor.ranking import Models, best_first
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
-from tests.tuning.sizes import forward_with_runs
-from tests.tuning.time_model.conftest import MEASURED, request
+from ckprof_plugins.tuning.search.prior import physical_model
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.validation import candidates_of
+from plugins.tuning.tests.sizes import forward_with_runs
+from plugins.tuning.tests.time_model.conftest import MEASURED, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
-    from ckprof.tuning.time_model.measurements import Measurements
-    from ckprof.tuning.time_model.model import TimeModel
     from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.model import TimeModel
 
     #: problem, columns that were measured on it -> columns, best first
     Order = Callable[[Problem, Iterable[str]], Sequence[str]]

@@ -7,9 +7,9 @@ from statistics import fmean
 
 import pytest
 
-from ckprof.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.training import train
 from plugins.consumers.tests.inductor import figures
-from tests.tuning.time_model.conftest import request
+from plugins.tuning.tests.time_model.conftest import request
 
 
 def test_drawing_is_the_mean_over_all_draws():

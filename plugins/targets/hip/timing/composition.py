@@ -1,4 +1,4 @@
-"""From the counts of launches to the time of a device: see docs/predict.md for the formulas."""
+"""From the counts of launches to the time of a device: see the page on predict for the formulas."""
 
 from __future__ import annotations
 

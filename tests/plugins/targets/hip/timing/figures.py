@@ -1,4 +1,4 @@
-"""Prints the figures of ``docs/predict.md``: ``python -m tests.plugins.targets.hip.timing.figures [HALF]``.
+"""Prints the figures of the page on predict: ``python -m tests.plugins.targets.hip.timing.figures [HALF]``.
 
 Needs clang 22, CK Tile headers of November 2025 in ``$CK_ROOT``, and minutes: 16 kernels are compiled
 for gfx950 the first time. HALF is 0 (problems by which constants were chosen), 1 (the others), or all.
@@ -18,25 +18,25 @@ import numpy as np
 import ckprof
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.problem_case import ProblemCase
-from ckprof.tuning.predict import PredictOptions
-from ckprof.tuning.predicted_times import PredictedTimes
-from ckprof.tuning.predicted_training import with_predicted
-from ckprof.tuning.search.prior import physical_model
-from ckprof.tuning.time_model.csv_tables import read_csv
-from ckprof.tuning.time_model.time_model import terms
-from ckprof.tuning.time_model.training import train
-from ckprof.tuning.time_model.work import work
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
-from tests.tuning.sizes import forward_with_runs
-from tests.tuning.time_model.conftest import MEASURED, request
+from ckprof_plugins.tuning.predicted_times import PredictedTimes
+from ckprof_plugins.tuning.predicted_training import with_predicted
+from ckprof_plugins.tuning.prediction import PredictOptions
+from ckprof_plugins.tuning.search.prior import physical_model
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.time_model import terms
+from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.work import work
+from plugins.tuning.tests.sizes import forward_with_runs
+from plugins.tuning.tests.time_model.conftest import MEASURED, request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
-    from ckprof.tuning.time_model.measurements import Measurements
-    from ckprof.tuning.time_model.model import TimeModel
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.model import TimeModel
 
     Times = Mapping[tuple[Problem, str], float]
 

@@ -1,4 +1,4 @@
-"""Prints how predicted times of matrix products follow published ones over shapes, for ``docs/predict.md``.
+"""Prints how predicted times of matrix products follow published ones over shapes, for the page on predict.
 
 ``python -m tests.plugins.targets.hip.timing.product_figures CONFIGS``: the folder ``aiter/configs`` of the
 package. Needs clang 22 and CK Tile headers of November 2025 in ``$CK_ROOT``; six kernels are compiled once.
@@ -21,7 +21,7 @@ import numpy as np
 
 import ckprof
 from ckprof.kernels.requests import BuildOptions
-from ckprof.tuning.predict import PredictOptions
+from ckprof_plugins.tuning.prediction import PredictOptions
 from tests.plugins.targets.hip.timing.figures import rank_numbers
 
 #: tile, waves along m and n, and MMA tile

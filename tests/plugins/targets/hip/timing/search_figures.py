@@ -1,4 +1,4 @@
-"""Prints what a search needs with and without predicted times, for ``docs/tune.md``.
+"""Prints what a search needs with and without predicted times, for ``plugins/tuning/docs/tune.md``.
 
 ``python -m tests.plugins.targets.hip.timing.search_figures [HALF]``; what it needs is what
 :mod:`tests.plugins.targets.hip.timing.figures` needs.
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import ckprof
 from ckprof.model.types import DataType
-from ckprof.tuning.time_model.model_file import Origin, Quality, render_model
-from ckprof.tuning.tune_requests import SearchOptions
+from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, render_model
+from ckprof_plugins.tuning.tune_requests import SearchOptions
 from tests.plugins.targets.hip.timing.figures import (
     TABLES,
     Judged,

@@ -1,0 +1,132 @@
+"""The best kernels of a search, measured again beside the libraries of others, within the search's budget."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import CkprofError, Interrupted
+from ckprof.measure.requests import StoreOptions
+from ckprof.model.problem_case import ProblemCase
+from ckprof.sweep.recording import run_into_store
+from ckprof_plugins.tuning.search.comparison import BaselineComparison, SearchedProblem, comparison_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.session import Session
+    from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
+    from ckprof_plugins.tuning.tune_requests import TuneOptions
+
+#: share of the budget that is kept for the comparison at most
+_LARGEST_SHARE: Final = 0.25
+#: kernels that are measured on each problem: the best one, and the best one of the library that is kept
+_KERNELS: Final = 2
+
+
+@dataclass(slots=True)
+class Budget:
+    """The time that a whole command has.
+
+    :param seconds: ``None`` for as long as it takes.
+    """
+
+    seconds: float | None
+    #: monotonic seconds
+    clock: Callable[[], float] = time.monotonic
+    _started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.seconds is not None and self.clock() - self._started >= self.seconds
+
+
+def comparison_s(request: RunRequest, options: TuneOptions) -> float:
+    """Return how much of the budget is kept for the comparison: what it takes, a quarter at most."""
+    each_s = request.options.max_time_s * options.rounds.max_rounds
+    problems = len({case.problem for case in request.problems})
+    needed_s = problems * (_KERNELS + len(options.baselines)) * each_s
+    return min(needed_s, _LARGEST_SHARE * (options.search.budget_s or 0.0))
+
+
+def compare_with_baselines(
+    session: Session, request: RunRequest, options: TuneOptions, result: TuneResult, budget: Budget
+) -> BaselineComparison:
+    """Run the best kernel, that of the library that is kept, and the baselines on the problems of a search.
+
+    Problems that weigh most, by occurrences and time, come first; those for which the budget leaves no time
+    are left out. One process after the other has the device; each kernel and each baseline gets the time of
+    all rounds of the search. What cannot be compared is said in the result: the search is not lost with it.
+
+    :raises Interrupted: a signal insisted.
+    """
+    keys = {candidate.name: candidate.instance.key for candidate in request.selection.candidates}
+    library = frozenset(keys[name] for name in result.chosen)
+    found = sorted(
+        (choice for choice in result.best if choice.kernel),
+        key=lambda choice: -choice.count * (choice.time_us or 0.0),
+    )
+    if not found:
+        return _nothing(options, "nothing was measured")
+    searched = [SearchedProblem(problem=choice.problem, count=choice.count) for choice in found]
+    if budget.spent:
+        return replace(_nothing(options, ""), left_out=tuple(choice.problem for choice in found))
+    store = StoreOptions(store=options.store, tags=options.tags, wait=options.wait)
+    run = _measured_again(request, options, [_case(choice, keys) for choice in found], budget)
+    try:
+        end = run_into_store(session, run, store)
+        compared = comparison_of(end.required(), searched, library, stopped=options.search.should_stop())
+    except Interrupted:
+        raise
+    except CkprofError as exc:
+        return _nothing(options, str(exc))
+    places = {choice.problem: place for place, choice in enumerate(result.best)}
+    return replace(compared, problems=tuple(sorted(compared.problems, key=lambda one: places[one.problem])))
+
+
+def _case(choice: BestChoice, keys: dict[str, str]) -> ProblemCase:
+    """Return what is measured on a problem: no other splits than those that were the best."""
+    contestants = [(choice.kernel, choice.splits)]
+    if choice.kept:
+        contestants.append((choice.kept, choice.kept_splits))
+    return ProblemCase(
+        problem=choice.problem,
+        splits=tuple(dict.fromkeys(splits for _, splits in contestants)),
+        instances=frozenset(keys[name] for name, _ in contestants),
+        count=choice.count,
+    )
+
+
+def _measured_again(
+    request: RunRequest, options: TuneOptions, cases: Sequence[ProblemCase], budget: Budget
+) -> RunRequest:
+    """Return the run of the kernels that are compared."""
+    selection, wanted = request.selection, frozenset().union(*(case.instances or () for case in cases))
+    should_stop = options.search.should_stop
+    return replace(
+        request,
+        selection=replace(
+            selection,
+            candidates=tuple(
+                candidate for candidate in selection.candidates if candidate.instance.key in wanted
+            ),
+        ),
+        problems=tuple(cases),
+        options=replace(
+            request.options,
+            rounds=options.rounds.max_rounds,
+            max_time_s=request.options.max_time_s * options.rounds.max_rounds,
+        ),
+        baselines=options.baselines,
+        should_stop=lambda: should_stop() or budget.spent,
+    )
+
+
+def _nothing(options: TuneOptions, why: str) -> BaselineComparison:
+    return BaselineComparison(baselines=options.baselines, descriptions={}, problems=(), failure=why)

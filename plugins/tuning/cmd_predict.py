@@ -1,0 +1,201 @@
+"""``ckprof predict``: kernels ranked by times that follow from their machine code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.run_options import add_problem_options, parsed_problems
+from ckprof.cli.shared_options import add_instance_options, chosen_query
+from ckprof.errors import ExitCode
+from ckprof.model.problem_types import sizes
+from ckprof.report.document import Document, Part
+from ckprof.report.table import Column, Table
+from ckprof.wording import counted
+from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
+from ckprof_plugins.tuning.prediction import PredictOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof.model.kernel_profile import ExecutedInstruction
+    from ckprof.model.prediction import PredictedTime
+    from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions, ProblemPredictions
+
+_EPILOG = """\
+examples:
+  ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 \\
+      --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
+  ckprof predict fwd --rule-set default --target hip --arch gfx950 --gpu MI355X --problems p.txt
+  ckprof predict fwd --conf legacy.conf --instance 3 --target hip --arch gfx942 --problem "..." --hot 20
+
+No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
+stored nor compared with measured ones. Kernels that are not compiled yet are compiled first. Exit code 1 when
+a kernel does not compile or cannot be predicted, or none supports a problem.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof predict``."""
+    parser.epilog = _EPILOG
+    shared_options.add_direction(parser)
+    add_instance_options(parser)
+    add_problem_options(parser)
+    group = parser.add_argument_group("prediction")
+    add_fields(group, PredictOptions, "gpu", "measured", "hot")
+    shared_options.add_build_options(parser)
+    group = parser.add_argument_group("output")
+    add_format(group)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
+    """
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
+    operation = session.registry.operation(selection.direction)
+    from ckprof_plugins.tuning.prediction import predict
+
+    predictions = predict(
+        session.profiler,
+        chosen(
+            arguments,
+            PredictOptions,
+            selection=selection,
+            problems=tuple(parsed_problems(arguments, session, operation)),
+            build=shared_options.chosen_build_options(arguments),
+        ),
+    )
+    report_rejections(predictions.library.rejected, session.console)
+    if arguments.measured and not predictions.calibration.pairs:
+        session.console.warning("no measured time is of these kernels: predicted times are not corrected")
+    if arguments.format == "json":
+        session.console.result(json.dumps(_content(predictions, arguments.hot or 0), indent=1))
+    else:
+        session.console.result(_document(predictions, arguments.hot or 0))
+    none = any(not any(kernel.time for kernel in problem.kernels) for problem in predictions.problems)
+    return ExitCode.FAILED if predictions.failed or none else ExitCode.OK
+
+
+def _content(predictions: Predictions, hot: int) -> dict[str, Any]:
+    kernels = predictions.library.built
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "predicted": True,
+        "target": predictions.target,
+        "direction": predictions.library.direction.id,
+        "dtypes": sorted({kernel.instance.dtype.value for kernel in kernels}),
+        "arch": predictions.arch,
+        "model": predictions.device.name,
+        "compute_units": predictions.device.compute_units,
+        "calibration": {
+            "measured_times": predictions.calibration.pairs,
+            "device_factor": predictions.calibration.device,
+            "kernel_factors": dict(predictions.calibration.kernels),
+        },
+        "instances": [
+            {
+                "key": kernel.instance.key,
+                "name": kernel.name,
+                "pipeline": kernel.instance.pipeline,
+                "fields": kernel.instance.fields(),
+            }
+            for kernel in kernels
+        ],
+        "problems": [
+            {
+                "problem": problem.case.problem.describe(),
+                "sizes": sizes(problem.case.problem),
+                "kernels": [_kernel(kernel, hot) for kernel in problem.kernels],
+            }
+            for problem in predictions.problems
+        ],
+    }
+
+
+def _kernel(kernel: KernelPrediction, hot: int) -> dict[str, Any]:
+    time = kernel.time
+    named: dict[str, Any] = {
+        "name": kernel.kernel.name,
+        "key": kernel.kernel.instance.key,
+        "split_k": kernel.split_k,
+        "status": "predicted" if time else "unsupported" if kernel.answer.unsupported else "failed",
+    }
+    if time is None:
+        return {**named, "reason": kernel.answer.reason}
+    return {
+        **named,
+        "predicted_us": time.time_us,
+        "extrapolation_us": time.extrapolation_us,
+        "limit": time.limit,
+        "roof_share": time.roof_share,
+        "workgroups": time.workgroups,
+        "workgroups_per_cu": time.resident,
+        "queue": time.queue,
+        "parts_us": dict(time.parts),
+        "busy": dict(time.busy),
+        "stalls": dict(time.stalls),
+        "hot": [
+            {"address": one.address, "text": one.text, "share": one.share, "executions": one.executions}
+            for one in (time.profile.hottest(hot) if time.profile is not None else ())
+        ],
+    }
+
+
+def _document(predictions: Predictions, hot: int) -> Document:
+    pairs = predictions.calibration.pairs
+    corrected = f"corrected by {counted(pairs, 'measured time')}" if pairs else "nothing was measured"
+    parts: list[Part] = [
+        f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}"
+    ]
+    for number, problem in enumerate(predictions.problems):
+        parts.append(f"Problem {number}: {problem.case.problem.describe()}")
+        parts.append(_table(problem))
+        for kernel in problem.kernels:
+            if hot and kernel.time is not None and kernel.time.profile is not None:
+                parts += [kernel.kernel.name, _hot_table(kernel.time.profile.hottest(hot))]
+    return Document(parts)
+
+
+def _table(problem: ProblemPredictions) -> Table[tuple[int, KernelPrediction]]:
+    def figure(get: str) -> Any:
+        return lambda row: getattr(row[1].time, get) if row[1].time is not None else None
+
+    def busy(unit: str) -> Any:
+        return lambda row: row[1].time.busy.get(unit) if row[1].time is not None else None
+
+    columns: list[Column[tuple[int, KernelPrediction]]] = [
+        Column("rank", lambda row: row[0] if row[1].time is not None else None, align="right"),
+        Column("instance", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
+        Column("split_k", lambda row: row[1].split_k, priority=2, align="right"),
+        Column("predicted", figure("time_us"), unit="us", form=".2f", align="right"),
+        Column("of the roof", figure("roof_share"), form=".1%", align="right"),
+        Column("bound by", figure("limit"), text=lambda row: _limit(row[1].time)),
+        Column("matrix units", busy("matrix"), form=".0%", align="right", priority=3),
+        Column("LDS", busy("lds"), form=".0%", align="right", priority=3),
+        Column("memory unit", busy("memory"), form=".0%", align="right", priority=3),
+        Column("wg/CU", figure("resident"), align="right", priority=2),
+        Column("wg", figure("workgroups"), align="right", priority=2),
+        Column("reason", lambda row: row[1].answer.reason, whole_below=True),
+    ]
+    return Table(columns, [*enumerate(problem.kernels, 1)], elsewhere="--format json has every figure")
+
+
+def _limit(time: PredictedTime | None) -> str:
+    return time.limit if time is not None else ""
+
+
+def _hot_table(hot: tuple[ExecutedInstruction, ...]) -> Table[ExecutedInstruction]:
+    columns: list[Column[ExecutedInstruction]] = [
+        Column("address", lambda entry: f"{entry.address:#x}"),
+        Column("waves' time", lambda entry: entry.share, form=".1%", align="right"),
+        Column("executions", lambda entry: entry.executions, align="right"),
+        Column("instruction", lambda entry: entry.text),
+    ]
+    return Table(columns, hot)

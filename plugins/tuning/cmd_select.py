@@ -1,0 +1,145 @@
+"""``ckprof select``: the kernels for a problem, by a time model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.shared_options import add_instance_options, chosen_query
+from ckprof.errors import ExitCode, UsageError
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
+from ckprof.wording import counted
+from ckprof_plugins.tuning.selection_requests import SelectOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof_plugins.tuning.selection import ChosenKernel, KernelChoice
+
+_EPILOG = """\
+examples:
+  ckprof select fwd --model model.json --conf legacy.conf \\
+      --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
+  ckprof select fwd --model model.json --conf legacy.conf --problem "..." --measure 3 --target cpu --force
+
+The kernels are ranked by predicted times, best first; from the best one on they are compiled and asked
+whether they support the problem, until --top kernels have been found; --no-support-check leaves that out.
+--measure K builds, runs, verifies and times the K best and ranks these by their times. A model of another
+device is refused without --force. 95 % of measured times lie between the ends of an interval on problems and
+for kernels like those that the model was trained on; a warning says where others are asked for. Exit code 1
+when a measured kernel fails.
+"""
+
+#: what the limits of a prediction mean
+_LIMITS = {
+    "fixed": "launch and prologue",
+    "floor": "the kernel's least time",
+    "waiting": "latency of the iterations",
+    "computing": "throughput of the compute units",
+    "memory": "bandwidth",
+    "gathering": "gathering rows from caches",
+    "extra": "traffic of splits and workspaces",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof select``."""
+    parser.epilog = _EPILOG
+    shared_options.add_direction(parser)
+    group = parser.add_argument_group("selection")
+    add_fields(group, SelectOptions)
+    add_instance_options(parser)
+    shared_options.add_build_options(parser)
+    group = parser.add_argument_group("output")
+    add_format(group)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: the model, a list, the problem, an option or the toolchain is wrong.
+    """
+    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
+    (problem,) = session.profiler.problems(selection.direction, [arguments.problem])
+    options = chosen(
+        arguments,
+        SelectOptions,
+        selection=selection,
+        problem=problem.problem,
+        build=shared_options.chosen_build_options(arguments),
+    )
+    if options.measure and not options.check_support:
+        raise UsageError("--measure runs what supports the problem: leave --no-support-check out")
+    from ckprof_plugins.tuning.selection import select
+
+    choice = select(session.profiler, options)
+    for line in choice.warnings:
+        session.console.warning(line)
+    for name, reason in choice.unsupported.items():
+        session.console.detail(f"{name} does not support the problem: {reason}")
+    if arguments.format == "json":
+        session.console.result(json.dumps(_values(choice), indent=1))
+    else:
+        session.console.result(_document(choice))
+    failed = any(kernel.status and kernel.measured_us is None for kernel in choice.kernels)
+    return ExitCode.FAILED if failed else ExitCode.OK
+
+
+def _values(choice: KernelChoice) -> dict[str, object]:
+    return {
+        "device": choice.model.device,
+        "candidates": choice.candidates,
+        "unsupported": choice.unsupported,
+        "warnings": list(choice.warnings),
+        "kernels": [
+            {
+                "name": kernel.kernel.name,
+                "key": kernel.kernel.instance.key,
+                "splits": kernel.prediction.splits,
+                "predicted_us": kernel.prediction.time_us,
+                "uncertainty": kernel.prediction.uncertainty,
+                "low_us": kernel.prediction.low_us,
+                "high_us": kernel.prediction.high_us,
+                "known": kernel.prediction.measured,
+                "limit": kernel.prediction.limit,
+                "measured_us": kernel.measured_us,
+                "status": kernel.status or None,
+            }
+            for kernel in choice.kernels
+        ],
+    }
+
+
+def _document(choice: KernelChoice) -> Document:
+    measured = any(chosen.status for chosen in choice.kernels)
+    columns: list[Column[tuple[int, ChosenKernel]]] = [
+        Column("", lambda row: row[0]),
+        Column("kernel", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
+        Column("splits", lambda row: row[1].prediction.splits),
+        Column("predicted us", lambda row: row[1].prediction.time_us, form=".2f"),
+        Column("95 % between", _interval),
+        *([Column("measured us", _measured)] if measured else []),
+        Column("limit", lambda row: _limit(row[1]), priority=1),
+    ]
+    table = Table(columns, [*enumerate(choice.kernels, 1)], elsewhere="--format json has every column")
+    unsupported = f"{len(choice.unsupported)} better ones do not support the problem"
+    return Document([table, f"{counted(choice.candidates, 'kernel')}, {unsupported}"])
+
+
+def _interval(row: tuple[int, ChosenKernel]) -> str:
+    prediction = row[1].prediction
+    return f"{prediction.low_us:.4g} and {prediction.high_us:.4g}"
+
+
+def _measured(row: tuple[int, ChosenKernel]) -> str:
+    _, chosen = row
+    return f"{chosen.measured_us:.2f}" if chosen.measured_us is not None else chosen.status
+
+
+def _limit(chosen: ChosenKernel) -> str:
+    prediction = chosen.prediction
+    return _LIMITS[prediction.limit] + ("" if prediction.measured else "; derived from similar kernels")

@@ -1,0 +1,110 @@
+"""``ckprof train``: fit a time model to measured times."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.errors import ExitCode
+from ckprof.files import write_output
+from ckprof.wording import counted, percent
+from ckprof_plugins.tuning.selection_requests import TrainOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof_plugins.tuning.model_training import TrainedModel
+
+_EPILOG = """\
+examples:
+  ckprof train sweep.csv --direction fwd --dtype bf16 -o model.json
+  ckprof train results.db --direction fwd --dtype bf16 -o model.json
+  ckprof train gfx950_a.csv gfx950_b.csv --direction fwd --dtype bf16 --layout nhwgc -o model.json
+  ckprof train --predicted predicted.json --direction fwd --dtype bf16 -o model.json       # nothing measured
+  ckprof train few.csv --predicted predicted.json --direction fwd --dtype bf16 -o model.json
+
+A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per
+measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
+other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
+tiles, rounds of workgroups over the compute units, iterations and traffic. Printed figures are by
+cross-validation: best time divided by the time of the chosen kernel on problems left out. 'ckprof validate'
+judges by further measurements. --predicted takes what 'ckprof predict --format json' says of kernels' machine
+code: alone, or beside few measured times. The model and all that use it say so.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof train``."""
+    parser.epilog = _EPILOG
+    add_fields(parser, TrainOptions)
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="PATH", help="where the model is written"
+    )
+    add_format(parser, to_file=False)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a table or an option is wrong.
+    """
+    from ckprof_plugins.tuning.model_training import train
+
+    trained = train(session.profiler, chosen(arguments, TrainOptions))
+    for line in trained.warnings:
+        session.console.warning(line)
+    for line in trained.table.dropped:
+        session.console.info(f"left out: {line}")
+    write_output(arguments.output, trained.text)
+    if arguments.format == "json":
+        session.console.result(json.dumps(_values(trained, arguments.output), indent=1))
+    else:
+        session.console.result(_text(trained, arguments.output))
+    return ExitCode.OK
+
+
+def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
+    return {
+        "model": str(path),
+        "device": trained.model.device,
+        "target": trained.model.target,
+        "compute_units": trained.model.units,
+        "shapes": len(trained.table.problems),
+        "kernels": len(trained.model.kernels),
+        "rows": len(trained.table.times),
+        "predicted_rows": len(trained.table.predicted),
+        "trees": len(trained.model.trees),
+        "dropped": list(trained.table.dropped),
+        "cross_validation": None if trained.quality is None else asdict(trained.quality),
+    }
+
+
+def _text(trained: TrainedModel, path: Path) -> str:
+    model, predicted = trained.model, len(trained.table.predicted)
+    lines = [
+        f"{counted(len(trained.table.times), 'time')} of {counted(len(model.kernels), 'kernel')} "
+        f"on {len(trained.table.problems)} "
+        f"problems; {model.device or 'unknown device'}, {counted(model.units, 'compute unit')}"
+    ]
+    if predicted:
+        measured = len(trained.table.times) - predicted
+        lines.append(
+            f"{predicted} of them predicted from machine code, not measured, {measured} measured; 95 % of "
+            f"measured times are taken to lie within a factor of {exp(model.predicted_half):.2f} of these"
+        )
+    if trained.quality is not None:
+        quality = trained.quality
+        against = " against these times" if predicted else ""
+        lines.append(
+            f"cross-validation{against}: mean {percent(quality.mean, 2)}, "
+            f"median {percent(quality.median, 2)}, P10 {percent(quality.p10, 2)}, "
+            f"worst {percent(quality.worst, 2)}"
+        )
+    else:
+        lines.append("no cross-validation: too few problems, or none that two kernels were measured on")
+    return "\n".join([*lines, str(path)])

@@ -1,0 +1,218 @@
+"""``ckprof tune``: the best kernels for some problems without measuring them all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.run_options import (
+    add_problem_options,
+    add_run_options,
+    chosen_baselines,
+    chosen_plan,
+    chosen_rounds,
+    parsed_problems,
+    planned_run,
+)
+from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.measure.rounds import RoundOptions
+from ckprof.model.types import DataType, spellings
+from ckprof.sweep.requests import RoundRunOptions
+from ckprof.wording import counted
+from ckprof_plugins.tuning.tune_requests import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof.kernels.emit import EmittedList
+    from ckprof.kernels.requests import InstanceQuery
+    from ckprof.measure.options import RunOptions
+    from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.search.result import TuneResult
+
+#: read by the BLAS that numpy's wheels have, when it is loaded
+_BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
+
+#: what a replay counts, but for what builds have an option for as well
+_COSTS: Final = ("build_s", "visit_s", "unit_s", "start_s", "per_unit", "overlap")
+
+_EPILOG = """\
+examples:
+  ckprof tune fwd --conf legacy.conf --problems layers.json --budget 30m --store results.db
+  ckprof tune fwd --rule-set full --dtype bf16 --ndim 2 --arch gfx942 --problem-set resnet50 --batch 128 \\
+      --budget 30m --kernels 8 --store results.db --emit library.conf
+  ckprof tune fwd --dtype bf16 --replay results.db
+  ckprof tune fwd --dtype bf16 --replay sweep.csv --learn-from other.csv --strategy random
+
+Kernels are chosen by predicted times that every measurement corrects: always those whose building and
+measuring is expected to gain most per second. They are asked whether they support a problem before they are
+built, measured in rounds against the best so far, and stored; the same command goes on where it was stopped.
+The search ends when on no problem something better by more than --tie is probable (5 %), and every built
+kernel was measured wherever it is not hopeless, or when the budget is spent.
+
+A problem that occurs several times, in the file or by the count of a JSON list of 'ckprof problems from-log',
+weighs as much. --replay searches recorded measurements: nothing is built or run, time is counted.
+
+Exit code 0 when the search ended by itself or by its budget, 3 when the store cannot be used, 129, 130 or 143
+when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof tune``."""
+    parser.epilog = _EPILOG
+    shared_options.add_direction(parser, optional=True)
+    shared_options.add_instance_options(parser)
+    add_problem_options(parser)
+    add_fields(parser.add_argument_group("search"), SearchOptions)
+    group = parser.add_argument_group("results")
+    add_fields(group, TuneOptions, "store", "retry_failed", "wait", "tags", required=False)
+    group.add_argument(
+        "--emit",
+        type=Path,
+        metavar="PATH",
+        help="write the chosen kernels as a list for --conf; a name that ends in .json takes a catalog",
+    )
+    add_format(group)
+    add_fields(group, TuneOptions, "baselines")
+    add_fields(group, RoundOptions, "min_rounds", "max_rounds")
+    group = parser.add_argument_group("replay")
+    add_fields(group, ReplayOptions, "files", "units", required=False)
+    add_fields(group, ReplayCosts, *_COSTS)
+    shared_options.add_build_options(parser)
+    add_run_options(parser, _usual(session))
+
+
+def _usual(session: Session) -> RunOptions:
+    return RoundRunOptions(timeout_s=session.settings.timeout)
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a list, a problem, an option, the store or the toolchain is wrong.
+    """
+    if arguments.replay:
+        return _replay(arguments, session)
+    if arguments.store is None:
+        raise UsageError(
+            "--store FILE is missing: every outcome is stored, so that the same command can go on"
+        )
+    _plan_with_one_thread(arguments, session)
+    from ckprof_plugins.tuning.searches import tune_planned
+
+    plan = chosen_plan(arguments, session, _usual(session))
+    request = planned_run(arguments, session, shared_options.chosen_directions(arguments, session), plan)
+    result = tune_planned(session.profiler, request, _options(arguments, session))
+    _show(result, arguments, session)
+    if arguments.emit is not None:
+        _emit(result, session.profiler.list_text(request.selection, result.chosen), arguments, session)
+    if result.comparison is not None and result.comparison.failure and not session.signals.requested:
+        return ExitCode.FAILED
+    return session.signals.exit_code
+
+
+def _plan_with_one_thread(arguments: argparse.Namespace, session: Session) -> None:
+    """Have numpy, which is not imported yet, use one thread where compilers run while it plans.
+
+    Its matrices are small, and threads that wait for CPUs to become free take many times as long.
+    """
+    if not session.profiler.target(arguments.target).embedded:
+        os.environ.setdefault(_BLAS_THREADS, "1")
+
+
+def _options(arguments: argparse.Namespace, session: Session) -> TuneOptions:
+    def stops() -> bool:
+        # the first call is that of a search that has begun
+        session.signals.begin(session.console.info)
+        return session.signals.requested
+
+    search = chosen(arguments, SearchOptions, should_stop=stops)
+    return chosen(
+        arguments,
+        TuneOptions,
+        search=search,
+        rounds=replace(chosen_rounds(arguments), seed=search.seed, sessions=1),
+        baselines=chosen_baselines(arguments, session),
+    )
+
+
+def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    if arguments.store is not None:
+        raise UsageError("--replay measures nothing: --store contradicts it")
+    if arguments.baseline:
+        raise UsageError("--replay measures nothing: --baseline contradicts it")
+    if arguments.direction is None:
+        raise UsageError(f"--replay requires DIRECTION: {', '.join(session.registry.operations.ids)}")
+    if arguments.dtype is None:
+        raise UsageError(f"--replay requires --dtype: {spellings(DataType)}")
+    query = _named_instances(arguments, session)
+    selection = session.profiler.instances(query).require() if query is not None else None
+    if arguments.emit is not None and selection is None:
+        raise UsageError("--emit writes instances, which a table does not have: add --conf or --rule-set")
+    direction = session.registry.operation(arguments.direction)
+    counts: Counter[Problem] = Counter()
+    for parsed in parsed_problems(arguments, session, direction):
+        counts[parsed.problem] += parsed.count
+    from ckprof_plugins.tuning.searches import replay
+
+    result = replay(
+        session.profiler,
+        chosen(
+            arguments,
+            ReplayOptions,
+            direction=arguments.direction,
+            dtype=DataType.parse(arguments.dtype),
+            target=arguments.target or "",
+            search=chosen(arguments, SearchOptions),
+            selection=selection,
+            counts=tuple(counts.items()),
+            costs=chosen(arguments, ReplayCosts),
+        ),
+    )
+    _show(result, arguments, session)
+    if arguments.emit is not None and selection is not None:
+        _emit(result, session.profiler.list_text(selection, result.chosen), arguments, session)
+    return ExitCode.OK
+
+
+def _named_instances(arguments: argparse.Namespace, session: Session) -> InstanceQuery | None:
+    """Return which instances a replay is limited to; ``None`` for all of the table."""
+    if not arguments.conf and arguments.rule_set is None:
+        return None
+    return shared_options.chosen_query(arguments, session, [arguments.direction])
+
+
+def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -> None:
+    from ckprof_plugins.tuning.tune_report import tune_document, tune_values
+
+    session.console.clear_status()
+    if arguments.format == "json":
+        session.console.result(json.dumps(tune_values(result), indent=1))
+    else:
+        session.console.result(tune_document(result))
+
+
+def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespace, session: Session) -> None:
+    """Write the chosen kernels.
+
+    :raises InputError: nothing was measured, or the file cannot be written.
+    """
+    from ckprof.files import write_output
+
+    if not result.chosen:
+        raise InputError("nothing was measured: there is no kernel to write", arguments.emit)
+    for path, content in emitted.files(arguments.emit).items():
+        state = "written" if write_output(path, content) else "unchanged"
+        what = f"{counted(emitted.kernels, 'kernel')}"
+        if emitted.unsaid and path.suffix == ".json":
+            count = sum(len(unsaid.records) for unsaid in emitted.unsaid)
+            what = f"{count} of {what}, as a catalog: a list has no spelling for them"
+        session.console.info(f"{state} {path}: {what}")

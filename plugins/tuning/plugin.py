@@ -1,0 +1,91 @@
+"""What the package registers: search strategies, and the choice of kernels by a time model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ckprof.cli.parser import CommandParser
+from ckprof.plugin.markers import hookimpl
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.kernels.build_dir import BuildDir
+    from ckprof.kernels.candidates import Candidate
+    from ckprof.plugin.protocols import KernelRanking, Search, SearchStrategy
+    from ckprof.session import Session
+    from ckprof_plugins.tuning.search.strategy import SearchRequest
+
+
+def _model(request: SearchRequest) -> Search:
+    from ckprof_plugins.tuning.search.model_search import ModelSearch
+
+    return ModelSearch(request)
+
+
+def _exhaustive(request: SearchRequest) -> Search:
+    from ckprof_plugins.tuning.search.strategy import ExhaustiveSearch
+
+    return ExhaustiveSearch(request)
+
+
+def _random(request: SearchRequest) -> Search:
+    from ckprof_plugins.tuning.search.strategy import RandomSearch
+
+    return RandomSearch(request)
+
+
+def _optuna(request: SearchRequest) -> Search:
+    from ckprof_plugins.tuning.search.optuna_search import OptunaSearch
+
+    return OptunaSearch(request)
+
+
+@hookimpl
+def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
+    """Let ``ckprof generate`` take a time model."""
+    if command != "generate":
+        return
+    group = parser.add_argument_group("choice by predicted times")
+    group.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="a file of 'ckprof train': the registry's selection and the C interface then take the supported "
+        "kernel with the smallest predicted time instead of the first one",
+    )
+    group.add_argument("--force", action="store_true", help="use a model of another device all the same")
+    if isinstance(parser, CommandParser):
+        parser.first = (*parser.first, "--model")
+
+
+@hookimpl
+def ckprof_rank_kernels(
+    arguments: Mapping[str, object],
+    session: Session,
+    build_dir: BuildDir,
+    candidates: Sequence[Candidate],
+) -> KernelRanking | None:
+    """Rank kernels by the times that a model predicts, if one is given."""
+    path = arguments.get("model")
+    if not isinstance(path, (str, Path)):
+        return None
+    from ckprof_plugins.tuning.model_embedding import predicted_ranking
+
+    force = bool(arguments.get("force"))
+    return predicted_ranking(session, Path(path), build_dir, candidates, force=force)
+
+
+@hookimpl
+def ckprof_register_strategies() -> list[SearchStrategy]:
+    """Enter the model's strategy, everything, chance, and optuna."""
+    from ckprof.plugin.protocols import SearchStrategy
+
+    return [
+        SearchStrategy(id="exhaustive", label="everything, in the order of the list", start=_exhaustive),
+        SearchStrategy(id="model", label="most expected gain per second, by the time model", start=_model),
+        SearchStrategy(id="optuna", label="optuna's estimator for each problem (an extra)", start=_optuna),
+        SearchStrategy(id="random", label="a random kernel on each problem at a time", start=_random),
+    ]

@@ -1,0 +1,292 @@
+"""The default strategy: what is measured next is what is expected to gain most per second.
+
+Predictions of the time model, corrected by all measurements, say what each kernel may gain on each problem.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ckprof_plugins.tuning.search.space import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof_plugins.tuning.search.knowledge import Knowledge
+    from ckprof_plugins.tuning.search.space import Cell
+    from ckprof_plugins.tuning.search.strategy import SearchRequest
+    from ckprof_plugins.tuning.search.surrogate import Array
+
+
+#: a batch ends where the next kernel gains less than this share of the first one per second
+_WORTH: Final = 0.35
+#: a problem on which nothing was measured gains this much by its first measurement, as a logarithm
+_FIRST: Final = 0.5
+#: a further round of kernels joins a build if one later would take so many times as long
+_AHEAD: Final = 3.0
+#: measurements of one problem in a batch, where kernels are compiled beside others
+_MOST_OF_PROBLEM: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What may go into a batch."""
+
+    #: problems x places -> choice
+    choices: NDArray[np.int64]
+    #: draws x problems x places -> logarithm of microseconds
+    draws: Array
+    #: problem -> what its relative improvement is worth
+    weights: Array
+    #: expected improvement by a kernel for which it is built ahead
+    worth: float
+    #: problems x places -> it is going to be measured anyway
+    pending: NDArray[np.bool_]
+    #: an improvement below this does not count, as a logarithm
+    least: float = 0.0
+
+
+@dataclass(slots=True)
+class _Group:
+    """Cells that are chosen together: one kernel to be built, or kernels that are."""
+
+    problems: NDArray[np.int64]
+    places: NDArray[np.int64]
+    #: expected improvement of all of them, weighted
+    gain: float
+    #: the same per second
+    rate: float
+
+
+def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> list[Cell]:
+    """Return the cells of the next batch.
+
+    Kernels are added one by one: always the one whose building, with the measurements on all problems on
+    which that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that
+    are alike the second gains little once the first is in the batch. A problem gets one measurement, because
+    the next one is chosen better after that; more only with kernels that are compiled beside others anyhow.
+
+    Then further kernels are built ahead, of which some improvement is expected: in a build that begins,
+    as long as a further round of kernels takes little of the time that a later build of them would; and where
+    kernels are measured while others are built, by compilers that would be idle meanwhile.
+
+    :param least_s: go on to this many seconds, even with less worth it.
+    """
+    batch = _Batch(offer, knowledge)
+    first = 0.0
+    while (group := batch.best()) is not None:
+        if group.rate < _WORTH * first and batch.seconds >= least_s:
+            break
+        first = first or group.rate
+        batch.add(group)
+    if batch.count or (knowledge.overlaps and batch.cells):
+        batch.open_all()
+        while batch.adds_cheaply() and (group := batch.best()) is not None and group.gain >= offer.worth:
+            batch.add(group)
+    return batch.cells
+
+
+class _Batch:
+    """A batch that grows."""
+
+    def __init__(self, offer: Offer, knowledge: Knowledge) -> None:
+        self._offer, self._costs = offer, knowledge.costs
+        self._now = _present(offer, knowledge)
+        self._built = knowledge.built.copy()
+        self._kernel_of = knowledge.space.kernel_of[offer.choices]
+        self._gains = _gains(offer, self._now)
+        self._most = min(self._costs.builds.round, _MOST_OF_PROBLEM)
+        self._taken = np.zeros(len(offer.choices), dtype=np.int64)
+        self.cells: list[Cell] = []
+        self.seconds = 0.0
+        #: kernels to be built
+        self.count = 0
+
+    def best(self) -> _Group | None:
+        """Return what gains most per second; nothing if nothing gains anything."""
+        gains = np.where((self._taken >= self._most)[:, None], 0.0, self._gains)
+        kernel_s = self._costs.builds.further_s(self.count)
+        return _best_group(gains, self._kernel_of, self._built, kernel_s, self._costs.visit_s)
+
+    def add(self, group: _Group) -> None:
+        """Take cells into the batch."""
+        kernels = np.unique(self._kernel_of[group.problems, group.places])
+        added = int((~self._built[kernels]).sum())
+        self.seconds += self._costs.builds.further_s(self.count) * added
+        self.seconds += self._costs.visit_s * len(group.problems)
+        self.count += added
+        self._built[kernels] = True
+        self._taken[group.problems] += 1
+        if self._most > 1:
+            drawn = self._offer.draws[:, group.problems, group.places]
+            self._now[:, group.problems] = np.minimum(self._now[:, group.problems], drawn)
+            self._gains = _gains(self._offer, self._now)
+        for problem, position in zip(group.problems.tolist(), group.places.tolist(), strict=True):
+            self.cells.append(Cell(problem, int(self._offer.choices[problem, position])))
+
+    def open_all(self) -> None:
+        """From now on only kernels are added that are to be built, for problems with any number of cells."""
+        self._most = self._offer.choices.shape[1] + 1
+        self._offer = replace(self._offer, pending=self._offer.pending | self._built[self._kernel_of])
+        self._gains = _gains(self._offer, self._now)
+
+    def adds_cheaply(self) -> bool:
+        """Say whether a further round of kernels takes little more than building them later would."""
+        builds = self._costs.builds
+        return self.count == 0 or _AHEAD * builds.further_s(self.count) <= builds.seconds(1)
+
+
+def _present(offer: Offer, knowledge: Knowledge) -> Array:
+    """Return draws x problems -> logarithm of the time when all that is pending is measured.
+
+    It is worse than all choices where nothing was measured.
+    """
+    draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
+    slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
+    best = knowledge.best_log_us
+    now = np.where(np.isfinite(best), best, slowest)
+    coming = np.where(offer.pending[None], offer.draws, np.inf).min(axis=2, initial=np.inf)
+    present: Array = np.minimum(now[None], coming)
+    return present
+
+
+def _gains(offer: Offer, now: Array) -> Array:
+    """Return problems x places -> expected improvement, weighted."""
+    saved = now[:, :, None] - offer.draws
+    counts = np.isfinite(saved) & (saved > offer.least)
+    gains: Array = np.where(counts, saved, 0.0).mean(axis=0) * offer.weights[:, None]
+    gains[offer.pending] = 0.0
+    return gains
+
+
+def _best_group(
+    gains: Array, kernel_of: NDArray[np.int64], built: NDArray[np.bool_], kernel_s: float, visit_s: float
+) -> _Group | None:
+    """Return the cells that gain most per second: those of one kernel, or the best ones of built kernels."""
+    problems, places = np.nonzero(gains > 0.0)
+    if not len(problems):
+        return None
+    gain = gains[problems, places]
+    kernels = kernel_of[problems, places]
+    # built kernels cost no build: all of them are one group
+    group = np.where(built[kernels], -1, kernels)
+    # of a group, each problem takes its best place only
+    # and of equal ones the kernel that comes first, as when one is selected without measuring
+    order = np.lexsort((kernels, -np.round(gain, 9), problems, group))
+    leading = np.ones(len(order), dtype=bool)
+    leading[1:] = (group[order][1:] != group[order][:-1]) | (problems[order][1:] != problems[order][:-1])
+    kept = order[leading]
+    kept = kept[np.lexsort((-gain[kept], group[kept]))]
+    starts = np.flatnonzero(np.r_[True, group[kept][1:] != group[kept][:-1]])
+    sizes = np.diff(np.r_[starts, len(kept)])
+    total = np.cumsum(gain[kept])
+    total -= np.repeat(total[starts] - gain[kept][starts], sizes)
+    number = np.arange(len(kept)) - np.repeat(starts, sizes) + 1
+    rates = total / (np.where(group[kept] < 0, 0.0, kernel_s) + visit_s * number)
+    end = int(rates.argmax())
+    begin = int(starts[np.searchsorted(starts, end, side="right") - 1])
+    chosen = kept[begin : end + 1]
+    return _Group(
+        problems=problems[chosen], places=places[chosen], gain=float(total[end]), rate=float(rates[end])
+    )
+
+
+#: where no more measurements of each problem are allowed, a trained model's order is followed, all problems
+#: in turn: what so few teach is worth less than its next choice
+_FEW: Final = 4
+#: a kernel is built ahead if it is expected to improve some problem by this share of the tie
+_AHEAD_SHARE: Final = 0.5
+
+
+class ModelSearch:
+    """Searches by expected gain per second.
+
+    :param request: what is searched.
+    """
+
+    #: what is measured is chosen again when kernels are built: among all that are, by all that is known
+    replans = True
+
+    def __init__(self, request: SearchRequest) -> None:
+        self._request = request
+
+    def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
+        """Return the batch that gains most per second; nothing if every problem is settled."""
+        started = time.perf_counter()
+        forecaster = self._request.forecaster
+        outlook = forecaster.outlook(knowledge)
+        if not outlook.unsettled.any():
+            # what ends a search is judged by all that is known
+            outlook = forecaster.outlook(knowledge, thoroughly=True)
+        worth = outlook.unsettled
+        if not worth.any():
+            return []
+        if self._request.model is not None and _are_few(knowledge):
+            measured = _counts(knowledge)
+            least = int(measured[worth].min())
+            worth &= measured == least
+            if least < _FEW:
+                return _followed(knowledge, forecaster.predicted_log_us, worth)
+        offer = Offer(
+            choices=outlook.choices,
+            draws=np.where(worth[None, :, None] | outlook.pending[None], outlook.draws, np.inf),
+            weights=np.where(worth, _weights(knowledge, outlook.mean), 0.0),
+            worth=_AHEAD_SHARE * self._request.tie,
+            pending=outlook.pending,
+            least=float(np.log1p(self._request.tie)),
+        )
+        share = self._request.planning_share
+        least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
+        return best_batch(offer, knowledge, least_s=least_s)
+
+
+def _are_few(knowledge: Knowledge) -> bool:
+    """Say whether so few measurements are allowed that none is left for what is not promised."""
+    return knowledge.most_cells is not None and knowledge.most_cells <= _FEW * len(knowledge.space.problems)
+
+
+def _counts(knowledge: Knowledge) -> NDArray[np.int64]:
+    """Return problem -> choices that are measured, or are going to be."""
+    counts: NDArray[np.int64] = (knowledge.measured | knowledge.pending).sum(axis=1)
+    return counts
+
+
+def _followed(knowledge: Knowledge, predicted: Array, problems: NDArray[np.bool_]) -> list[Cell]:
+    """Return the choice of some problems that the time model prefers, as if there were no search.
+
+    Of choices that do the same work, one is measured before others are. While kernels are built, problems
+    wait whose choice is not built.
+    """
+    space, taken = knowledge.space, knowledge.measured | knowledge.pending
+    works = [(space.kernels[choice.kernel].traits, choice.splits) for choice in space.choices]
+    batch = []
+    for problem in np.flatnonzero(problems).tolist():
+        done = {works[choice] for choice in np.flatnonzero(taken[problem]).tolist()}
+        left = np.flatnonzero(knowledge.possible[problem] & ~taken[problem])
+        # equal predictions in the order of the kernels
+        order = left[np.argsort(np.round(predicted[problem, left], 9), kind="stable")].tolist()
+        choice = next((choice for choice in order if works[choice] not in done), order[0] if order else None)
+        if choice is not None and knowledge.open[problem, choice]:
+            batch.append(Cell(problem, choice))
+    return batch
+
+
+def _weights(knowledge: Knowledge, means: Array) -> Array:
+    """Return what a relative improvement of each problem is worth: its time in the user's model.
+
+    Problems that all occur once are equally important: no model is known.
+    """
+    space = knowledge.space
+    if not space.weighted:
+        return np.ones(len(space.problems))
+    best = knowledge.best_log_us
+    times = np.exp(np.where(np.isfinite(best), best, means.min(axis=1)))
+    weights: Array = np.array(space.counts) * times
+    weights /= weights.mean()
+    return weights

@@ -1,0 +1,232 @@
+"""What is still to be gained on each problem, by the corrected predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
+from ckprof_plugins.tuning.search.space import SearchSpace
+from ckprof_plugins.tuning.search.surrogate import FEW, MOST, Observations, Surrogate, thinned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.search.knowledge import Knowledge
+    from ckprof_plugins.tuning.search.strategy import SearchRequest
+    from ckprof_plugins.tuning.search.surrogate import Array
+
+#: choices of a problem that are looked at closely, and draws of their times
+_LENGTH: Final = 32
+_DRAWS: Final = 128
+#: a problem is settled if an unmeasured choice is better by more than the tie with at most this probability
+RISK: Final = 0.05
+#: a choice is hopeless if its predicted time, less this many standard deviations, is longer than the best
+#: one: a chance of 1 in 100; of kernels that are kept, 1 in 1,000
+_HOPELESS: Final = 2.33
+_SURELY_HOPELESS: Final = 3.09
+#: earlier measurements of each problem that are taken into account, the best ones
+_LESSONS: Final = 8
+#: a trained model is judged again when there are so many times as many measurements
+_JUDGED: Final = 1.2
+_MOST_LESSONS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certainty:
+    """How sure the best of one problem is."""
+
+    #: probability that an unmeasured choice is better by more than the tie
+    better: float
+    #: expected improvement by the best unmeasured choice, relative
+    gain: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What is still to be gained.
+
+    One set of draws decides what is measured, whether a search is settled, and what is reported.
+    """
+
+    #: problems x places -> choice; the most promising ones that are open or going to be measured
+    choices: NDArray[np.int64]
+    #: problems x places -> expected logarithm of microseconds
+    mean: Array
+    #: draws x problems x places -> the same, drawn from the joint distribution; infinity if a place is unused
+    draws: Array
+    #: problems x places -> it is going to be measured anyway
+    pending: NDArray[np.bool_]
+    #: of each problem, once all that is pending is measured
+    certainty: tuple[Certainty, ...]
+
+    @property
+    def unsettled(self) -> NDArray[np.bool_]:
+        """Problems on which something better is too probable."""
+        return np.array([certainty.better > RISK for certainty in self.certainty], dtype=bool)
+
+
+class Forecaster:
+    """Corrected predictions for a search space.
+
+    :param request: what is searched, and what is known of the device.
+    """
+
+    def __init__(self, request: SearchRequest) -> None:
+        self._request = request
+        space = request.space
+        self._count = len(space.problems)
+        self._lessons, problems = _lessons(request)
+        extended = SearchSpace(
+            problems=problems, counts=(1,) * len(problems), kernels=space.kernels, choices=space.choices
+        )
+        sizes, element_bytes = request.gemm_sizes, request.element_bytes
+        features = problem_features(problems, sizes), choice_features(space), space.kernel_of
+        prior = prior_of(extended, sizes, element_bytes, request.model, request.units)
+        self.surrogate = self._informed = Surrogate(prior, *features)
+        #: what is believed instead when measurements say that the trained model is wrong; it knows no
+        #: lessons, which may be of the same mistake. ``None`` where no model was trained
+        self._uninformed: Surrogate | None = None
+        self._judged = 0
+        self._surprise_of_lessons = 0.0
+        if request.model is not None:
+            prior = prior_of(extended, sizes, element_bytes, None, request.units)
+            self._uninformed = Surrogate(prior, *features)
+            self._informed.learn(self._lessons, thoroughly=True)
+            self._surprise_of_lessons = self._informed.surprise
+
+    def outlook(self, knowledge: Knowledge, *, thoroughly: bool = False) -> Outlook:
+        """Return what is still to be gained, after learning from all measurements.
+
+        :param thoroughly: look for the scale of errors again, even if little was measured since it was found.
+        """
+        self._learn(knowledge, thoroughly=thoroughly)
+        wanted = knowledge.open | knowledge.pending
+        listed = self.surrogate.shortlist(wanted, _LENGTH, self._count)
+        draws = listed.draws(_DRAWS, self._request.seed)
+        pending = np.take_along_axis(knowledge.pending, listed.choices, axis=1) & listed.used
+        coming = np.where(pending[None], draws, np.inf).min(axis=2, initial=np.inf)
+        best = np.minimum(knowledge.best_log_us[None], coming)
+        certainty = certainty_of(np.where(pending[None], np.inf, draws), best, self._request.tie)
+        return Outlook(
+            choices=listed.choices, mean=listed.mean, draws=draws, pending=pending, certainty=tuple(certainty)
+        )
+
+    @property
+    def predicted_log_us(self) -> Array:
+        """Problems x choices -> what the time model alone predicts, as logarithms of microseconds."""
+        return self._informed.predicted_log_us[: self._count]
+
+    def hopes(self, knowledge: Knowledge, kept: Sequence[int] = ()) -> Array:
+        """Return how much faster than the best open choices of kernels that were tried may be.
+
+        Problems x choices -> the logarithm of the ratio, at the fast end of the interval of the prediction.
+        Choices that are hopeless, not open, or of kernels that were never tried have minus infinity; where
+        nothing was measured on a problem, the others have infinity.
+
+        :param kept: kernels whose intervals are taken so wide that they cannot be overlooked.
+        """
+        tried = np.flatnonzero(knowledge.tried[knowledge.space.kernel_of])
+        hopes = np.full(knowledge.space.shape, -np.inf)
+        means = self.expected_log_us(knowledge)[:, tried]
+        is_kept = np.isin(knowledge.space.kernel_of[tried], kept)
+        reach = np.where(is_kept, _SURELY_HOPELESS, _HOPELESS)
+        fast = means - reach * self.surrogate.errors(tried, self._count)
+        ahead = knowledge.best_log_us[:, None] - fast
+        hopes[:, tried] = np.where(knowledge.open[:, tried] & (ahead > 0.0), ahead, -np.inf)
+        return hopes
+
+    def _learn(self, knowledge: Knowledge, *, thoroughly: bool = False) -> None:
+        """Learn from all measurements; the predictions that they speak for are believed."""
+        problem, choice = np.nonzero(knowledge.measured)
+        seen = Observations(problem=problem, choice=choice, log_us=knowledge.log_us[problem, choice])
+        # as many of them for both, or they could not be compared
+        seen = thinned(seen, MOST - len(self._lessons))
+        other = self._uninformed
+        if other is not None and len(seen) >= FEW and (thoroughly or len(seen) >= _JUDGED * self._judged):
+            self._judged = len(seen)
+            other.learn(seen, thoroughly=True)
+            self._informed.learn(_together(seen, self._lessons), thoroughly=True)
+            # how unlikely the measurements are, given the lessons: a Bayes factor
+            right = self._informed.surprise - self._surprise_of_lessons <= other.surprise
+            self.surrogate = self._informed if right else other
+            return
+        # what is not believed learns nothing until it is judged again
+        if self.surrogate is self._informed:
+            seen = _together(seen, self._lessons)
+        self.surrogate.learn(seen, thoroughly=thoroughly)
+
+    def expected_log_us(self, knowledge: Knowledge) -> Array:
+        """Return problems x choices -> expected logarithm of microseconds, after learning from everything."""
+        self._learn(knowledge)
+        return self.surrogate.means()[: self._count]
+
+    def least_lead(self, knowledge: Knowledge) -> Array:
+        """Return kernel -> how much slower than the best it is expected to be, at its best, as a logarithm.
+
+        Infinity for a kernel that has no open choice on a problem that was measured.
+        """
+        means = self.expected_log_us(knowledge)
+        lead = means - knowledge.best_log_us[:, None]
+        lead = np.where(knowledge.open & np.isfinite(lead), lead, np.inf).min(axis=0, initial=np.inf)
+        least = np.full(len(knowledge.space.kernels), np.inf)
+        np.minimum.at(least, knowledge.space.kernel_of, lead)
+        return least
+
+
+def _together(seen: Observations, lessons: Observations) -> Observations:
+    """Return both."""
+    return Observations(
+        problem=np.concatenate([seen.problem, lessons.problem]),
+        choice=np.concatenate([seen.choice, lessons.choice]),
+        log_us=np.concatenate([seen.log_us, lessons.log_us]),
+    )
+
+
+def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:
+    """Return how sure the best of each problem is, from draws of the times of open choices.
+
+    :param draws: draws x problems x choices.
+    :param best: logarithm of the best time of each problem, or draws of it; infinity without one.
+    """
+    least = draws.min(axis=2, initial=np.inf)
+    with np.errstate(invalid="ignore"):
+        saved = np.where(np.isfinite(best), best - least, np.inf)
+    # where nothing is open, nothing can be better
+    saved = np.where(np.isfinite(least), saved, -np.inf)
+    better = (saved > np.log1p(tie)).mean(axis=0)
+    gain = (1.0 - np.exp(-np.maximum(saved, 0.0))).mean(axis=0)
+    return [Certainty(better=float(a), gain=float(b)) for a, b in zip(better, gain, strict=True)]
+
+
+def _lessons(request: SearchRequest) -> tuple[Observations, tuple[Problem, ...]]:
+    """Return earlier measurements of the kernels, and all problems: those of the space come first."""
+    space, table = request.space, request.lessons
+    problems = dict.fromkeys(space.problems)
+    rows: list[tuple[int, int, float]] = []
+    if table is not None:
+        numbers_of = {
+            (space.kernels[entry.kernel].name, entry.splits): i for i, entry in enumerate(space.choices)
+        }
+        per_problem = min(_LESSONS, max(2, _MOST_LESSONS // max(1, len(table.problems))))
+        numbers = {problem: number for number, problem in enumerate(space.problems)}
+        for index, problem in enumerate(table.problems):
+            times = {
+                numbers_of[entry]: us for entry, us in table.of_problem(index).items() if entry in numbers_of
+            }
+            if problem in numbers or not times:
+                continue
+            number = len(problems)
+            problems[problem] = None
+            for choice in sorted(times, key=times.__getitem__)[:per_problem]:
+                rows.append((number, choice, float(np.log(times[choice]))))
+    columns: tuple[NDArray[np.float64], ...] = tuple(np.array(rows, dtype=np.float64).reshape(-1, 3).T)
+    observed = Observations(
+        problem=columns[0].astype(np.int64), choice=columns[1].astype(np.int64), log_us=columns[2]
+    )
+    return observed, tuple(problems)

@@ -1,0 +1,353 @@
+"""How far predicted times are off, learned from all measurements: a Gaussian process over problems x kernels.
+
+The logarithm of a measured time is the prediction plus an error that consists of
+
+* a part that all times share, and one that all kernels share on a problem: neither tells kernels apart;
+* a share of the predicted differences between kernels: where the model knows nothing of the device, a fast
+  kernel may be no faster than others;
+* a part of each kernel on all problems, alike for kernels that are alike;
+* a part of each kernel that is alike on problems that are alike;
+* a part of a single kernel on a single problem, which nothing predicts, and noise.
+
+So what is measured on one problem corrects the predictions on others, and a kernel that was never built is
+known from its kin. The scale of the errors is the one that makes the measurements most likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckprof_plugins.tuning.search.prior import Prior
+
+    Array = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+#: standard deviations of the parts, relative; found by maximum likelihood on tables of three sweeps
+_KIN: Final = 0.06
+_OWN: Final = 0.025
+_KIN_ON_LIKE: Final = 0.11
+_OWN_ON_LIKE: Final = 0.03
+_CELL: Final = 0.02
+_PROBLEM: Final = 0.2
+_COMMON: Final = 0.7
+#: how far the share of predicted differences that is true may be from 1, by the scale of all errors; that of
+#: a trained model is 1
+_TRUST: Final = 0.15
+#: of a measured time
+_NOISE: Final = 0.01
+#: distances of features over which problems, and kernels, are alike
+_PROBLEM_LENGTH: Final = 1.6
+_CHOICE_LENGTH: Final = 1.9
+#: multiples of the scale that a model promises which are tried, and of the errors that each kernel has alone
+_SCALES: Final = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
+_ROUGH: Final = (1.0, 2.5, 5.0)
+#: of scales that make the measurements nearly as likely, the largest counts: by so much may log likelihoods
+#: differ
+_CAUTION: Final = 1.0
+#: share of residuals that intervals are to hold, and the interval of a normal distribution that does
+_INSIDE: Final = 0.9
+_INSIDE_SIGMA: Final = 1.645
+#: how much wider they are as long as there are too few residuals of a model that was not trained
+_UNTESTED: Final = 3.0
+#: fewer measurements say nothing about the scale
+FEW: Final = 8
+#: measurements that are taken into account
+MOST: Final = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """Measured times: problem, choice, logarithm of microseconds."""
+
+    problem: Places
+    choice: Places
+    log_us: Array
+
+    def __len__(self) -> int:
+        return len(self.problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortlist:
+    """Some choices of each problem with the joint distribution of their times."""
+
+    #: problems x places -> choice
+    choices: Places
+    #: problems x places -> the place is used
+    used: NDArray[np.bool_]
+    #: problems x places -> expected logarithm of microseconds
+    mean: Array
+    #: problems x places x places
+    covariance: Array
+
+    def draws(self, count: int, seed: int) -> Array:
+        """Return draws x problems x places from the distribution; infinity where a place is not used."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        half = np.random.default_rng(seed).standard_normal((-(-count // 2), *self.mean.shape))
+        # each with its opposite, so that the mean of the draws is that of the distribution
+        normal = np.concatenate([half, -half])[:count]
+        drawn = self.mean + np.einsum("pij,spj->spi", roots, normal)
+        return np.where(self.used, drawn, np.inf)
+
+
+class Surrogate:
+    """Predictions, corrected by measurements.
+
+    :param prior: predictions without them.
+    :param problem_features: problems x features.
+    :param choice_features: choices x features.
+    :param kernel_of: choice -> its kernel.
+    """
+
+    def __init__(
+        self, prior: Prior, problem_features: Array, choice_features: Array, kernel_of: Places
+    ) -> None:
+        self._prior = prior
+        self._choice_features = choice_features
+        self._kernel_of = kernel_of
+        self._like = _likeness(problem_features, problem_features, _PROBLEM_LENGTH)
+        #: problems x choices -> predicted difference to the usual choice
+        self._lead = prior.log_us - prior.log_us.mean(axis=1, keepdims=True)
+        self._scale = prior.amplitude
+        self._roughness = 1.0
+        self._learned = 0
+        self._doubt = 1.0
+        #: how unlikely all measurements are, with the scale that makes them most likely; 0 for too few
+        self.surprise = 0.0
+        self._seen: Observations | None = None
+        self._inverse_root: Array = np.zeros((0, 0))
+        self._weights: Array = np.zeros(0)
+
+    @property
+    def predicted_log_us(self) -> Array:
+        """Problems x choices -> logarithm of microseconds, without measurements."""
+        return self._prior.log_us
+
+    @property
+    def typical_error(self) -> Array:
+        """Standard deviation of each prediction without measurements, problems x choices."""
+        own = self._roughness**2 * (_OWN**2 + _OWN_ON_LIKE**2 + _CELL**2)
+        parts = _KIN**2 + _KIN_ON_LIKE**2 + own
+        scales = self._prior.choice_scale[None] * self._prior.problem_scale[:, None]
+        error: Array = self._scale * np.sqrt(parts * scales**2 + (_TRUST * self._lead) ** 2)
+        return error
+
+    def learn(self, seen: Observations, *, thoroughly: bool = False) -> None:
+        """Take measurements into account, in place of those of earlier calls.
+
+        :param thoroughly: look for the scale of the errors, even if few measurements came since it was found.
+        """
+        if len(seen) == 0:
+            self._seen = None
+            return
+        seen = thinned(seen, MOST)
+        residual = seen.log_us - self._prior.log_us[seen.problem, seen.choice]
+        shared, smooth, rough = self._covariances(seen)
+        # the scale changes little between batches; looking for it costs as much as everything else
+        if len(seen) >= FEW and (thoroughly or len(seen) >= 1.2 * self._learned):
+            surprises = {
+                (scale, roughness): self._surprise(
+                    residual, shared + scale**2 * (smooth + roughness**2 * rough), scale
+                )
+                for scale in (self._prior.amplitude * factor for factor in _SCALES)
+                for roughness in _ROUGH
+            }
+            self.surprise = least = min(surprises.values())
+            self._scale, self._roughness = max(
+                pair for pair, surprise in surprises.items() if surprise <= least + _CAUTION
+            )
+            self._learned = len(seen)
+        own = self._scale**2 * (smooth + self._roughness**2 * rough)
+        inverse = np.linalg.inv(np.linalg.cholesky(_with_noise(shared + own)))
+        self._weights, self._inverse_root = inverse.T @ (inverse @ residual), inverse
+        self._seen = seen
+        self._doubt = self._residual_doubt(seen)
+
+    def _surprise(self, residual: Array, covariance: Array, scale: float) -> float:
+        """Return how unlikely measurements are with a scale of errors."""
+        root = np.linalg.cholesky(_with_noise(covariance))
+        cost = 0.5 * float(np.sum(np.linalg.solve(root, residual) ** 2)) + float(np.log(np.diag(root)).sum())
+        # a scale far from what predictions promise needs evidence
+        return cost + 0.5 * float(np.log(scale / self._prior.amplitude) / np.log(3.0)) ** 2
+
+    def _residual_doubt(self, seen: Observations) -> float:
+        """Return by how much intervals are too narrow, as measurements show that are left out one by one.
+
+        Each is predicted from all others (Rasmussen and Williams, "Gaussian processes for machine learning",
+        section 5.4.2). Of these residuals, as large a share lies inside of the widened intervals as if they
+        were normal; it is counted as in conformal prediction, with one more residual outside.
+        """
+        several = np.bincount(seen.problem)[seen.problem] > 1
+        precision = (self._inverse_root**2).sum(axis=0)
+        residuals = np.sort(np.abs(self._weights / np.sqrt(precision))[several])
+        place = int(np.ceil(_INSIDE * (len(residuals) + 1))) - 1
+        if place >= len(residuals):
+            # a trained model has shown its errors before
+            return _UNTESTED if self._prior.amplitude > 1.0 else 1.0
+        return max(1.0, float(residuals[place]) / _INSIDE_SIGMA)
+
+    def means(self) -> Array:
+        """Return problems x choices -> expected logarithm of microseconds."""
+        means: Array = self._prior.log_us.copy()
+        seen = self._seen
+        if seen is None:
+            return means
+        square = self._scale**2
+        scales = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
+        alpha = square * self._weights * scales
+        kin, own = self._kin(seen.choice, np.arange(len(self._kernel_of)))
+        everywhere = alpha @ (_KIN**2 * kin + _OWN**2 * own)
+        on_like = (self._like[: len(means), seen.problem] * alpha) @ (
+            _KIN_ON_LIKE**2 * kin + _OWN_ON_LIKE**2 * own
+        )
+        scale = self._prior.choice_scale[None] * self._prior.problem_scale[: len(means), None]
+        offset = _COMMON**2 * self._weights.sum() + _PROBLEM**2 * np.bincount(
+            seen.problem, self._weights, minlength=len(means)
+        )
+        trust = square * _TRUST**2 * float(self._weights @ self._lead[seen.problem, seen.choice])
+        means += scale * (everywhere[None] + on_like) + offset[:, None] + trust * self._lead
+        return means
+
+    def shortlist(self, wanted: NDArray[np.bool_], length: int, problems: int) -> Shortlist:
+        """Return the most promising choices of the first problems.
+
+        :param wanted: problems x choices that may be taken.
+        :param length: how many of each problem at most.
+        :param problems: how many problems.
+        """
+        means = self.means()[:problems]
+        hopes = np.where(wanted, means - 0.7 * self.typical_error[:problems], np.inf)
+        length = min(length, hopes.shape[1])
+        choices = np.argsort(hopes, axis=1, kind="stable")[:, :length]
+        used = np.isfinite(np.take_along_axis(hopes, choices, axis=1))
+        mean = np.take_along_axis(means, choices, axis=1)
+        return Shortlist(choices=choices, used=used, mean=mean, covariance=self._joint(choices))
+
+    def errors(self, choices: Places, problems: int) -> Array:
+        """Return problems x choices -> standard deviation of each prediction, by all measurements.
+
+        :param choices: some positions, the same for every problem.
+        :param problems: how many problems, the first ones.
+        """
+        rows = [self._variances(problem, choices) for problem in range(problems)]
+        errors: Array = self._doubt * np.sqrt(np.maximum(np.array(rows).reshape(problems, -1), 0.0))
+        return errors
+
+    def _variances(self, problem: int, choices: Places) -> Array:
+        variances: Array = self._unlearned(np.array([problem]), choices[None])[0].diagonal()
+        if self._seen is not None:
+            variances = variances - (self._explained(np.array([problem]), choices[None])[:, 0] ** 2).sum(
+                axis=0
+            )
+        return variances
+
+    def _joint(self, choices: Places) -> Array:
+        """Return the covariances among the listed choices of each problem."""
+        problems = np.arange(len(choices))
+        joint = self._unlearned(problems, choices)
+        if self._seen is not None:
+            by_problem = self._explained(problems, choices).transpose(1, 2, 0)
+            joint = joint - by_problem @ by_problem.transpose(0, 2, 1)
+        return self._doubt**2 * joint
+
+    def _unlearned(self, problems: Places, choices: Places) -> Array:
+        """Return problems x places x places -> covariance without measurements."""
+        flat, kinds = np.unique(choices, return_inverse=True)
+        kinds = kinds.reshape(choices.shape)
+        kin, own = self._kin(flat, flat)
+        both = (_KIN**2 + _KIN_ON_LIKE**2) * kin + (_OWN**2 + _OWN_ON_LIKE**2) * own
+        scale = self._prior.choice_scale[choices] * self._prior.problem_scale[problems, None]
+        lead = _TRUST * self._lead[problems[:, None], choices]
+        parts = both[kinds[:, :, None], kinds[:, None, :]] + (self._roughness * _CELL) ** 2 * np.eye(
+            choices.shape[1]
+        )
+        parts = parts * scale[:, :, None] * scale[:, None, :] + lead[:, :, None] * lead[:, None, :]
+        unlearned: Array = self._scale**2 * parts + _PROBLEM**2 + _COMMON**2
+        return unlearned
+
+    def _explained(self, problems: Places, choices: Places) -> Array:
+        """Return measurements x problems x places -> what is known of each choice, in standard deviations."""
+        seen = self._seen
+        assert seen is not None  # noqa: S101 - the callers look
+        flat, kinds = np.unique(choices, return_inverse=True)
+        kinds = kinds.reshape(choices.shape)
+        scale = self._prior.choice_scale[choices] * self._prior.problem_scale[problems, None]
+        kin, own = self._kin(seen.choice, flat)
+        everywhere = (_KIN**2 * kin + _OWN**2 * own)[:, kinds]
+        on_like = (_KIN_ON_LIKE**2 * kin + _OWN_ON_LIKE**2 * own)[:, kinds]
+        cross = everywhere + self._like[seen.problem][:, problems, None] * on_like
+        seen_scale = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
+        cross *= seen_scale[:, None, None] * scale[None]
+        lead = _TRUST**2 * self._lead[seen.problem, seen.choice]
+        cross += lead[:, None, None] * self._lead[problems[:, None], choices][None]
+        same = seen.problem[:, None] == problems[None]
+        cross = self._scale**2 * cross + _COMMON**2 + _PROBLEM**2 * same[:, :, None]
+        explained: Array = (self._inverse_root @ cross.reshape(len(seen), -1)).reshape(cross.shape)
+        return explained
+
+    def _covariances(self, seen: Observations) -> tuple[Array, Array, Array]:
+        """Return the covariances of measurements: what the scale of errors leaves, and what it changes.
+
+        The latter are what kernels share that are alike, and what belongs to each kernel alone.
+        """
+        kin, own = self._alike(seen.choice, seen.choice)
+        like = self._like[np.ix_(seen.problem, seen.problem)]
+        same = seen.problem[:, None] == seen.problem[None]
+        cell = same & (seen.choice[:, None] == seen.choice[None])
+        scale = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
+        scales = scale[:, None] * scale[None]
+        lead = _TRUST * self._lead[seen.problem, seen.choice]
+        smooth = (_KIN**2 + _KIN_ON_LIKE**2 * like) * kin * scales + lead[:, None] * lead[None]
+        rough = ((_OWN**2 + _OWN_ON_LIKE**2 * like) * own + _CELL**2 * cell) * scales
+        return _COMMON**2 + _PROBLEM**2 * same, smooth, rough
+
+    def _kin(self, rows: Places, columns: Places) -> tuple[Array, Array]:
+        """Return how alike two choices are, and by how much more if they are the same kernel."""
+        kin, own = self._alike(rows, columns)
+        return kin, self._roughness**2 * own
+
+    def _alike(self, rows: Places, columns: Places) -> tuple[Array, Array]:
+        """Return how alike two choices are, and whether they are the same kernel."""
+        features = self._choice_features
+        row_kinds, row_places = np.unique(rows, return_inverse=True)
+        kin = _likeness(features[row_kinds], features[columns], _CHOICE_LENGTH)[row_places]
+        own = self._kernel_of[rows][:, None] == self._kernel_of[columns][None]
+        return kin, own.astype(np.float64)
+
+
+def _with_noise(covariance: Array) -> Array:
+    noisy: Array = covariance.copy()
+    noisy[np.diag_indices(len(noisy))] += _NOISE**2
+    return noisy
+
+
+def _likeness(rows: Array, columns: Array, length: float) -> Array:
+    """Return exp(-distance^2 / 2) for each pair of feature vectors."""
+    squares = (rows**2).sum(1)[:, None] + (columns**2).sum(1)[None] - 2.0 * rows @ columns.T
+    likeness: Array = np.exp(np.maximum(squares, 0.0) / (-2.0 * length**2))
+    return likeness
+
+
+def thinned(seen: Observations, most: int) -> Observations:
+    """Drop measurements, if there are more than that.
+
+    Half of those that stay are the nearest to the best of their problem; the others are an even selection,
+    since what is slow must be remembered, too.
+    """
+    if len(seen) <= most:
+        return seen
+    best = np.full(int(seen.problem.max()) + 1, np.inf)
+    np.minimum.at(best, seen.problem, seen.log_us)
+    order = np.argsort(seen.log_us - best[seen.problem], kind="stable")
+    near = most - most // 2
+    rest = np.sort(order[near:])
+    even = rest[np.linspace(0, len(rest) - 1, most // 2).astype(np.int64)]
+    kept = np.sort(np.concatenate([order[:near], even]))
+    return Observations(problem=seen.problem[kept], choice=seen.choice[kept], log_us=seen.log_us[kept])

@@ -1,0 +1,242 @@
+"""Guided searches, on a device or in recorded measurements, and the libraries of others beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from threadpoolctl import threadpool_limits
+
+from ckprof.errors import InputError
+from ckprof.measure.baselines import baseline_sources
+from ckprof.measure.events import RunWarning
+from ckprof.model.architecture import architectures
+from ckprof.sweep.requests import RoundRunOptions
+from ckprof_plugins.tuning.baseline_comparison import Budget, compare_with_baselines, comparison_s
+from ckprof_plugins.tuning.events import TuneProgress
+from ckprof_plugins.tuning.measured_tables import read_tables
+from ckprof_plugins.tuning.model_training import gemm_sizes_of, load_model, require_device, require_target
+from ckprof_plugins.tuning.search.assurance import AssuredSearch
+from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
+from ckprof_plugins.tuning.search.result import TuneResult, tune_result
+from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
+from ckprof_plugins.tuning.time_model.training import LEAST_PROBLEMS, TrainRequest, train
+from ckprof_plugins.tuning.timed_kernels import KernelKind, SearchedDevice, runs_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.kernels.requests import BuildOptions, InstanceQuery
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.run_plan import RunRequest
+    from ckprof.model.problem import Problem
+    from ckprof.profiler import Profiler
+    from ckprof.session import Session
+    from ckprof_plugins.tuning.search.knowledge import Knowledge
+    from ckprof_plugins.tuning.search.loop import TuneBench
+    from ckprof_plugins.tuning.search.result import TuneResult
+    from ckprof_plugins.tuning.search.space import SearchSpace
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.model import TimeModel
+    from ckprof_plugins.tuning.time_model.work import GemmSizes
+    from ckprof_plugins.tuning.tune_requests import ReplayOptions, SearchOptions, TuneOptions
+
+
+#: share of the time of a search on a device that planning may take
+_PLANNING_SHARE = 0.01
+
+
+def replay(session: Session, options: ReplayOptions) -> TuneResult:
+    """Search recorded measurements, and count the time that building and measuring would take.
+
+    :raises UsageError: the strategy is unknown or cannot begin, or the direction is no matrix product.
+    :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
+    """
+    direction = session.registry.operation(options.direction)
+    target = session.target(options.target).id if options.target else ""
+    kind = KernelKind(
+        direction=direction.id,
+        dtype=options.dtype.value,
+        target=target if runs_elsewhere(session.registry, target) else "",
+    )
+    table = read_tables(session.registry, options.files, kind).without_glitches()
+    if options.selection is not None:
+        table = _restricted(
+            table, {candidate.name for candidate in options.selection.candidates}, options.files[0]
+        )
+    space = replay_space(table, dict(options.counts))
+    bench = ReplayBench(table, space, options.costs)
+    architecture = architectures().get(table.arch)
+    units = options.units or table.units or (architecture.compute_units if architecture is not None else 0)
+    searched = SearchedDevice(
+        kind=replace(kind, target=table.target), dtype=options.dtype, name=table.arch, units=units
+    )
+    request = search_request(session, space, options.search, searched)
+    return search(session, bench, bench.knowledge(space), request, options.search)
+
+
+def tune(
+    profiler: Profiler,
+    query: InstanceQuery,
+    problems: Sequence[str | Problem],
+    options: TuneOptions,
+    *,
+    build: BuildOptions | None = None,
+    run: RunOptions | None = None,
+) -> TuneResult:
+    """Find the best kernels for some problems without measuring them all: what ``ckprof tune`` does.
+
+    A problem that is named several times counts as often. The same call resumes an earlier one that was
+    stopped, at whatever moment.
+
+    :param query: which instances, all of one direction, type, layout and number of dimensions.
+    :param problems: lines or problems.
+    :param options: how kernels are looked for, how long, and where the outcomes go.
+    :param run: how kernels are run and timed in each round; by default shorter than ``ckprof run`` does.
+    :raises CkprofError: as planning a run, or the store cannot be written.
+    """
+    run = run or RoundRunOptions(timeout_s=profiler.settings.timeout)
+    return tune_planned(profiler, profiler.plan(query, problems, build=build, run=run), options)
+
+
+def tune_planned(session: Session, request: RunRequest, options: TuneOptions) -> TuneResult:
+    """Search on a device: build and measure what promises most, and store every outcome.
+
+    :raises UsageError: the instances are of several types, layouts or dimensions, or the strategy
+        or a baseline is unknown.
+    :raises CkprofError: the store cannot be written, there is no toolchain, or a plugin broke its contract.
+    """
+    from ckprof_plugins.tuning.tune_bench import open_bench
+
+    # who cannot be compared with what is missing need not search for hours
+    baseline_sources(session, options.baselines, request.build.target)
+    budget = Budget(options.search.budget_s)
+    sought = options.search
+    if options.baselines and sought.budget_s is not None:
+        sought = replace(sought, budget_s=sought.budget_s - comparison_s(request, options))
+    with open_bench(session, request, options) as bench:
+        asked = search_request(session, bench.setup.space, sought, bench.setup.searched)
+        asked = replace(asked, planning_share=_PLANNING_SHARE)
+        result = search(session, bench, bench.knowledge, asked, sought)
+    if not options.baselines or result.stop is TuneStop.REQUESTED:
+        return result
+    return replace(result, comparison=compare_with_baselines(session, request, options, result, budget))
+
+
+def search(
+    session: Session, bench: TuneBench, knowledge: Knowledge, request: SearchRequest, options: SearchOptions
+) -> TuneResult:
+    """Run a search on a bench."""
+    strategy = StrategySearch(session.registry.strategies, options.strategy, request)
+    limits = TuneLimits(
+        budget_s=options.budget_s,
+        should_stop=options.should_stop,
+        on_progress=lambda progress: session.tell(TuneProgress(progress=progress, space=request.space)),
+        most_cells=options.most_measurements,
+    )
+    loop = TuneLoop(knowledge, bench, limits)
+    # Matrices are small, those of the result as well. Threads that share them wait for one another in turn
+    # with the compilers that run in the background, which was seen to take ten times as long.
+    with threadpool_limits(1, "blas"):
+        stop = loop.run(AssuredSearch(strategy, request.forecaster, options.kernels, options.tie))
+        return tune_result(
+            loop, request.forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
+        )
+
+
+def search_request(
+    session: Session, space: SearchSpace, options: SearchOptions, searched: SearchedDevice
+) -> SearchRequest:
+    """Return what a strategy is given.
+
+    :raises InputError: the model or the lessons are of another device, target or direction.
+    """
+    kind, dtype = searched.kind, searched.dtype
+    lessons = _lessons(session, options, searched) if options.lessons else None
+    sizes = gemm_sizes_of(session.registry, kind.direction, dtype.value)
+    model: TimeModel | None = None
+    if options.model is not None:
+        model = load_model(options.model, kind.direction)
+        if not options.force:
+            require_target(model, kind.target, options.model)
+            require_device(model, searched.name, options.model)
+    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and searched.units > 0:
+        model = train(
+            TrainRequest(
+                table=lessons,
+                direction=kind.direction,
+                gemm_sizes=sizes,
+                dtype=dtype.value,
+                element_bytes=dtype.properties.size_bytes,
+                device=searched.name,
+                units=searched.units,
+                target=lessons.target,
+            )
+        )
+    if model is not None:
+        for line in _doubts(model, space, sizes):
+            session.tell(RunWarning(text=line))
+    return SearchRequest(
+        space=space,
+        gemm_sizes=sizes,
+        element_bytes=dtype.properties.size_bytes,
+        units=searched.units,
+        model=model,
+        lessons=lessons,
+        tie=options.tie,
+        seed=options.seed,
+    )
+
+
+def _doubts(model: TimeModel, space: SearchSpace, sizes: GemmSizes) -> list[str]:
+    """Return a line for problems, and one for kernels, that are unlike what a model was trained on."""
+    problems = {problem: model.warnings(sizes(problem)) for problem in space.problems}
+    kernels = {
+        kernel.name: model.kernel_warning(kernel.traits)
+        for kernel in space.kernels
+        if kernel.traits is not None and kernel.name not in model.kernels
+    }
+    lines = [*filter(None, [model.basis])]
+    for what, total, doubts in (
+        ("problems", len(problems), [why[0] for why in problems.values() if why]),
+        ("kernels", len(space.kernels), [why for why in kernels.values() if why]),
+    ):
+        if doubts:
+            lines.append(
+                f"{len(doubts)} of {total} {what} are unlike what the model was trained on, which may lead "
+                f"astray until they are measured; the first: {doubts[0]}"
+            )
+    return lines
+
+
+def _lessons(session: Session, options: SearchOptions, searched: SearchedDevice) -> Measurements:
+    """Read earlier measurements.
+
+    :raises InputError: they are of another device or target and not forced, or a table is wrong.
+    """
+    kind = searched.kind
+    lessons = read_tables(session.registry, options.lessons, kind).without_glitches()
+    other = lessons.arch and searched.name and lessons.arch != searched.name
+    if (other or lessons.target != kind.target) and not options.force:
+        was = f"{lessons.target} {lessons.arch}".strip()
+        here = f"{kind.target} {searched.name}".strip()
+        raise InputError(
+            f"it was measured on {was}, which says little about {here}; take it with --force",
+            options.lessons[0],
+        )
+    return lessons
+
+
+def _restricted(table: Measurements, names: set[str], path: Path) -> Measurements:
+    """Return the part of a table that is about some kernels.
+
+    :raises InputError: there is none.
+    """
+    kernels = {name: traits for name, traits in table.kernels.items() if name in names}
+    if not kernels:
+        raise InputError("it has no time of the kernels of the list: their names differ", path)
+    times = {key: time for key, time in table.times.items() if key[1] in kernels}
+    left = tuple(sorted({index for index, _, _ in times}))
+    return replace(table, kernels=kernels, times=times).subset(left)

@@ -1,0 +1,242 @@
+"""Chooses the kernels for a problem by a time model; asks them whether they support it; measures the best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import NothingLeftError
+from ckprof.model.outcome import Status
+from ckprof.model.problem_case import ProblemCase
+from ckprof.plugin.timing import TimedPipeline
+from ckprof.wording import counted
+from ckprof_plugins.tuning.model_training import Use, gemm_sizes_of, load_model, require_use
+from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.timed_kernels import model_candidate, runs_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.kernels.candidates import Candidate as ListedKernel
+    from ckprof.kernels.choose import Selection
+    from ckprof.model.outcome import Outcome
+    from ckprof.session import Session
+    from ckprof_plugins.tuning.selection_requests import SelectOptions
+    from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
+
+#: Kernels whose support is asked at once: each has to be compiled for that.
+_ASKED_AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenKernel:
+    """A kernel that supports the problem."""
+
+    kernel: ListedKernel
+    prediction: Prediction
+    #: median of the measured times; ``None`` if it was not measured, or failed
+    measured_us: float | None = None
+    #: how measuring it ended, e.g. ``ok`` or ``wrong_result``; empty if it was not measured
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelChoice:
+    """The best kernels for a problem."""
+
+    model: TimeModel
+    #: best first: by measured times where there are some, otherwise by predicted ones
+    kernels: tuple[ChosenKernel, ...]
+    #: kernels that were predicted
+    candidates: int
+    #: names of kernels that were predicted to be better, but do not support the problem -> reason
+    unsupported: dict[str, str]
+    warnings: tuple[str, ...]
+
+
+def select(session: Session, options: SelectOptions) -> KernelChoice:
+    """Return the kernels with the smallest predicted times among those that support a problem.
+
+    :raises InputError: the model is of another device or direction and not forced.
+    :raises NothingLeftError: no kernel can be predicted, or none supports the problem.
+    :raises CkprofError: a kernel cannot be built, or measuring fails.
+    """
+    selection = options.selection
+    model = load_model(options.model, selection.direction)
+    target = session.target(options.build.target)
+    arch = options.build.arch or session.settings.arch or target.default_arch
+    if not options.force:
+        require_use(session, model, Use(target=target.id, arch=arch), options.model)
+    listed, warnings = _predictable(selection, model, options)
+    candidates = [
+        model_candidate(session.registry, model, kernel.name, kernel.pipeline, kernel.instance.fields())
+        for kernel in listed.values()
+        if isinstance(kernel.pipeline, TimedPipeline)
+    ]
+    selector = Selector(
+        model, candidates, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
+    )
+    wanted = max(options.top, options.measure)
+    support = _Support(session, options, listed, selector)
+    ranking = selector.rank(
+        options.problem,
+        top=wanted,
+        supported=support.asks if options.check_support else None,
+        distinct=options.measure > 0,
+    )
+    if not ranking.predictions:
+        raise NothingLeftError(
+            f"none of the {counted(len(candidates), 'kernel')} supports the problem{support.usual_reason}; "
+            "'ckprof check-support' shows why"
+        )
+    chosen = [
+        ChosenKernel(kernel=listed[prediction.kernel], prediction=prediction)
+        for prediction in ranking.predictions
+    ]
+    if options.measure:
+        chosen = _measured(session, options, chosen)
+    return KernelChoice(
+        model=model,
+        kernels=tuple(chosen[: options.top]),
+        candidates=len(candidates),
+        unsupported=support.reasons,
+        warnings=(
+            *filter(None, [model.basis]),
+            *warnings,
+            *ranking.warnings,
+            *_strangers(session, model, target.id, options),
+        ),
+    )
+
+
+def _strangers(session: Session, model: TimeModel, target: str, options: SelectOptions) -> list[str]:
+    """Return a warning where measured and predicted times are those of different devices."""
+    if not options.measure or model.target == target or not runs_elsewhere(session.registry, target):
+        return []
+    return [f"times are measured with target {target}, which is not what the model predicts: {model.device}"]
+
+
+def _predictable(
+    selection: Selection, model: TimeModel, options: SelectOptions
+) -> tuple[dict[str, ListedKernel], list[str]]:
+    """Return the kernels of a list that the model is about, by name, and warnings about the others."""
+    listed: dict[str, ListedKernel] = {}
+    other_type = others = 0
+    for candidate in selection.candidates:
+        if candidate.instance.ndim != options.problem.ndim or not isinstance(
+            candidate.pipeline, TimedPipeline
+        ):
+            others += 1
+        elif candidate.instance.dtype.value != model.dtype and not options.force:
+            other_type += 1
+        else:
+            listed.setdefault(candidate.name, candidate)
+    warnings = []
+    if other_type:
+        warnings.append(f"left out {other_type} kernels whose type is not the model's, {model.dtype}")
+    if others:
+        warnings.append(f"left out {others} kernels of other dimensions or of families without a time model")
+    if not listed:
+        raise NothingLeftError(
+            f"there is no kernel to choose from: {'; '.join(warnings) or 'none is listed'}"
+        )
+    return listed, warnings
+
+
+class _Support:
+    """Asks kernels whether they support the problem, some at once, from the best one on."""
+
+    def __init__(
+        self, session: Session, options: SelectOptions, listed: dict[str, ListedKernel], selector: Selector
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._listed = listed
+        # the order in which the ranking will ask
+        predictions = selector.rank(options.problem).predictions if options.check_support else ()
+        self._order = [(prediction.kernel, prediction.splits) for prediction in predictions]
+        self._answers: dict[tuple[str, int], bool] = {}
+        self.reasons: dict[str, str] = {}
+
+    @property
+    def usual_reason(self) -> str:
+        """What most kernels say, in front of a blank and in brackets; empty if nobody was asked."""
+        counts = Counter(self.reasons.values()).most_common(1)
+        return f" ({counts[0][0]})" if counts else ""
+
+    def asks(self, name: str, splits: int) -> bool:
+        """Say whether a kernel with a number of splits supports the problem."""
+        if (name, splits) not in self._answers:
+            self._ask_from(self._order.index((name, splits)))
+        return self._answers[name, splits]
+
+    def _ask_from(self, start: int) -> None:
+        from ckprof.measure.support import support_answers
+        from ckprof.measure.worker.messages import SupportQuery
+
+        asked = self._order[start : start + max(_ASKED_AT_ONCE, self._options.top)]
+        names = dict.fromkeys(name for name, _ in asked)
+        counts = sorted({splits for _, splits in asked})
+        options = self._options
+        selection = replace(options.selection, candidates=tuple(self._listed[name] for name in names))
+        queries = (SupportQuery(problem=options.problem, split_k=count) for count in counts)
+        answers = support_answers(self._session, selection, options.build, queries)
+        for name, splits in asked:
+            of_kernel = answers.get(self._listed[name].instance.key)
+            answer = of_kernel[counts.index(splits)] if of_kernel is not None else None
+            self._answers[name, splits] = answer is not None and answer.supported
+            if answer is None:
+                self.reasons[name] = "it does not compile"
+            elif not answer.supported:
+                self.reasons[name] = answer.reason
+
+
+def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenKernel]) -> list[ChosenKernel]:
+    """Build, run, verify and time the best kernels; return them by their times, failed ones last."""
+    from ckprof.measure.options import RunOptions
+    from ckprof.measure.run import run_to_its_end
+    from ckprof.measure.run_plan import RunRequest
+
+    best = chosen[: options.measure]
+    splits = sorted({kernel.prediction.splits for kernel in best})
+    by_key = {kernel.kernel.instance.key: kernel for kernel in best}
+    end = run_to_its_end(
+        session,
+        RunRequest(
+            selection=replace(
+                options.selection, candidates=tuple(kernel.kernel for kernel in by_key.values())
+            ),
+            problems=tuple(
+                ProblemCase(
+                    problem=options.problem,
+                    splits=(count,),
+                    instances=frozenset(
+                        kernel.kernel.instance.key for kernel in best if kernel.prediction.splits == count
+                    ),
+                )
+                for count in splits
+            ),
+            build=options.build,
+            options=RunOptions(timeout_s=session.settings.timeout),
+        ),
+    )
+    outcomes = {(outcome.key, splits[outcome.problem_index]): outcome for outcome in end.required().outcomes}
+    kernels = [
+        _with_outcome(kernel, outcomes.get((kernel.kernel.instance.key, kernel.prediction.splits)))
+        for kernel in best
+    ]
+    kernels += chosen[options.measure :]
+    measured = sorted(
+        (kernel for kernel in kernels if kernel.measured_us is not None),
+        key=lambda kernel: kernel.measured_us or 0.0,
+    )
+    return [*measured, *(kernel for kernel in kernels if kernel.measured_us is None)]
+
+
+def _with_outcome(kernel: ChosenKernel, outcome: Outcome | None) -> ChosenKernel:
+    if outcome is None:
+        return kernel
+    timed = outcome.measurement if outcome.status is Status.OK else None
+    measured_us = 1000 * timed.median_ms if timed is not None else None
+    return replace(kernel, measured_us=measured_us, status=outcome.status.value)

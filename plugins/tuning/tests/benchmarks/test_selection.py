@@ -1,0 +1,64 @@
+"""How long choosing a kernel and fitting a model take.
+
+Run with ``pytest .../benchmarks/test_selection.py``; the goals are 10 us for a choice among 30 kernels in
+Python, 1 us
+in C++, and 1 s for a fit.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.time_model.cpp_model import render_cpp
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.measurements import merged
+from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.validation import candidates_of
+from plugins.tuning.tests.sizes import FORMS, forward_sizes
+from plugins.tuning.tests.time_model.conftest import MEASURED, request
+from plugins.tuning.tests.time_model.test_cpp_model import SOURCE, line
+
+TABLES = tuple(
+    read_csv(MEASURED / f"gfx950_fwd_bf16_{name}.csv", traits_of_name, (ConvProblem,))
+    for name in ("20kernels", "30kernels_even")
+)
+
+
+def test_fit(benchmark) -> None:
+    both = merged(TABLES)
+    benchmark(lambda: train(request(both)))
+
+
+def test_choice_in_python(benchmark) -> None:
+    table = TABLES[1]
+    selector = Selector(train(request(merged(TABLES))), candidates_of(table), forward_sizes)
+    problem = table.problems[40]
+    selector.best(problem)
+    benchmark(selector.best, problem)
+
+
+def test_choices_in_cpp(benchmark, tmp_path: Path) -> None:
+    table = TABLES[1]
+    selector = Selector(train(request(merged(TABLES))), candidates_of(table), forward_sizes)
+    (tmp_path / "time_model.hpp").write_text(
+        render_cpp(selector, list(table.kernels), FORMS, by_values=False)
+    )
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    assert compiler is not None
+    program = tmp_path / "choose"
+    includes = [f"-I{tmp_path}", f"-I{ABI_INCLUDE_DIR}"]
+    subprocess.run([compiler, "-std=c++17", "-O2", *includes, str(SOURCE), "-o", str(program)], check=True)
+    given = "\n".join(map(line, table.problems * 100))
+
+    def nanoseconds() -> float:
+        done = subprocess.run([program, "time"], input=given, text=True, capture_output=True, check=True)
+        return float(done.stdout.split()[0])
+
+    benchmark.extra_info["ns_per_choice"] = min(nanoseconds() for _ in range(5))
+    benchmark(nanoseconds)

@@ -1,0 +1,218 @@
+"""Searches with real kernels on the CPU: in miniature, interrupted, to a list that other commands read."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ckprof as library
+from ckprof.errors import CkprofError, ExitCode
+from ckprof.store.store import Store
+from ckprof_plugins.tuning.tune_bench import DeviceBench
+from tests.called import Ckprof
+from tests.e2e.test_baseline import plugin
+from tests.interrupts import heed_interrupts
+
+pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
+
+#: the last option of a name counts: every measurement takes seconds, and all of them are wanted
+UNHURRIED = ("--strategy", "random", "--round-time", "0.5", "--min-rounds", "3", "--max-rounds", "3")
+QUICK = ("--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "2")
+#: the second problem occurs twice
+PROBLEMS = """\
+conv -n 1 -c 16 -H 10 -W 10 -k 16 -y 3 -x 3 -p 1 -q 1 -F 1
+conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1
+conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1
+"""
+
+
+@pytest.fixture
+def arguments(short_list: Path, tmp_path: Path) -> list[str]:
+    (tmp_path / "problems.txt").write_text(PROBLEMS)
+    return ["tune", "fwd", "--conf", str(short_list), "--problems", "problems.txt", "--store", "r.db", *QUICK]
+
+
+def test_a_search_finds_stores_emits_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+    first = ckprof(*arguments, "--emit", "library.conf", "--format", "json")
+    assert first.code == ExitCode.OK, first.err
+    found = json.loads(first.out)
+    assert found["stop"] == "settled"
+    assert [one["count"] for one in found["problems"]] == [1, 2]
+    assert all(one["kernel"] and one["time_us"] > 0 for one in found["problems"])
+    never = {one["kernel"]: one["reason"] for one in found["never_built"]}
+    assert all(never.values())
+    # how many kernels it takes depends on the times, but not that all were built or have a reason
+    assert found["progress"][-1]["built"] + len(never) == 4
+    assert all(one["probability_better"] <= 0.05 for one in found["problems"])
+    with Store(tmp_path / "r.db") as store:
+        attempts = list(store)
+        assert len({one.session.uid for one in attempts}) == 1
+        assert sorted(one.sequence for one in attempts) == list(range(len(attempts)))
+        stored = {(one.kernel.name, one.key.problem.describe()) for one in attempts if one.ranked}
+    best = {(one["kernel"], one["problem"]) for one in found["problems"]}
+    assert best <= stored
+
+    again = ckprof(*arguments, "--emit", "library.json", "--format", "json")
+    assert again.code == ExitCode.OK, again.err
+    assert json.loads(again.out)["progress"] == [], "everything is known"
+    for name in ("library.conf", "library.json"):
+        listed = ckprof("list", "instances", "--conf", name, "--format", "names")
+        assert set(listed.out.split()) == set(found["chosen"])
+    replayed = ckprof("tune", "fwd", "--dtype", "fp16", "--replay", "r.db", "--strategy", "random")
+    assert replayed.code == ExitCode.OK, replayed.err
+    assert "2 of 2 problems" in replayed.err
+
+
+def stored(path: Path) -> int:
+    """Return how many outcomes a store has that a search may just be making."""
+    if not path.is_file():
+        return 0
+    try:
+        with Store(path) as store:
+            return len(store)
+    except CkprofError:
+        return 0
+
+
+@pytest.mark.slow
+def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "ckprof", *arguments, *UNHURRIED],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    while not stored(tmp_path / "r.db"):
+        assert child.poll() is None, child.stderr.read()
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=200)
+    assert child.returncode == ExitCode.INTERRUPTED, err
+    assert "stopped; the same command goes on" in out
+    assert "Traceback" not in err
+    with Store(tmp_path / "r.db") as store:
+        before = len(store)
+    assert before > 0
+    after = ckprof(*arguments)
+    assert after.code == ExitCode.OK, after.err
+    assert "no further measurement is expected to be worth it" in after.out
+    with Store(tmp_path / "r.db") as store:
+        assert len(store) > before
+
+
+def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
+    options = library.TuneOptions(
+        store=tmp_path / "results.db",
+        rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
+        search=library.SearchOptions(strategy="random", most_measurements=1, seed=1),
+    )
+    result = library.Profiler().tune(
+        library.InstanceQuery(conf=short_list), PROBLEMS.splitlines()[1:], options
+    )
+    assert result.stop.value == "budget"
+    assert [one.count for one in result.best] == [2]
+    assert sum(one.measured for one in result.best) == 1
+    assert len(result.chosen) == 1
+
+
+def test_a_search_that_builds_beside_measuring(short_list: Path, tmp_path: Path, monkeypatch) -> None:
+    """As on a device, with the kernels of the CPU: everything is measured, stored and built once."""
+    monkeypatch.setattr(DeviceBench, "overlaps", True)
+    options = library.TuneOptions(
+        store=tmp_path / "results.db",
+        rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
+        search=library.SearchOptions(strategy="random", seed=1),
+    )
+    problems = ["conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1"]
+    query = library.InstanceQuery(conf=short_list)
+    result = library.Profiler().tune(query, problems, options)
+    assert result.stop.value == "settled"
+    assert [one.unmeasured for one in result.best] == [0]
+    with Store(tmp_path / "results.db") as store:
+        attempts = list(store)
+    assert sorted(one.sequence for one in attempts) == list(range(len(attempts)))
+    kernels = {one.kernel.name for one in attempts if one.ranked}
+    assert len(kernels) == sum(one.measured for one in result.best)
+
+
+def test_what_was_found_is_compared_with_a_baseline(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+    vendor = ("--plugin", plugin(tmp_path), "--baseline", "numpy")
+    called = ckprof(*arguments, *vendor, "--format", "json")
+    assert called.code == ExitCode.OK, called.err
+    found = json.loads(called.out)
+    compared = found["comparison"]
+    assert compared["failure"] is None
+    assert [one["problem"] for one in compared["problems"]] == [one["problem"] for one in found["problems"]]
+    assert [one["count"] for one in compared["problems"]] == [1, 2]
+    (total,) = compared["baselines"]
+    assert total["description"].startswith("numpy ") and (total["problems"], total["count"]) == (2, 3)
+    for name in ("best_us", "library_us"):
+        assert total[name] == pytest.approx(sum(one["count"] * one[name] for one in compared["problems"]))
+    theirs = [one["count"] * one["baseline_us"]["numpy"] for one in compared["problems"]]
+    assert total["baseline_us"] == pytest.approx(sum(theirs))
+    assert all(one["best_us"] <= one["library_us"] for one in compared["problems"])
+    assert compared["left_out"] == []
+    # what was measured again is stored as well, in a session of its own
+    with Store(tmp_path / "r.db") as store:
+        attempts = list(store)
+    assert len({one.session.uid for one in attempts}) == 2
+    again = ckprof(*arguments, *vendor)
+    assert again.code == ExitCode.OK, again.err
+    assert "measured again beside numpy: numpy " in again.out
+
+
+#: seconds of a launch of a slow baseline, and of a command's budget
+SLOW_S, BUDGET_S = 0.5, 8.0
+#: seconds of a command before its budget begins, on a busy machine
+STARTUP_S = 10.0
+#: the last one weighs most
+SEVERAL = "".join(
+    f"conv -n 1 -c 32 -H {height} -W 8 -k 32 -y 1 -x 1 -F 1\n" * (1 if height < 14 else 1000)
+    for height in range(8, 15)
+)
+
+
+@pytest.mark.parametrize("which", ["all", pytest.param("the first", marks=pytest.mark.slow)])
+def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(
+    ckprof: Ckprof, arguments, tmp_path: Path, which: str
+) -> None:
+    (tmp_path / "problems.txt").write_text(SEVERAL)
+    assert ckprof(*arguments).code == ExitCode.OK
+    condition = "True" if which == "all" else 'work.problem["input"][0] == 14'
+    slow = f"""
+        start = time.perf_counter()
+        with open({str(tmp_path / "calls.txt")!r}, "a") as calls:
+            print(time.time(), work.problem, file=calls)
+        time.sleep({SLOW_S} if {condition} else 0)
+"""
+    path = plugin(tmp_path)
+    path.write_text(path.read_text().replace("\n        start = time.perf_counter()\n", slow))
+    begun = time.time()
+    called = ckprof(*arguments, "--plugin", path, "--baseline", "numpy", "--budget", f"{BUDGET_S}s")
+    assert called.code == ExitCode.OK, called.err
+    assert "error" not in called.out, called.out
+    first: dict[str, float] = {}
+    for line in (tmp_path / "calls.txt").read_text().splitlines():
+        when, _, problem = line.partition(" ")
+        first.setdefault(problem, float(when) - begun)
+    heaviest = next(iter(first))
+    assert "14" in heaviest and sum(problem == heaviest for problem in first) == 1
+    # a problem is begun within the budget, or not at all
+    late = [when for when in first.values() if when > BUDGET_S + STARTUP_S]
+    assert len(late) <= 1
+    if which == "all":
+        left_out = called.out.split("problems were not compared: the budget was spent")
+        assert len(left_out) == 2 and len(first) < 7
+        assert sum("K32 C32 in " in line for line in left_out[1].splitlines()) == 7 - len(first)
+        # what slow launches take is known after the first problem
+        left = [int(one) for one in re.findall(r"run: \d+/7, at most (\d+) s left", called.err)]
+        assert not left[1:] or max(left[1:]) > SLOW_S * 3

@@ -1,0 +1,77 @@
+"""Searches in recorded measurements, shared by the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from ckprof.plugin.kinds import RegistryEntries
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.protocols import SearchStrategy
+from ckprof.plugin.registry import Registry
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.search.assurance import AssuredSearch
+from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop
+from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
+from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.measurements import Measurements
+from ckprof_plugins.tuning.tune_requests import ReplayCosts
+from plugins.tuning.tests.sizes import forward_sizes
+from tests.places import TESTS
+
+MEASURED = TESTS / "data" / "measured"
+
+
+def table_of(name: str) -> Measurements:
+    return read_csv(MEASURED / f"{name}.csv", traits_of_name, (ConvProblem,)).without_glitches()
+
+
+@pytest.fixture(scope="session")
+def few() -> Measurements:
+    """24 problems x 30 kernels."""
+    return table_of("gfx950_fwd_bf16_30kernels_even").subset(tuple(range(0, 72, 3)))
+
+
+def all_strategies() -> RegistryEntries[SearchStrategy]:
+    manager = PluginManager()
+    manager.load_all()
+    return Registry(manager).strategies
+
+
+@pytest.fixture(scope="session")
+def strategies() -> RegistryEntries[SearchStrategy]:
+    return all_strategies()
+
+
+@dataclass
+class Replayed:
+    loop: TuneLoop
+    bench: ReplayBench
+    stop: object
+    request: SearchRequest
+
+    @property
+    def efficiency(self) -> np.ndarray:
+        return self.bench.best_us / np.exp(self.loop.knowledge.best_log_us)
+
+
+def request_for(table: Measurements, **changes) -> SearchRequest:
+    values = {"gemm_sizes": forward_sizes, "element_bytes": 2, "units": 256}
+    return SearchRequest(space=replay_space(table), **{**values, **changes})
+
+
+def replay(
+    strategies, table, name="model", *, costs=None, limits=None, kept: int | None = None, **changes
+) -> Replayed:
+    """Search a table; with ``kept`` kernels in the library, as a whole command does."""
+    request = request_for(table, **changes)
+    bench = ReplayBench(table, request.space, costs or ReplayCosts())
+    loop = TuneLoop(bench.knowledge(request.space), bench, limits or TuneLimits())
+    search = StrategySearch(strategies, name, request)
+    if kept is not None:
+        search = AssuredSearch(search, request.forecaster, kept, request.tie)
+    return Replayed(loop, bench, loop.run(search), request)

@@ -1,0 +1,215 @@
+"""What a search has measured when it ends, and whether what it says of that is true."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ckprof_plugins.tuning.search.assurance import AssuredSearch
+from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.outlook import RISK
+from ckprof_plugins.tuning.search.replay import ReplayBench
+from ckprof_plugins.tuning.search.result import tune_result
+from ckprof_plugins.tuning.search.space import Cell
+from ckprof_plugins.tuning.search.surrogate import Observations, Surrogate
+from ckprof_plugins.tuning.time_model.measurements import Measurements
+from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.tune_requests import ReplayCosts
+from plugins.tuning.tests.search.conftest import Replayed, replay, request_for, table_of
+from plugins.tuning.tests.time_model.conftest import request as train_request
+
+TIE = 0.02
+
+
+@pytest.fixture(scope="module")
+def dozen(few) -> Measurements:
+    """12 problems x 30 kernels."""
+    return few.subset(tuple(range(0, 24, 2)))
+
+
+def noisy(table: Measurements, seed: int) -> Measurements:
+    chance = np.random.default_rng(seed)
+    return replace(table, times={key: us * np.exp(chance.normal(0, 0.03)) for key, us in table.times.items()})
+
+
+def three_times_as_slow(table: Measurements, seed: int) -> Measurements:
+    del seed
+    return replace(table, times={key: 3 * us for key, us in table.times.items()})
+
+
+def scrambled(table: Measurements, seed: int) -> Measurements:
+    """Give each kernel the times of another one, so that no prediction of it is worth anything."""
+    names = sorted(table.kernels)
+    other = dict(zip(names, np.random.default_rng(seed).permutation(names).tolist(), strict=True))
+    return replace(
+        table,
+        times={
+            (index, name, splits): table.times[index, other[name], splits]
+            for index, name, splits in table.times
+        },
+    )
+
+
+def reversed_order(table: Measurements, seed: int) -> Measurements:
+    """Make the fastest kernel of each problem the slowest."""
+    del seed
+    times = {}
+    for index in range(len(table.problems)):
+        row = table.of_problem(index)
+        middle = np.exp(2 * np.mean(np.log(list(row.values()))))
+        times.update({(index, *choice): float(middle / us) for choice, us in row.items()})
+    return replace(table, times=times)
+
+
+#: these searches take several times as long
+LONGER = [pytest.param(change, marks=pytest.mark.thorough) for change in (noisy, scrambled)]
+
+
+def shares(found: Replayed) -> tuple[float, float]:
+    """Return on which share of the problems something is better by more than the tie: as said, and truly."""
+    outlook = found.request.forecaster.outlook(found.loop.knowledge, thoroughly=True)
+    said = np.mean([certainty.better for certainty in outlook.certainty])
+    return float(said), float((found.efficiency < 1 / (1 + found.request.tie)).mean())
+
+
+@pytest.mark.parametrize("change", [None, three_times_as_slow, reversed_order, *LONGER])
+def test_settled_is_within_the_tie_on_95_percent_of_the_problems(strategies, dozen, change) -> None:
+    """The promise, where the model knows nothing, or what it says is wrong."""
+    found = replay(strategies, dozen if change is None else change(dozen, 1), tie=TIE, seed=1, kept=4)
+    assert found.stop is TuneStop.SETTLED
+    said, real = shares(found)
+    assert said <= RISK
+    # one of the 12 problems; in the mean over many searches it is 5 %
+    assert real <= 1 / 12
+
+
+@pytest.mark.parametrize("change", [None, *LONGER])
+def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, change) -> None:
+    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    found = replay(strategies, dozen if change is None else change(dozen, 1), tie=TIE, model=model, kept=4)
+    assert found.stop is TuneStop.SETTLED
+    said, real = shares(found)
+    assert said <= RISK and real <= 1 / 12
+    of_all = found.loop.knowledge.measured.sum() / len(dozen.times)
+    assert of_all < (0.5 if change is None else 1.0)
+
+
+@pytest.mark.slow
+def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen) -> None:
+    """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
+    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    missed = 0
+    for seed in range(1, 9):
+        found = replay(strategies, scrambled(dozen, seed), tie=TIE, seed=seed, model=model, kept=4)
+        assert found.stop is TuneStop.SETTLED
+        missed += int((found.efficiency < 1 / (1 + TIE)).sum())
+    assert missed <= 9
+
+
+def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the_best(
+    strategies, dozen
+) -> None:
+    """The strategy gives up after one kernel for each problem, each the best of that one."""
+    request = request_for(dozen, tie=TIE)
+    bench = ReplayBench(dozen, request.space, ReplayCosts())
+    knowledge = bench.knowledge(request.space)
+    times = np.where(bench.possible, bench._times, np.inf)
+
+    class BestOfItsOwn:
+        def propose(self, knowledge):
+            return [
+                Cell(problem, int((times[(problem + 1) % len(times)]).argmin()))
+                for problem in range(len(times))
+                if not knowledge.measured[problem].any()
+            ]
+
+    loop = TuneLoop(knowledge, bench, TuneLimits())
+    assert loop.run(AssuredSearch(BestOfItsOwn(), request.forecaster, 3, TIE)) is TuneStop.SETTLED
+    tried = knowledge.tried[request.space.kernel_of]
+    missed = np.where(tried[None] & ~knowledge.measured, times, np.inf).min(axis=1)
+    best = np.exp(knowledge.best_log_us)
+    assert (missed < best).sum() <= 1
+    assert (missed > 0.98 * best).all()
+    # it was not everything
+    assert knowledge.measured.sum() < (np.isfinite(times) & tried[None]).sum()
+
+
+def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen) -> None:
+    for kept in (1, 3):
+        found = replay(strategies, dozen, tie=0.05, kept=kept)
+        result = tune_result(
+            found.loop, found.request.forecaster, found.stop, strategy="model", tie=0.05, most=kept
+        )
+        space, names = found.request.space, set(result.chosen)
+        of_library = np.array([space.kernels[choice.kernel].name in names for choice in space.choices])
+        times = np.where(of_library[None] & found.bench.possible, found.bench._times, np.inf).min(axis=1)
+        assert len(names) == kept
+        assert (np.array([one.time_us for one in result.best]) <= times * 1.0001).all()
+        assert {one.kept for one in result.best} <= names
+
+
+def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> None:
+    request = request_for(dozen, tie=TIE)
+    bench = ReplayBench(dozen, request.space, ReplayCosts())
+    loop = TuneLoop(bench.knowledge(request.space), bench, TuneLimits())
+
+    class GivesUp:
+        def propose(self, knowledge):
+            return []
+
+    stop = loop.run(AssuredSearch(GivesUp(), request.forecaster, None, TIE))
+    result = tune_result(loop, request.forecaster, stop, strategy="", tie=TIE, most=None)
+    assert result.stop is TuneStop.ENDED
+    assert all(one.certainty.better == 1.0 for one in result.best)
+
+
+def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
+    request = request_for(dozen, tie=TIE)
+    costs = ReplayCosts(build_s=5.0, visit_s=0.5)
+    knowledge = ReplayBench(dozen, request.space, costs).knowledge(request.space)
+    knowledge.built[[0, 1]] = True
+    knowledge.note_time(Cell(0, 0), 10.0)
+
+    class Builds:
+        def propose(self, knowledge):
+            return [Cell(3, 7)]
+
+    search = AssuredSearch(Builds(), request.forecaster, None, TIE)
+    for left_s, kernels in ((None, {7}), (600.0, {7}), (8.0, {0, 1})):
+        knowledge.left_s = left_s
+        proposed = search.propose(knowledge)
+        assert {int(request.space.kernel_of[choice]) for _, choice in proposed} == kernels
+
+
+@pytest.mark.thorough
+def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
+    strategies, dozen, monkeypatch
+) -> None:
+    """What was measured of other problems may be of the same mistake; nobody learns what is not believed."""
+    table = table_of("gfx950_fwd_bf16_20kernels")
+    lessons = table.subset(tuple(range(0, len(table.problems), 40)))
+    learned: list[tuple[Surrogate, int, bool]] = []
+    learn = Surrogate.learn
+
+    def noted(self: Surrogate, seen: Observations, *, thoroughly: bool = False) -> None:
+        learned.append((self, len(seen), thoroughly))
+        learn(self, seen, thoroughly=thoroughly)
+
+    monkeypatch.setattr(Surrogate, "learn", noted)
+    model = train(train_request(table))
+    found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, lessons=lessons, kept=4)
+    informed, of_lessons, _ = learned[0]
+    believed = found.request.forecaster.surrogate
+    measured = int(found.loop.knowledge.measured.sum())
+    assert believed is not informed and of_lessons > 0
+    assert max(count for one, count, _ in learned if one is believed) == measured
+    assert max(count for one, count, _ in learned if one is informed) > measured
+    # judged now and then, by both; in between one of them learns
+    judged = [one for one, _, thoroughly in learned[1:] if thoroughly]
+    assert judged.count(informed) == judged.count(believed) < len(learned) / 3
+    aside = next(
+        place for place, (one, _, thoroughly) in enumerate(learned) if one is believed and not thoroughly
+    )
+    assert all(thoroughly for one, _, thoroughly in learned[aside:] if one is informed)

@@ -1,0 +1,146 @@
+"""The corrected predictions are those of a Gaussian process, by the textbook's formula."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ckprof_plugins.tuning.search import surrogate as module
+from ckprof_plugins.tuning.search.prior import Prior
+from ckprof_plugins.tuning.search.surrogate import Observations, Surrogate
+
+P, C = 4, 7
+
+
+def made(seed: int = 0):
+    chance = np.random.default_rng(seed)
+    prior = Prior(
+        log_us=chance.normal(3, 1, (P, C)),
+        choice_scale=chance.uniform(1, 2, C),
+        problem_scale=chance.uniform(1, 2, P),
+        amplitude=1.0,
+    )
+    features = chance.normal(0, 1, (P, 3)), chance.normal(0, 1, (C, 2))
+    kernel_of = np.array([0, 0, 1, 2, 3, 4, 4])
+    return prior, *features, kernel_of, chance
+
+
+def dense_covariance(prior, problem_features, choice_features, kernel_of, scale):
+    """Return the covariance of all errors, cell by cell, straight from the definition."""
+    cells = [(p, c) for p in range(P) for c in range(C)]
+    found = np.zeros((len(cells), len(cells)))
+    lead = prior.log_us - prior.log_us.mean(axis=1, keepdims=True)
+    for i, (p, c) in enumerate(cells):
+        for j, (q, d) in enumerate(cells):
+            like = np.exp(
+                -((problem_features[p] - problem_features[q]) ** 2).sum() / 2 / module._PROBLEM_LENGTH**2
+            )
+            kin = np.exp(
+                -((choice_features[c] - choice_features[d]) ** 2).sum() / 2 / module._CHOICE_LENGTH**2
+            )
+            own = float(kernel_of[c] == kernel_of[d])
+            value = module._KIN**2 * kin + module._OWN**2 * own
+            value += like * (module._KIN_ON_LIKE**2 * kin + module._OWN_ON_LIKE**2 * own)
+            value += module._CELL**2 * (i == j)
+            value *= scale**2 * prior.choice_scale[c] * prior.choice_scale[d]
+            value *= prior.problem_scale[p] * prior.problem_scale[q]
+            value += scale**2 * module._TRUST**2 * lead[p, c] * lead[q, d]
+            found[i, j] = value + module._COMMON**2 + module._PROBLEM**2 * (p == q)
+    return found
+
+
+def test_posterior_is_that_of_the_textbook() -> None:
+    prior, problems, choices, kernel_of, chance = made()
+    seen = Observations(
+        problem=np.array([0, 0, 1, 3]), choice=np.array([1, 4, 4, 6]), log_us=chance.normal(3, 1, 4)
+    )
+    model = Surrogate(prior, problems, choices, kernel_of)
+    model.learn(seen)
+    full = dense_covariance(prior, problems, choices, kernel_of, 1.0)
+    places = seen.problem * C + seen.choice
+    matrix = full[np.ix_(places, places)] + module._NOISE**2 * np.eye(4)
+    gain = full[:, places] @ np.linalg.inv(matrix)
+    mean = prior.log_us.ravel() + gain @ (seen.log_us - prior.log_us.ravel()[places])
+    # only what may still be measured is asked for
+    wanted = np.ones((P, C), dtype=bool)
+    wanted[seen.problem, seen.choice] = False
+    assert model.means()[wanted] == pytest.approx(mean.reshape(P, C)[wanted])
+    listed = model.shortlist(wanted, 3, P)
+    after = full - gain @ full[places]
+    for problem in range(P):
+        cells = problem * C + listed.choices[problem]
+        assert listed.mean[problem] == pytest.approx(mean[cells])
+        assert listed.covariance[problem] == pytest.approx(after[np.ix_(cells, cells)], abs=1e-9)
+
+
+def test_draws_have_the_distribution_and_unused_places_are_never_best() -> None:
+    prior, problems, choices, kernel_of, _ = made(1)
+    model = Surrogate(prior, problems, choices, kernel_of)
+    wanted = np.ones((P, C), dtype=bool)
+    wanted[2, 1:] = False
+    listed = model.shortlist(wanted, 4, P)
+    draws = listed.draws(20_000, seed=3)
+    assert np.isinf(draws[:, 2, 1:]).all()
+    assert draws[:, 0].mean(0) == pytest.approx(listed.mean[0], abs=0.03)
+    assert np.cov(draws[:, 0].T) == pytest.approx(listed.covariance[0], abs=0.03)
+    assert (listed.draws(5, seed=3)[:, 0] == listed.draws(5, seed=3)[:, 0]).all()
+
+
+def test_larger_errors_are_noticed() -> None:
+    prior, problems, choices, kernel_of, chance = made(2)
+    wide = chance.normal(0, 0.6, (P, C))
+    model = Surrogate(prior, problems, choices, kernel_of)
+    before = model.typical_error[0, 0]
+    problem, choice = (one.ravel() for one in np.indices((P, C)))
+    seen = Observations(problem=problem, choice=choice, log_us=(prior.log_us + wide).ravel())
+    model.learn(seen)
+    assert model.typical_error[0, 0] > 1.5 * before
+
+
+def test_of_too_many_measurements_the_best_stay_and_some_of_the_others() -> None:
+    seen = Observations(
+        problem=np.repeat([0, 1], 5),
+        choice=np.tile(np.arange(5), 2),
+        log_us=np.concatenate([np.arange(5.0), 7 + 2 * np.arange(5.0)]),
+    )
+    kept = module.thinned(seen, 6)
+    cells = list(zip(kept.problem.tolist(), kept.choice.tolist(), strict=True))
+    assert len(cells) == len(set(cells)) == 6
+    assert {(0, 0), (0, 1), (1, 0)} <= set(cells)
+    assert {(0, 2), (1, 4)} <= set(cells), "the first and the last of the others"
+
+
+def test_predictions_that_are_worth_nothing_are_forgotten() -> None:
+    """The model promises large differences; the times of all kernels are the same."""
+    chance = np.random.default_rng(5)
+    problems, choices = 6, 12
+    prior = Prior(
+        log_us=chance.normal(3, 1.0, (problems, choices)),
+        choice_scale=np.ones(choices),
+        problem_scale=np.ones(problems),
+        amplitude=3.0,
+    )
+    model = Surrogate(
+        prior, chance.normal(0, 1, (problems, 3)), chance.normal(0, 1, (choices, 2)), np.arange(choices)
+    )
+    problem, choice = (one.ravel() for one in np.indices((problems, 7)))
+    model.learn(Observations(problem=problem, choice=choice, log_us=np.full(len(problem), 3.0)))
+    unseen = model.means()[:, 7:] - 3.0
+    assert np.abs(unseen).mean() < 0.35 * np.abs(prior.log_us[:, 7:] - 3.0).mean()
+    errors = model.errors(np.arange(7, choices), problems)
+    assert np.mean(np.abs(unseen) < 2 * errors) >= 0.9
+
+
+def test_few_residuals_of_an_untrained_model_are_no_reason_to_trust_it() -> None:
+    prior, problems, choices, kernel_of, _ = made(3)
+    seen = Observations(
+        problem=np.array([0, 0, 1]), choice=np.array([0, 1, 2]), log_us=prior.log_us[[0, 0, 1], [0, 1, 2]]
+    )
+    errors = []
+    for amplitude in (1.0, 1.001):
+        model = Surrogate(replace(prior, amplitude=amplitude), problems, choices, kernel_of)
+        model.learn(seen)
+        errors.append(model.errors(np.arange(C), P)[0, 5])
+    assert errors[1] > 2 * errors[0]

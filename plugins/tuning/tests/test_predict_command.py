@@ -1,0 +1,53 @@
+"""``ckprof predict`` where nothing can be predicted."""
+
+from __future__ import annotations
+
+import json
+
+from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
+
+PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
+
+
+def test_a_target_that_predicts_no_times_is_refused(ckprof):
+    called = ckprof(
+        "predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "cpu", "--problem", PROBLEM
+    )
+    assert called.code == 2
+    assert "--target cpu predicts no times; these do: hip" in called.err
+
+
+def test_problems_are_needed(ckprof):
+    called = ckprof("predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
+    assert called.code == 2
+    assert "no problem to predict times for" in called.err
+
+
+def test_predicted_times_are_not_taken_for_measured_ones(ckprof, tmp_path):
+    kernel = {"name": "a", "key": "0" * 32, "split_k": 1, "status": "predicted", "predicted_us": 3.0}
+    problem = {"problem": "2D", "sizes": {}, "kernels": [kernel]}
+    report = tmp_path / "predicted.json"
+    report.write_text(json.dumps({"schema": SCHEMA, "version": VERSION, "problems": [problem]}))
+    imported = ckprof("results", "import", report, "--store", tmp_path / "store.db")
+    assert imported.code == 3
+    assert "in none of the known formats" in imported.err
+    compared = ckprof("compare", report, report)
+    assert compared.code == 3
+    trained = ckprof("train", report, "--direction", "fwd", "--dtype", "bf16", "-o", tmp_path / "model.json")
+    assert trained.code == 3
+
+
+def test_pages_are_about_kernels_on_a_problem(ckprof, tmp_path):
+    asked = ("inspect", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
+    page = tmp_path / "page.html"
+    called = ckprof(*asked, "--page", page)
+    assert (called.code, "give --problem" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--gpu", "MI300X")
+    assert (called.code, "give --page" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--instance", "0", "--page", tmp_path / "page.doc")
+    assert (called.code, ".html, .json, .md, .txt" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--page", f"{tmp_path}/none/")
+    assert (called.code, "is not a folder" in called.err) == (3, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--page", page)
+    assert (called.code, "a page shows one kernel" in called.err) == (2, True)
+    assert not page.exists()

@@ -1,0 +1,131 @@
+"""Measured and predicted times in one table, and what a model makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, hypot, log
+from pathlib import Path
+
+import pytest
+
+import ckprof
+from ckprof.errors import InputError
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.predicted_times import PredictedTimes
+from ckprof_plugins.tuning.predicted_training import USUAL_HALF, with_predicted
+from ckprof_plugins.tuning.search.prior import UNTRAINED, _amplitude
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
+from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.time_model.training import train
+from plugins.tuning.tests.sizes import forward_with_runs
+from plugins.tuning.tests.time_model.conftest import MEASURED, request
+
+PATH = Path("predicted.json")
+
+
+def _predicted(table: Measurements, factor: float = 1.0) -> PredictedTimes:
+    """Return the times of a table as if they were predicted, each wrong by a factor."""
+    times = {key: time_us * factor for key, time_us in table.times.items()}
+    wrong = replace(table, times=times, predicted=frozenset(times), arch="gfx950", units=256)
+    return PredictedTimes(table=wrong, fields={name: {} for name in table.kernels})
+
+
+@pytest.fixture(scope="module")
+def table_30() -> Measurements:
+    """Times of 30 kernels on a GPU."""
+    return read_csv(MEASURED / "gfx950_fwd_bf16_30kernels_even.csv", traits_of_name, (ConvProblem,))
+
+
+@pytest.fixture(scope="module")
+def small(table_30: Measurements) -> Measurements:
+    """Ten problems of three kernels."""
+    names = [*table_30.kernels][:3]
+    some = table_30.subset(tuple(range(10)))
+    return replace(
+        some,
+        kernels={name: some.kernels[name] for name in names},
+        times={key: time_us for key, time_us in some.times.items() if key[1] in names},
+    )
+
+
+def test_a_measured_time_takes_the_place_of_a_predicted_one(small: Measurements) -> None:
+    measured = small.subset((3, 5))
+    table = merged((_predicted(small, 2.0).table, measured))
+    assert len(table.problems) == len(small.problems)
+    by_problem = {
+        (table.problems[index], name): (time_us, (index, name, splits) in table.predicted)
+        for (index, name, splits), time_us in table.times.items()
+    }
+    for (index, name, _), time_us in small.times.items():
+        expected = (time_us, False) if index in (3, 5) else (2 * time_us, True)
+        assert by_problem[small.problems[index], name] == expected
+    # what is left of a table keeps what it knows of its times
+    assert len(table.subset((0, 1)).predicted) == sum(key[0] in (0, 1) for key in table.predicted)
+    clean = table.without_glitches()
+    assert clean.predicted == table.predicted & clean.times.keys()
+
+
+def test_nothing_measured_leaves_times_as_they_are(small: Measurements) -> None:
+    registry = ckprof.Profiler().registry
+    blended = with_predicted(registry, None, _predicted(small, 2.0), PATH)
+    assert blended.table == _predicted(small, 2.0).table
+    assert (blended.half, blended.calibration.pairs) == (USUAL_HALF, 0)
+
+
+def test_measured_times_correct_predicted_ones(table_30: Measurements) -> None:
+    registry = ckprof.Profiler().registry
+    measured = table_30.subset(tuple(range(0, 40, 4)))
+    blended = with_predicted(registry, measured, _predicted(table_30, 0.5), PATH)
+    assert blended.calibration.device == pytest.approx(2.0)
+    known = {
+        (table_30.problems[index], name): time_us for (index, name, _), time_us in table_30.times.items()
+    }
+    table = blended.table
+    assert len(table.predicted) == len(table_30.times) - len(measured.times)
+    for (index, name, _), time_us in table.times.items():
+        assert time_us == pytest.approx(known[table.problems[index], name])
+    # they are wrong by one factor alone
+    assert blended.half == pytest.approx(0.0, abs=1e-9)
+
+
+def test_few_pairs_do_not_tell_how_far_predictions_are_off(small: Measurements) -> None:
+    registry = ckprof.Profiler().registry
+    blended = with_predicted(registry, small, _predicted(small), PATH)
+    assert blended.half == USUAL_HALF
+
+
+@pytest.mark.parametrize(
+    ("other", "here"), [({"arch": "gfx942"}, "gfx942"), ({"target": "cuda", "arch": "h200"}, "cuda")]
+)
+def test_times_of_another_device_are_refused(small: Measurements, other: dict[str, str], here: str) -> None:
+    registry = ckprof.Profiler().registry
+    with pytest.raises(InputError, match=f"predicted for gfx950, .* measured on {here}"):
+        with_predicted(registry, replace(small, **other), _predicted(small), PATH)
+
+
+def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> None:
+    measured = train(request(small))
+    half = log(2)
+    model = train(replace(request(_predicted(small).table), predicted_half=half))
+    assert (measured.predicted, model.predicted) == (0, len(small.without_glitches().times))
+    assert measured.basis == ""
+    assert f"{model.predicted} times that were predicted from machine code" in model.basis
+    candidates = [Candidate(name=name, traits=traits) for name, traits in small.kernels.items()]
+    problem = small.problems[0]
+    both = [
+        Selector(one, candidates, forward_with_runs).rank(problem).predictions for one in (measured, model)
+    ]
+    # fitted to the same times, they differ in nothing but their intervals
+    for narrow, wide in zip(*both, strict=True):
+        assert (narrow.kernel, narrow.time_us) == (wide.kernel, pytest.approx(wide.time_us))
+        expected = hypot(log(narrow.high_us / narrow.time_us), half)
+        assert wide.high_us == pytest.approx(wide.time_us * min(exp(expected), exp(2.303)))
+
+
+def test_a_search_trusts_predictions_less_than_measurements(small: Measurements) -> None:
+    model = train(request(small))
+    assert _amplitude(model) == 1.0
+    assert _amplitude(replace(model, predicted_half=0.1)) == pytest.approx(0.1 / 1.96 / 0.03, rel=1e-3)
+    assert _amplitude(replace(model, predicted_half=0.5)) == _amplitude(None) == UNTRAINED

@@ -1,0 +1,246 @@
+"""A tree that is generated with a time model: registry and C interface choose as Python does."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ckprof
+from ckprof.cli.main import main
+from ckprof.kernels.source.c_interface import kernel_symbol
+from ckprof.model.gemm_work import KernelTraits
+from ckprof.testing import registry_with
+from ckprof_plugins.directions._convolution.gemm_sizes import forward_sizes
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.operations.gemm.operation import Gemm
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.tuning.model_training import gemm_sizes_of
+from ckprof_plugins.tuning.time_model.model_file import model_of, read_document
+from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from tests.places import TESTS
+
+TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
+
+PROGRAM = """
+#include <cstdio>
+
+#include "ckprof_conv_api.h"
+#include "register_fwd_kernels.hpp"
+
+int main()
+{
+    ckprof::registry kernels;
+    ckprof::register_fwd_kernels(kernels);
+    for(int channels = 8; channels <= 2048; channels *= 4)
+        for(int image = 1; image <= 256; image *= 4)
+        {
+            ckprof_problem problem = {};
+            problem.ndim           = 2;
+            problem.split_k = problem.groups = problem.batch = 1;
+            problem.out_channels = problem.in_channels = channels;
+            for(int axis = 0; axis < 2; ++axis)
+            {
+                problem.input[axis] = image;
+                problem.filter[axis] = problem.strides[axis] = problem.dilations[axis] = 1;
+            }
+            const auto* chosen = ckprof::select_fwd_kernel(kernels, problem);
+            ConvProblemC same  = {};
+            same.N = same.G = same.input_d = same.filter_z = same.filter_y = same.filter_x = 1;
+            same.stride_d = same.stride_h = same.stride_w = 1;
+            same.dilation_d = same.dilation_h = same.dilation_w = same.split_k = 1;
+            same.C = same.K = channels;
+            same.input_h = same.input_w = image;
+            char name[512] = "none";
+            conv_dispatcher_select_kernel(&same, name, sizeof(name));
+            std::printf("%d %d %s %s\\n", channels, image, chosen ? chosen->kernel->name : "none", name);
+        }
+}
+"""
+
+PROJECT = """
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES CXX)
+add_subdirectory(fwd)
+add_executable(user user.cpp)
+target_link_libraries(user PRIVATE ckprof_conv_fwd_kernels ckprof_conv_fwd)
+"""
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake found"),
+]
+
+
+def _problem(channels: int, image: int) -> ConvProblem:
+    return ConvProblem(
+        groups=1,
+        batch=1,
+        out_channels=channels,
+        in_channels=channels,
+        filter=(1, 1),
+        input=(image, image),
+        strides=(1, 1),
+        dilations=(1, 1),
+        left_pads=(0, 0),
+        right_pads=(0, 0),
+    )
+
+
+def _traits(name: str) -> KernelTraits:
+    """Return the traits of a kernel of the shipped list."""
+    query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_bf16")
+    for one in ckprof.Profiler().instances(query).candidates:
+        if one.name == name:
+            return one.pipeline.traits(one.instance.fields())
+    raise LookupError(name)
+
+
+@pytest.mark.slow
+def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
+    model_path = tmp_path / "model.json"
+    train = ["train", str(TABLE), "--direction", "fwd", "--dtype", "bf16", "--compute-units", "256"]
+    assert main([*train, "-o", str(model_path)]) == 0
+    tree = tmp_path / "fwd"
+    choice = ["generate", "fwd", "--conf", "forward/tests/nhwgc_bf16", "--arch", "gfx950"]
+    # tiles 64x64, 128x256 and 16x16
+    choice += ["--instance", "2", "--instance", "15", "--instance", "40", "--build-dir", str(tree)]
+    assert main([*choice, "--model", str(model_path)]) == 0
+    names = [one["name"] for one in json.loads((tree / "manifest.json").read_text())["kernels"]]
+    assert len(names) == 3
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    (tmp_path / "user.cpp").write_text(PROGRAM)
+    out = tmp_path / "out"
+    subprocess.run(["cmake", "-S", tmp_path, "-B", out], check=True, capture_output=True)
+    built = subprocess.run(
+        ["cmake", "--build", out, "--parallel", str(os.cpu_count())], capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    printed = subprocess.run([out / "user"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in printed.splitlines()]
+    assert len(rows) == 25
+    model = model_of(read_document(model_path))
+    known = [Candidate(name=name, traits=_traits(name)) for name in names]
+    selector = Selector(model, known, forward_sizes)
+    for channels, image, registered, answered in rows:
+        # all three support such problems
+        expected, _ = selector.best(_problem(int(channels), int(image)))
+        assert (registered, answered) == (expected, expected)
+    assert len({row[2] for row in rows}) >= 2
+    # without a model the first one is taken, and the header says so
+    assert main(choice) == 0
+    header = (tree / "registration" / "register_fwd_kernels.hpp").read_text()
+    assert "The first kernel in the order of registration" in header
+    assert not (tree / "include" / "ckprof_time_model_fwd.hpp").exists()
+    capsys.readouterr()
+
+
+#: kernels that support everything but batches, and a device that is always there
+FAKES = """
+#include "ckprof_abi.h"
+#include "ckprof_target.h"
+
+static ckprof_status supports(const ckprof_problem* problem, ckprof_plan*, ckprof_report, void*)
+{ return problem->values[6] > 1 ? CKPROF_REJECTED : CKPROF_OK; }
+
+static ckprof_status select(const char*, int32_t, char*, size_t) { return CKPROF_OK; }
+
+extern "C" const ckprof_target* ckprof_target_table(void)
+{
+    static ckprof_target target = {};
+    target.select_device = select;
+    return &target;
+}
+
+#define FAKE(symbol, name) \
+    extern "C" { extern const ckprof_kernel symbol; \
+    const ckprof_kernel symbol = {"", name, supports, nullptr, nullptr}; }
+"""
+
+
+def _product(number: int, tile: int) -> dict[str, object]:
+    return {
+        **{"id": number, "tile_m": tile, "tile_n": tile, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+        **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},
+        **{"scheduler": "intrawave", "epilogue": "default", "pad_m": True, "pad_n": True, "pad_k": True},
+    }
+
+
+@pytest.mark.thorough
+def test_a_library_of_products_takes_the_predicted_best(tmp_path, monkeypatch, capsys):
+    """Large tiles are better for large products alone: the C functions know that from the model."""
+    monkeypatch.chdir(tmp_path)
+    catalog = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp32"}
+    Path("two.json").write_text(json.dumps({**catalog, "instances": [_product(0, 32), _product(1, 64)]}))
+    chosen = ckprof.Profiler().instances(ckprof.InstanceQuery(conf="two.json"))
+    traits = {one.name: one.pipeline.traits(one.instance.fields()) for one in chosen.candidates}
+    small, large = names = list(traits)
+    draw = random.Random(3)
+    rows = [f"m,n,k,{small},{large}"]
+    for _ in range(40):
+        m, n, k = (64 * draw.randint(1, 64) for _ in range(3))
+        times = [2 + -(-m * n // (100 * tile * tile)) * k / 64 * (tile / 32) ** 1.5 for tile in (32, 64)]
+        rows.append(f"{m},{n},{k},{times[0]:.3f},{times[1]:.3f}")
+    Path("times.csv").write_text("\n".join(rows) + "\n")
+    options = ["--direction", "gemm", "--dtype", "fp32", "--compute-units", "100", "-o", "model.json"]
+    assert main(["train", "times.csv", *options]) == 0
+    choice = ["generate", "gemm", "--conf", "two.json", "--build-dir", "tree"]
+    assert main([*choice, "--model", "model.json", "--force"]) == 0, capsys.readouterr().err
+    rows = json.loads(Path("tree/manifest.json").read_text())["kernels"]
+    fakes = [f'FAKE({kernel_symbol(one["key"])}, "{one["name"]}")' for one in rows]
+    Path("fakes.cpp").write_text("\n".join((FAKES, *fakes)))
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-Itree/include", "-Wall", "-Wextra", "-Werror"]
+    command += ["tree/support/ckprof_gemm.cpp", "fakes.cpp", "-o", "libckprof_gemm.so"]
+    subprocess.run(command, check=True)
+    library = ctypes.CDLL(str(Path("libckprof_gemm.so").resolve()))
+    assert library.dispatcher_initialize() == 0
+    selector = Selector(
+        model_of(read_document(Path("model.json"))),
+        [Candidate(name=name, traits=traits[name]) for name in names],
+        gemm_sizes_of(registry_with(), "gemm", "fp32"),
+    )
+    taken = set()
+    for _ in range(200):
+        problem = GemmProblem(**{axis: int(2 ** draw.uniform(2, 12)) for axis in "mnk"})
+        expected, _ = selector.best(problem)
+        name = ctypes.create_string_buffer(512)
+        sizes = [ctypes.c_int64(size) for size in (problem.m, problem.n, problem.k)]
+        assert library.dispatcher_select_kernel(*sizes, name, len(name)) == 0
+        given = (ctypes.c_int64 * 7)(problem.m, problem.n, problem.k, 0, 0, 0, 1)
+        assert library.ckprof_gemm_select_kernel(given, None) == names.index(expected)
+        assert name.value.decode() == expected
+        taken.add(expected)
+    assert taken == set(names)
+    # kernels may reject what is predicted
+    batch = (ctypes.c_int64 * 7)(3)
+    assert (
+        library.ckprof_gemm_select_kernel(given, batch) == library.ckprof_gemm_select_kernel(None, None) == -1
+    )
+
+
+def test_models_of_others_are_refused(tmp_path, capsys):
+    model_path = tmp_path / "model.json"
+    train = ["train", str(TABLE), "--direction", "fwd", "--dtype", "bf16", "-o", str(model_path)]
+    assert main([*train, "--compute-units", "256"]) == 0
+    base = ["--model", str(model_path), "--build-dir", str(tmp_path / "tree")]
+    assert main(["generate", "fwd", "--conf", "forward/tests/nhwgc_bf16", "--arch", "gfx942", *base]) == 3
+    assert "trained on gfx950" in capsys.readouterr().err
+    assert main(["generate", "bwd_data", "--conf", "backward_data/tests/nhwgc_bf16", *base]) == 3
+    assert "the model is of fwd, not bwd_data" in capsys.readouterr().err
+
+
+def test_libraries_that_know_no_predicted_times_say_so(tmp_path, monkeypatch, capsys):
+    """The C functions of an operation need not choose by times: then a model is no use to them."""
+    monkeypatch.setattr(Gemm, "interface", replace(Gemm.interface, ranks=False))
+    base = ["--model", "m.json", "--build-dir", str(tmp_path / "tree")]
+    assert main(["generate", "gemm", "--conf", "gemm/universal/rcr_fp16", *base]) == 2
+    said = capsys.readouterr().err
+    assert "the C functions of gemm take kernels in the order of the list" in said
+    assert "generate without --model" in said and "'ckprof select'" in said

@@ -1,0 +1,92 @@
+"""Searches for people, beside the libraries of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof.report.best_libraries import BestLibrary
+from ckprof.report.document import Document
+from ckprof_plugins.tuning.search.comparison import BaselineComparison
+from ckprof_plugins.tuning.search.loop import TuneStop
+from ckprof_plugins.tuning.search.outlook import Certainty
+from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
+from ckprof_plugins.tuning.tune_report import add_comparison, comparison_values, tune_document, tune_values
+from plugins.tuning.tests.search.test_comparison import compared, outcome, three_problems
+from tests.store.samples import make_problem
+
+
+def text_of(comparison: BaselineComparison) -> str:
+    document = Document()
+    add_comparison(document, comparison)
+    return document.text()
+
+
+def test_the_table_ends_with_the_sum() -> None:
+    comparison = three_problems()
+    text = text_of(comparison)
+    assert text.startswith("measured again beside vendor: vendor 1.2\n")
+    rows = [line.split() for line in text.splitlines()]
+    assert rows[4][:6] == ["1", "10", "12", "11", "1.10", "0.92"]
+    assert rows[5][:6] == ["5", "20", "25", "40", "2.00", "1.60"]
+    assert rows[6][:4] == ["2", "30", "30", "wrong_result"]
+    assert rows[7][:6] == ["6", "110", "137", "211", "1.92", "1.54"]
+    assert "sum of the 2 that all have a time for" in text
+    values = comparison_values(comparison)
+    assert values["baselines"][0]["baseline_us"] == pytest.approx(211)
+    assert values["problems"][2]["failures"] == {"vendor": "wrong_result: it went wrong"}
+
+
+def test_problems_that_no_kernel_serves_are_named() -> None:
+    def choice(number: int, kernel: str, unmeasured: int = 0) -> BestChoice:
+        return BestChoice(
+            problem=make_problem(number),
+            count=1,
+            kernel=kernel,
+            splits=1 if kernel else 0,
+            time_us=2.0 if kernel else None,
+            certainty=Certainty(better=0.0, gain=0.0),
+            measured=1,
+            unmeasured=unmeasured,
+        )
+
+    result = TuneResult(
+        strategy="model",
+        stop=TuneStop.SETTLED,
+        seconds=1.0,
+        planning_s=0.1,
+        tie=0.02,
+        progress=(),
+        best=(choice(4, "k"), choice(5, ""), choice(6, "", unmeasured=2)),
+        unbuilt=(),
+        kernels=("k",),
+        libraries=(BestLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),
+        chosen=("k",),
+    )
+    lines = tune_document(result).text().splitlines()
+    assert "chosen: 1 kernel serves 1 of 3 problems" in lines
+    assert "  problem 1: none: no kernel supports it or works on it" in lines
+    assert "  problem 2: none: nothing was measured yet" in lines
+    values = tune_values(result)["problems"]
+    assert [(one["kernel"], one["missing"] is None) for one in values] == [
+        ("k", True),
+        (None, False),
+        (None, False),
+    ]
+
+
+def test_what_was_not_compared_is_said() -> None:
+    stopped = compared([outcome(0, "a", 10, split_k=2)], [], partial=True, stopped=True)
+    assert "not compared with vendor: it was stopped before its end" in text_of(stopped)
+    assert stopped.sum_against("vendor").problems == 0
+    nothing = BaselineComparison(baselines=("vendor",), descriptions={}, problems=(), failure="no GPU")
+    assert text_of(nothing).rstrip() == "not compared with vendor: no GPU"
+    assert comparison_values(nothing)["failure"] == "no GPU"
+
+
+def test_what_the_budget_left_out_is_said() -> None:
+    cut = compared([outcome(0, "a", 10, split_k=2)], [], partial=True)
+    lines = text_of(cut).splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("3 problems were not compared"))
+    named = [problem.describe() for problem in cut.left_out]
+    assert len(set(named)) == 3 and [line.strip() for line in lines[first + 1 : first + 4]] == named
+    assert comparison_values(cut)["left_out"] == named

@@ -1,0 +1,48 @@
+"""Measured tables, and models fitted to them, shared by the tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
+from ckprof_plugins.tuning.time_model.model import TimeModel
+from ckprof_plugins.tuning.time_model.training import TrainRequest, train
+from plugins.tuning.tests.sizes import forward_with_runs
+from tests.places import TESTS
+
+MEASURED = TESTS / "data" / "measured"
+
+
+def request(table: Measurements) -> TrainRequest:
+    return TrainRequest(
+        table=table,
+        direction="fwd",
+        gemm_sizes=forward_with_runs,
+        dtype="bf16",
+        element_bytes=2,
+        device="gfx950",
+        units=256,
+    )
+
+
+@pytest.fixture(scope="session")
+def table_20() -> Measurements:
+    return read_csv(MEASURED / "gfx950_fwd_bf16_20kernels.csv", traits_of_name, (ConvProblem,))
+
+
+@pytest.fixture(scope="session")
+def table_30() -> Measurements:
+    return read_csv(MEASURED / "gfx950_fwd_bf16_30kernels_even.csv", traits_of_name, (ConvProblem,))
+
+
+@pytest.fixture(scope="session")
+def model_20(table_20: Measurements) -> TimeModel:
+    return train(request(table_20))
+
+
+@pytest.fixture(scope="session")
+def model_both(table_20: Measurements, table_30: Measurements) -> TimeModel:
+    return train(request(merged((table_20, table_30))))

@@ -1,0 +1,265 @@
+"""Prints the figures of the page on time models: ``python -m plugins.tuning.tests.time_model.figures``.
+
+``--boost`` adds rows with boosted trees, for which LightGBM must be installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ckprof.plugin.timing import TimedKernel
+from ckprof_plugins.cuda.execution import executed
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
+from ckprof_plugins.tuning.time_model.boost import train_trees
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
+from ckprof_plugins.tuning.time_model.position import extents
+from ckprof_plugins.tuning.time_model.training import TrainRequest, train
+from ckprof_plugins.tuning.time_model.validation import (
+    Efficiency,
+    ValidateRequest,
+    Validation,
+    judged_model,
+    summarise,
+)
+from plugins.tuning.tests.sizes import backward_weight_with_runs, forward_with_runs
+from plugins.tuning.tests.time_model.conftest import MEASURED, request
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof_plugins.tuning.time_model.work import GemmSizes
+
+MULTIPROCESSORS = 132
+#: a quarter of the problems has no more of them
+CHANNELS = 96
+
+
+SIZES: dict[str, GemmSizes] = {"fwd": forward_with_runs, "bwd_weight": backward_weight_with_runs}
+
+
+def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
+    """Return one half of the sweep on an H200.
+
+    :param told: with what the cuda target says of its kernels, otherwise with what their configuration says.
+    """
+
+    def describe(name: str) -> KernelTraits | None:
+        traits, fields = traits_of_name(name), fields_of_name(name)
+        if traits is None or fields is None or not told:
+            return traits
+        return executed(TimedKernel(direction=direction, dtype="bf16", fields=fields, traits=traits))
+
+    table = read_csv(MEASURED / f"h200_{direction}_bf16_{half}.csv", describe, (ConvProblem,))
+    return replace(table, arch="h200", target="cuda")
+
+
+def h200_request(direction: str, table: Measurements) -> TrainRequest:
+    return TrainRequest(
+        table=table,
+        direction=direction,
+        gemm_sizes=SIZES[direction],
+        dtype="bf16",
+        element_bytes=2,
+        device="h200",
+        target="cuda",
+        units=MULTIPROCESSORS,
+    )
+
+
+def judged(asked: TrainRequest, unseen: Measurements, *, boost: bool = False) -> Validation:
+    """Train on one table and judge by another one."""
+    model = train(asked)
+    if boost:
+        model = replace(model, trees=train_trees(asked.table, model, asked.gemm_sizes))
+    return judged_model(
+        ValidateRequest(
+            model=model, table=unseen, gemm_sizes=asked.gemm_sizes, training=asked.table, boost=boost
+        )
+    )
+
+
+def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
+    """Return a line of a table: mean, median and P10 of each."""
+    values = [
+        f"{100 * value:.1f} %".replace("100.0 %", "100 %")
+        for one in figures
+        for value in (one.mean, one.median, one.p10)
+    ]
+    return f"| {' | '.join([*words, *values])} |"
+
+
+def gfx950(*, boost: bool) -> list[str]:
+    """Return the lines of the published tables."""
+    few, many = gfx950_tables()
+    common = of_kernels(many, few)
+    known, all_kernels = judged(request(few), common), judged(request(few), many)
+    values = []
+    count = len(many.problems)
+    for fold in range(4):
+        rest = many.subset(tuple(index for index in range(count) if index % 4 != fold))
+        held = judged(request(merged((few, rest))), many.subset(tuple(range(fold, count, 4))))
+        values += [one.efficiency for one in held.shapes]
+    others = "86 other problems, the same 20 kernels"
+    lines = [
+        row(("185 problems x 20 kernels", others), [known.model]),
+        row(("the same", "86 other problems, 30 kernels, 10 of them unknown"), [all_kernels.model]),
+        row(
+            ("the same and three quarters of the 86 problems", "the fourth quarter, 30 kernels"),
+            [summarise(values)],
+        ),
+        row(("*best of the predicted best three*", "86 problems, 30 kernels"), [all_kernels.best_of_top]),
+        row(("*best single kernel*", "86 problems, 30 kernels"), [all_kernels.best_single]),
+    ]
+    for label, figures in (
+        ("*nearest neighbour*", all_kernels.nearest_neighbour),
+        ("*noise ceiling*", all_kernels.ceiling),
+    ):
+        if figures is not None:
+            lines.append(row((label, "86 problems, 30 kernels"), [figures]))
+    if boost:
+        trees = judged(request(few), common, boost=True), judged(request(few), many, boost=True)
+        lines.append(row(("*with boosted trees*", others), [trees[0].model]))
+        lines.append(
+            row(
+                ("*with boosted trees*", "86 other problems, 30 kernels, 10 of them unknown"),
+                [trees[1].model],
+            )
+        )
+    return lines
+
+
+def gfx950_tables() -> tuple[Measurements, Measurements]:
+    """Return the published tables."""
+    few, many = (
+        read_csv(MEASURED / f"gfx950_fwd_bf16_{name}.csv", traits_of_name, (ConvProblem,))
+        for name in ("20kernels", "30kernels_even")
+    )
+    return few, many
+
+
+def of_kernels(table: Measurements, other: Measurements) -> Measurements:
+    """Return the times of the kernels that another table has, too."""
+    return of_names(table, other.kernels)
+
+
+def of_names(table: Measurements, names: Collection[str]) -> Measurements:
+    """Return the times of some kernels."""
+    return replace(
+        table,
+        kernels={name: traits for name, traits in table.kernels.items() if name in names},
+        times={key: time for key, time in table.times.items() if key[1] in names},
+    )
+
+
+def coverage() -> list[str]:
+    """Return the lines about intervals: unseen problems, then problems unlike the trained ones."""
+    few, many = gfx950_tables()
+    both = merged((few, many))
+    work = [extents(forward_with_runs(problem))["work"] for problem in both.problems]
+    middle = sorted(work)[len(work) // 2]
+
+    def chosen(wanted: Sequence[bool]) -> tuple[Measurements, Measurements]:
+        parts = [tuple(index for index, one in enumerate(wanted) if one is part) for part in (True, False)]
+        return both.subset(parts[0]), both.subset(parts[1])
+
+    small, large = chosen([one < middle for one in work])
+    dots, filters = chosen([problem.filter == (1, 1) for problem in both.problems])
+    strided, dense = chosen([max(problem.strides) > 1 for problem in both.problems])
+    wide, narrow = chosen([problem.in_channels > CHANNELS for problem in both.problems])
+    even, odd = (both.subset(tuple(range(first, len(both.problems), 2))) for first in (0, 1))
+    others, strangers = (
+        {name for name in both.kernels if ("compv4" in name) is one} for one in (False, True)
+    )
+    cases = [
+        (
+            "gfx950, 185 problems",
+            "86 other problems, the same 20 kernels",
+            request(few),
+            of_kernels(many, few),
+        ),
+        ("gfx950, 86 problems", "185 other problems", request(many), few),
+    ]
+    for direction in SIZES:
+        for halves in (("train", "unseen"), ("unseen", "train")):
+            training, unseen = (h200_table(direction, half) for half in halves)
+            cases.append(
+                (f"H200, {direction}, {halves[0]}", halves[1], h200_request(direction, training), unseen)
+            )
+    cases += [
+        ("gfx950, fewer multiply-adds", "more multiply-adds", request(small), large),
+        ("gfx950, more multiply-adds", "fewer multiply-adds", request(large), small),
+        ("gfx950, filters 1x1", "larger filters", request(dots), filters),
+        ("gfx950, larger filters", "filters 1x1", request(filters), dots),
+        ("gfx950, strides of 2", "of 1", request(strided), dense),
+        ("gfx950, strides of 1", "of 2", request(dense), strided),
+        (f"gfx950, more than {CHANNELS} channels", "fewer", request(wide), narrow),
+        (
+            "gfx950, every second problem without compv4",
+            "compv4 on the others",
+            request(of_names(even, others)),
+            of_names(odd, strangers),
+        ),
+    ]
+    return [
+        _coverage_row(trained_on, judged_by, judged(asked, unseen))
+        for trained_on, judged_by, asked, unseen in cases
+    ]
+
+
+def _coverage_row(trained_on: str, judged_by: str, found: Validation) -> str:
+    parts = (found.coverage, found.chosen_coverage, found.warned_coverage)
+    shares = [
+        "-" if one.share is None else f"{100 * one.share:.1f} %".replace("100.0 %", "100 %") for one in parts
+    ]
+    warned = found.warned_coverage.times / (found.coverage.times + found.warned_coverage.times)
+    return f"| {trained_on} | {judged_by} | {' | '.join(shares)} | {100 * warned:.0f} % |"
+
+
+def h200(*, boost: bool) -> list[str]:
+    """Return the lines of the loop on a GPU: forward, then backward weight."""
+    found = [
+        judged(h200_request(direction, h200_table(direction, "train")), h200_table(direction, "unseen"))
+        for direction in SIZES
+    ]
+    swapped = [
+        judged(h200_request(direction, h200_table(direction, "unseen")), h200_table(direction, "train"))
+        for direction in SIZES
+    ]
+    plain = [
+        judged(
+            h200_request(direction, h200_table(direction, "train", told=False)),
+            h200_table(direction, "unseen", told=False),
+        )
+        for direction in SIZES
+    ]
+    lines = [
+        row(("model",), [one.model for one in found]),
+        row(("best of the predicted best three",), [one.best_of_top for one in found]),
+        row(("*best single kernel*",), [one.best_single for one in found]),
+        row(("*nearest neighbour*",), [one.nearest_neighbour for one in found if one.nearest_neighbour]),
+        row(("*noise ceiling*",), [one.ceiling for one in found if one.ceiling]),
+        row(("model that knows the kernels' configuration alone",), [one.model for one in plain]),
+        row(("model, halves swapped",), [one.model for one in swapped]),
+        row(("best of three, halves swapped",), [one.best_of_top for one in swapped]),
+    ]
+    if boost:
+        trees = [
+            judged(
+                h200_request(direction, h200_table(direction, "train")),
+                h200_table(direction, "unseen"),
+                boost=True,
+            )
+            for direction in SIZES
+        ]
+        lines.append(row(("with boosted trees",), [one.model for one in trees]))
+    return lines
+
+
+if __name__ == "__main__":
+    with_trees = "--boost" in sys.argv
+    print("\n".join([*gfx950(boost=with_trees), "", *h200(boost=with_trees), "", *coverage()]))

@@ -1,0 +1,128 @@
+"""C++ and Python make the same choice and predict the same times, to the last bit."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
+from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.tuning.time_model.cpp_model import render_cpp
+from ckprof_plugins.tuning.time_model.model import TimeModel
+from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from plugins.tuning.tests.sizes import FORMS, forward_with_runs
+
+SOURCE = Path(__file__).with_name("parity.cpp")
+PROBLEMS = 10_000
+
+
+def random_problem(source: random.Random) -> ConvProblem:
+    while True:
+        ndim = source.choice((1, 2, 2, 2, 3))
+
+        def several(least: int, most: int, ndim: int = ndim) -> tuple[int, ...]:
+            return tuple(source.randint(least, most) for _ in range(ndim))
+
+        try:
+            return ConvProblem(
+                groups=source.choice((1, 1, 1, 2, 32)),
+                batch=int(2 ** source.uniform(0, 8)),
+                out_channels=int(2 ** source.uniform(0, 12)),
+                in_channels=int(2 ** source.uniform(0, 12)),
+                filter=several(1, 5),
+                input=tuple(int(2 ** source.uniform(0, 9)) for _ in range(ndim)),
+                strides=several(1, 3),
+                dilations=several(1, 2),
+                left_pads=several(0, 2),
+                right_pads=several(0, 2),
+            )
+        except InputError:
+            continue
+
+
+def line(problem: ConvProblem) -> str:
+    words = [problem.ndim, problem.groups, problem.batch, problem.out_channels, problem.in_channels]
+    for values in (
+        problem.filter,
+        problem.input,
+        problem.strides,
+        problem.dilations,
+        problem.left_pads,
+        problem.right_pads,
+    ):
+        words += values
+    return " ".join(map(str, words))
+
+
+def chunks(axis: RunAxis, size: int) -> RunChunks:
+    return RunChunks(axis=axis, size=size, least=16, short_k=32)
+
+
+def candidates(model: TimeModel) -> list[Candidate]:
+    """Return all measured kernels, and unmeasured ones of every other kind."""
+    found = [Candidate(name=one.name, traits=one.traits) for one in model.kernels.values()]
+    pipeline = ("compv3",)
+    found += [
+        Candidate(name="split", traits=KernelTraits(tile=(64, 64, 32), labels=pipeline), splits=(1, 2, 8)),
+        Candidate(
+            name="staged",
+            traits=KernelTraits(tile=(64, 64, 32), reduction=Reduction.WORKSPACE, labels=pipeline),
+            splits=(1, 4),
+        ),
+        Candidate(
+            name="stream",
+            traits=KernelTraits(tile=(256, 64, 64), schedule=Schedule.STREAM, labels=pipeline),
+        ),
+        Candidate(
+            name="chunks",
+            traits=KernelTraits(
+                tile=(64, 64, 64), chunks=chunks(RunAxis.REDUCTION, 64), lds_stages=4, labels=pipeline
+            ),
+        ),
+        Candidate(
+            name="column chunks",
+            traits=KernelTraits(
+                tile=(64, 64, 64),
+                reduction=Reduction.ARRIVAL,
+                chunks=chunks(RunAxis.COLUMNS, 32),
+                labels=pipeline,
+            ),
+            splits=(1, 4),
+        ),
+        Candidate(name="window", traits=KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)),
+    ]
+    return found
+
+
+@pytest.mark.thorough
+@pytest.mark.compiler
+def test_ten_thousand_random_problems(tmp_path: Path, model_both: TimeModel) -> None:
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    assert compiler is not None
+    offered = candidates(model_both)
+    selector = Selector(model_both, offered, forward_with_runs)
+    names = [one.name for one in offered]
+    (tmp_path / "time_model.hpp").write_text(render_cpp(selector, names, FORMS, by_values=False))
+    program = tmp_path / "parity"
+    command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=native"]
+    command += [f"-I{tmp_path}", f"-I{ABI_INCLUDE_DIR}", str(SOURCE), "-o", str(program)]
+    subprocess.run(command, check=True)
+    source = random.Random(7)
+    problems = [random_problem(source) for _ in range(PROBLEMS)]
+    given = "\n".join(map(line, problems))
+    printed = subprocess.run([program], input=given, text=True, capture_output=True, check=True).stdout
+    chosen: set[str] = set()
+    for problem, words in zip(problems, map(str.split, printed.splitlines()), strict=True):
+        name, splits = selector.best(problem)
+        chosen.add(name)
+        assert (names[int(words[0])], int(words[1])) == (name, splits), problem
+        times = selector.program_of_form(FORMS[problem.ndim]).times(problem)
+        assert [float.fromhex(word) for word in words[2:]] == list(times), problem
+    # the problems reach many kernels
+    assert len(chosen) > 8

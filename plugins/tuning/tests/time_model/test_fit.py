@@ -1,0 +1,145 @@
+"""The fit finds known parameters, agrees with a general solver, and copes with single wrong values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+from ckprof.model.gemm_work import KernelTraits
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.tuning.time_model.fit import FitRequest, fit, guess_units
+from ckprof_plugins.tuning.time_model.levenberg import Block, Pulls, solve
+from ckprof_plugins.tuning.time_model.measurements import Measurements
+from ckprof_plugins.tuning.time_model.pooling import pools_of
+from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
+from ckprof_plugins.tuning.time_model.work import work
+from plugins.tuning.tests.sizes import forward_sizes
+
+SHARED = SharedParameters(
+    launch=3.0, bandwidth=4e6, tail=0.9, contention=0.2, merging=2e6, gathering=3e6, ragged=0.4, short=1.5
+)
+KERNELS = {
+    "small": (
+        KernelTraits(tile=(32, 64, 32), labels=("one",)),
+        KernelParameters(prologue=0.3, floor=1.0, latency=0.5, tile=0.25, loop=0.2, meeting=2.0),
+    ),
+    "large": (
+        KernelTraits(tile=(128, 128, 32), labels=("one",)),
+        KernelParameters(prologue=0.4, floor=2.0, latency=1.0, tile=3.0, loop=0.8, meeting=5.0),
+    ),
+}
+UNITS = 60
+
+
+def problem(source: np.random.Generator) -> ConvProblem:
+    def size(low: float, high: float) -> int:
+        return int(2 ** source.uniform(low, high))
+
+    return ConvProblem(
+        groups=1, batch=size(0, 6), out_channels=size(4, 10), in_channels=size(4, 10), filter=(1, 1),
+        input=(size(2, 8), size(2, 8)), strides=(1, 1), dilations=(1, 1), left_pads=(0, 0), right_pads=(0, 0),
+    )  # fmt: skip
+
+
+def synthetic(count: int, noise: float, splits: tuple[int, ...] = (1,)) -> Measurements:
+    source = np.random.default_rng(3)
+    problems = tuple(problem(source) for _ in range(count))
+    times = {}
+    for index, one in enumerate(problems):
+        sizes = forward_sizes(one)
+        for name, (traits, own) in KERNELS.items():
+            for split in splits:
+                time = terms(work(traits, sizes, split, UNITS), SHARED, own).total
+                times[index, name, split] = float(time * np.exp(source.normal(0, noise)))
+    return Measurements(
+        sources=("made up",),
+        problems=problems,
+        kernels={name: traits for name, (traits, _) in KERNELS.items()},
+        times=times,
+    )
+
+
+def request(table: Measurements) -> FitRequest:
+    return FitRequest(table=table, gemm_sizes=forward_sizes, element_bytes=2, units=UNITS)
+
+
+@pytest.mark.parametrize("splits", [(1,), (1, 4)])
+def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
+    found = fit(request(synthetic(150, 0.0, splits)))
+    fitted = {one.pool.names[0]: one.parameters for one in found.pools}
+    for name, (_, own) in KERNELS.items():
+        assert fitted[name].latency == pytest.approx(own.latency, rel=0.05)
+        assert fitted[name].loop == pytest.approx(own.loop, rel=0.05)
+        assert found.shared.launch + fitted[name].prologue == pytest.approx(3.0 + own.prologue, rel=0.05)
+    if len(splits) > 1:
+        assert found.shared.merging == pytest.approx(SHARED.merging, rel=0.05)
+        for name, (_, own) in KERNELS.items():
+            assert fitted[name].meeting == pytest.approx(own.meeting, rel=0.1)
+
+
+def test_a_few_wrong_values_change_little() -> None:
+    table = synthetic(150, 0.01)
+    wrong = dict(table.times)
+    for index in (3, 50, 90):
+        wrong[index, "large", 1] *= 3
+    clean, spoilt = fit(request(table)), fit(request(replace(table, times=wrong)))
+    for one, other in zip(clean.pools, spoilt.pools, strict=True):
+        assert other.parameters.loop == pytest.approx(one.parameters.loop, rel=0.02)
+        assert other.parameters.latency == pytest.approx(one.parameters.latency, rel=0.02)
+
+
+def test_compute_units_are_told_by_the_steps() -> None:
+    guess = guess_units(request(synthetic(150, 0.01)), (40, 48, 56, 60, 64, 80))
+    assert guess.units == UNITS
+    assert guess.margin > 1.2
+
+
+def test_twins_share_their_parameters() -> None:
+    table = synthetic(40, 0.0)
+    source = np.random.default_rng(5)
+    times = dict(table.times)
+    twin = replace(KERNELS["small"][0], tile=(32, 64, 64))
+    for index in range(len(table.problems)):
+        times[index, "twin", 1] = times[index, "small", 1] * float(np.exp(source.normal(0, 0.004)))
+    pools = pools_of(replace(table, times=times, kernels={"twin": twin, **table.kernels}))
+    # the smallest tile is the one that both compute
+    assert {pool.names: pool.traits.tile for pool in pools} == {
+        ("small", "twin"): (32, 64, 32),
+        ("large",): (128, 128, 32),
+    }
+
+
+class Line:
+    """Points around a * x + b for two groups that share b."""
+
+    def __init__(self) -> None:
+        source = np.random.default_rng(1)
+        self.x = source.uniform(0, 5, (2, 40))
+        self.y = np.array([[1.5], [-0.5]]) * self.x + 2 + source.normal(0, 0.05, (2, 40))
+        self.y[0, 3] += 9
+
+    def residuals(self, vector: np.ndarray) -> np.ndarray:
+        return (vector[1:, None] * self.x + vector[0] - self.y).ravel()
+
+    def blocks(self, vector: np.ndarray) -> list[Block]:
+        residuals = self.residuals(vector).reshape(2, -1)
+        return [
+            Block(
+                residuals=residuals[group],
+                columns=np.array([0, 1 + group]),
+                jacobian=np.stack([np.ones(40), self.x[group]], axis=1),
+            )
+            for group in range(2)
+        ]
+
+
+def test_the_solver_agrees_with_a_general_one() -> None:
+    line = Line()
+    pulls = Pulls(matrix=np.zeros((0, 3)), target=np.zeros(0))
+    own = solve(line, pulls, np.zeros(3), scale=0.1, steps=100)
+    other = least_squares(line.residuals, np.zeros(3), loss="soft_l1", f_scale=0.1, xtol=1e-12, ftol=1e-12)
+    assert own.vector == pytest.approx(other.x, abs=2e-4)
+    assert own.cost == pytest.approx(other.cost, rel=1e-5)

@@ -1,0 +1,321 @@
+"""Intervals hold 95 % of the times of problems that a fit has not seen, or a warning says why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+
+from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.tuning.time_model.calibration import SHARES, left_out_groups
+from ckprof_plugins.tuning.time_model.fit import fit
+from ckprof_plugins.tuning.time_model.intervals import BANDS, LARGEST_HALF, Trial, Trials
+from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
+from ckprof_plugins.tuning.time_model.model import Kinship, TimeModel, kinship
+from ckprof_plugins.tuning.time_model.position import RANGE_AXES, beyond, extents, place, ranges_of
+from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.time_model.training import train, trained
+from ckprof_plugins.tuning.time_model.validation import ValidateRequest, Validation, judged_model
+from ckprof_plugins.tuning.time_model.work import Sizes
+from plugins.tuning.tests.sizes import forward_with_runs
+from plugins.tuning.tests.time_model.conftest import request
+from plugins.tuning.tests.time_model.figures import h200_request, h200_table
+from plugins.tuning.tests.time_model.test_fit import KERNELS, synthetic
+from plugins.tuning.tests.time_model.test_fit import request as fit_request
+
+INSIDE = (0.0,) * len(RANGE_AXES)
+
+
+def judge(model: TimeModel, table: Measurements) -> Validation:
+    return judged_model(ValidateRequest(model=model, table=table, gemm_sizes=forward_with_runs))
+
+
+def part(table: Measurements, *, first: bool) -> Measurements:
+    """Return every second problem."""
+    return table.subset(tuple(range(0 if first else 1, len(table.problems), 2)))
+
+
+def halves(table: Measurements) -> tuple[TimeModel, Measurements]:
+    return train(replace(request(part(table, first=True)), units=60)), part(table, first=False)
+
+
+def noisy(
+    table: Measurements, scale: dict[str, float], seed: int, *, of_problem: float = 0.0
+) -> Measurements:
+    """Return a table whose times scatter, each kernel's by its own scale, and all of a problem's together."""
+    source = np.random.default_rng(seed)
+    together = (
+        source.normal(0, of_problem, len(table.problems)) if of_problem else np.zeros(len(table.problems))
+    )
+    return replace(
+        table,
+        times={
+            (index, name, splits): time * exp(together[index] + source.standard_t(4) * scale[name])
+            for (index, name, splits), time in table.times.items()
+        },
+    )
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
+@pytest.mark.parametrize("of_problem", [0.0, 0.05])
+def test_simulated_times_are_covered(seed: int, of_problem: float) -> None:
+    # tails heavier than a normal distribution's, another scale for each kernel, errors that problems share
+    table = noisy(synthetic(300, 0.0), {"small": 0.02, "large": 0.1}, seed, of_problem=of_problem)
+    model, unseen = halves(table)
+    found = judge(model, unseen).coverage
+    assert found.times > 200
+    assert found.share is not None
+    # 300 times, some of which err together: two standard deviations are about 3 points
+    assert 0.92 <= found.share <= 0.98
+    spreads = {name: kernel.spread for name, kernel in model.kernels.items()}
+    assert spreads["large"] > spreads["small"]
+
+
+def test_noise_that_depends_on_the_problem_is_followed() -> None:
+    table = synthetic(300, 0.0)
+    source = np.random.default_rng(7)
+    few = [extents(forward_with_runs(problem))["k_run"] < 128 for problem in table.problems]
+    times = {
+        key: time * exp(source.normal(0, 0.2 if few[key[0]] else 0.02)) for key, time in table.times.items()
+    }
+    model, unseen = halves(replace(table, times=times))
+    reach: dict[bool, list[float]] = {False: [], True: []}
+    for problem in unseen.problems:
+        sizes = forward_with_runs(problem)
+        reach[extents(sizes)["k_run"] < 128].append(model.reach(sizes))
+    assert np.median(reach[True]) > 1.5 * np.median(reach[False])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_measured_times_are_covered(table_20: Measurements, first: bool) -> None:
+    model = train(request(part(table_20, first=first)))
+    found = judge(model, part(table_20, first=not first)).coverage
+    assert found.share == pytest.approx(0.955, abs=0.035)
+
+
+def test_published_times_of_other_problems_are_covered(
+    model_20: TimeModel, table_20: Measurements, table_30: Measurements
+) -> None:
+    common = replace(
+        table_30,
+        kernels=table_20.kernels,
+        times={key: time for key, time in table_30.times.items() if key[1] in table_20.kernels},
+    )
+    found = judge(model_20, common)
+    assert found.coverage.share == pytest.approx(0.955, abs=0.035)
+    assert found.warned_coverage.share is not None
+    assert found.warned_coverage.share > 0.85
+
+
+def test_times_of_a_sweep_are_covered() -> None:
+    training, unseen = (h200_table("bwd_weight", half) for half in ("train", "unseen"))
+    asked = h200_request("bwd_weight", training)
+    found = judged_model(ValidateRequest(model=train(asked), table=unseen, gemm_sizes=asked.gemm_sizes))
+    assert found.coverage.share == pytest.approx(0.955, abs=0.04)
+
+
+def test_few_channels_are_warned_of(
+    model_20: TimeModel, table_20: Measurements, table_30: Measurements
+) -> None:
+    # the training table has no problem of fewer than 64 channels, but many of 768 along k
+    problem = next(one for one in table_30.problems if one.in_channels == 3 and one.filter == (16, 16))
+    offered = [Candidate(name=name, traits=traits) for name, traits in table_20.kernels.items()]
+    ranking = Selector(model_20, offered, forward_with_runs).rank(problem)
+    assert ranking.warnings == (
+        "channels of one filter tap along k = 3 is outside the trained range 64 to 2048",
+        "number of filter taps = 256 is outside the trained range 1 to 25",
+        "product of the strides = 256 is outside the trained range 1 to 4",
+    )
+    # kernels take four times as long as predicted there: the warning is needed, wide as the intervals are
+    assert all(prediction.high_us > 1.2 * prediction.time_us for prediction in ranking.predictions)
+
+
+def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measurements) -> None:
+    sizes = [forward_with_runs(problem) for problem in table_20.problems]
+    work = [extents(one)["work"] for one in sizes]
+    small = tuple(index for index, one in enumerate(work) if one < np.median(work))
+    large = tuple(index for index, one in enumerate(work) if one >= np.median(work))
+    found = judge(train(request(table_20.subset(small))), table_20.subset(large))
+    assert all(shape.warnings for shape in found.shapes)
+    assert found.coverage.share is None
+    assert found.warned_coverage.share is not None
+    assert found.warned_coverage.share > 0.88
+
+
+@pytest.mark.parametrize("strided", [True, False])
+def test_problems_of_other_strides_are_warned_of(
+    table_20: Measurements, table_30: Measurements, strided: bool
+) -> None:
+    both = merged((table_20, table_30))
+    parts: dict[bool, list[int]] = {True: [], False: []}
+    # half of the problems: they tell as much
+    for index, problem in enumerate(both.problems[::2]):
+        parts[max(problem.strides) > 1].append(2 * index)
+    found = judge(train(request(both.subset(tuple(parts[strided])))), both.subset(tuple(parts[not strided])))
+    assert all(shape.warnings for shape in found.shapes)
+    assert found.warned_coverage.share is not None
+    assert found.warned_coverage.share > 0.9
+
+
+def test_times_of_an_unseen_family_are_expected_anywhere(table_30: Measurements) -> None:
+    """Two families that were measured are alike, the third one is not: it ignores its tile."""
+    known = {name: traits for name, traits in table_30.kernels.items() if "compv4" not in name}
+
+    def of(names: set[str], first: bool) -> Measurements:
+        times = {key: time for key, time in table_30.times.items() if key[1] in names}
+        kernels = {name: table_30.kernels[name] for name in table_30.kernels if name in names}
+        return part(replace(table_30, kernels=kernels, times=times), first=first)
+
+    model = train(request(of(set(known), True)))
+    found = judge(model, of(set(table_30.kernels) - set(known), False))
+    assert found.coverage.times == 0
+    assert found.warned_coverage.share is not None
+    assert found.warned_coverage.share > 0.7
+
+
+def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20: Measurements) -> None:
+    known = model_20.kernels["64x64x64_compv3"].traits
+    offered = {
+        "known": known,
+        "wider": replace(known, tile=(512, 64, 64)),
+        "deeper": replace(known, tile=(64, 64, 256)),
+        "stranger": replace(known, labels=("compv9",)),
+        "stream": replace(known, schedule=Schedule.STREAM),
+    }
+    candidates = [Candidate(name=name, traits=traits) for name, traits in offered.items()]
+    selector = Selector(model_20, candidates, forward_with_runs)
+    assert {name: selector.warning_of(name) for name in offered} == {
+        "known": "",
+        "wider": "",
+        "deeper": "tile depth 256 was not measured, only 64, 128",
+        "stranger": "no kernel of compv9 was measured, only of compv3, compv4",
+        "stream": "no kernel of compv3 stream was measured, only of compv3, compv4",
+    }
+    ranking = selector.rank(table_20.problems[0])
+    assert sum("was not measured" in line or "was measured, only" in line for line in ranking.warnings) == 3
+    widths = {one.kernel: one.uncertainty for one in ranking.predictions}
+    measured = Selector(model_20, [Candidate(name="64x64x64_compv3", traits=known)], forward_with_runs).rank(
+        table_20.problems[0]
+    )
+    assert widths["stranger"] > 1.5 * measured.predictions[0].uncertainty
+    assert kinship(known, []) is Kinship.FAMILY
+    # what takes chunks of its own has the depth of its configuration where it cannot
+    chunks = RunChunks(axis=RunAxis.REDUCTION, size=64, least=16, short_k=32)
+    chunked = replace(known, chunks=chunks)
+    deeper = replace(known, chunks=replace(chunks, short_k=64))
+    assert kinship(chunked, [deeper]) is Kinship.DEPTH
+    assert kinship(chunked, [chunked, deeper]) is Kinship.ALIKE
+
+
+def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
+    name = "64x64x64_compv3"
+    alone = replace(
+        table_30,
+        kernels={name: table_30.kernels[name]},
+        times={key: time for key, time in table_30.times.items() if key[1] == name},
+    )
+    assert trained(request(alone)).efficiencies == ()
+    found = judge(train(request(part(alone, first=True))), part(alone, first=False))
+    assert (found.model, found.best_of_top, found.best_single, found.single, found.ceiling) == (None,) * 5
+    assert found.coverage.times + found.warned_coverage.times == 43
+    # a problem with one kernel beside others with several does not count, either
+    mixed = replace(
+        table_30, times={key: time for key, time in table_30.times.items() if key[0] or key[1] == name}
+    )
+    model = train(request(table_30))
+    both, others = judge(model, mixed), judge(model, table_30.subset(tuple(range(1, 86))))
+    assert both.model == others.model
+    assert len(both.shapes) == 86
+
+
+def test_errors_of_problems_left_out_are_larger(table_20: Measurements) -> None:
+    table = table_20.without_glitches()
+    asked = fit_request(table)
+    groups = left_out_groups([asked.gemm_sizes(problem) for problem in table.problems])
+    assert sorted(index for group in groups[:SHARES] for index in group) == list(range(185))
+    found = fit(replace(asked, units=256), groups)
+    parameters = {name: pool for pool in found.pools for name in pool.pool.names}
+    assert len(parameters) == 20
+    left_out = [abs(error) for refit in found.refits[:SHARES] for _, error in refit.errors.values()]
+    ends = [abs(error) for refit in found.refits[SHARES:] for _, error in refit.errors.values()]
+    assert len(left_out) == len(table.times)
+    assert np.quantile(ends, 0.9) > np.quantile(left_out, 0.9)
+
+
+def test_kernels_without_enough_times_are_known_little_of() -> None:
+    # each kernel on one problem only: none of its times can be left out
+    table = synthetic(8, 0.0)
+    traits = KERNELS["small"][0]
+    sparse = replace(
+        table,
+        kernels={f"k{index}": replace(traits, tile=(16 << index, 64, 32)) for index in range(8)},
+        times={(index, f"k{index}", 1): table.times[index, "small", 1] for index in range(8)},
+    )
+    model = train(request(sparse))
+    assert model.trials.trials == ()
+    assert [kernel.spread for kernel in model.kernels.values()] == pytest.approx([0.5] * 8)
+
+
+def trial(problem: int, error: float, nearest: float = 1.0, beyond: tuple[float, ...] = INSIDE) -> Trial:
+    return Trial(problem=problem, nearest=nearest, beyond=beyond, errors=(error,) * len(BANDS))
+
+
+def test_the_nearest_trials_decide() -> None:
+    places = tuple((float(10 * (index >= 100)),) * 7 for index in range(200))
+    trials = Trials(places=places, trials=tuple(trial(index, 1.0 + (index >= 100)) for index in range(200)))
+    assert sum(BANDS) == pytest.approx(1)
+    assert trials.reach((0.0,) * 7, INSIDE) == 1.0
+    assert trials.reach((10.0,) * 7, INSIDE) == 2.0
+    assert trials.nearest((3.0,) * 7) == pytest.approx(3 * sqrt(7))
+    # farther out than any trial: errors grow
+    out = (3.0, *INSIDE[1:])
+    assert trials.reach((0.0,) * 7, out) > 2.5
+    # most where runs are shorter
+    axis = list(RANGE_AXES).index("k_run")
+    longer, shorter = ((*INSIDE[:axis], gap, *INSIDE[axis + 1 :]) for gap in (3.0, -3.0))
+    assert trials.reach((0.0,) * 7, shorter) > 2 * trials.reach((0.0,) * 7, longer)
+
+
+def test_the_quantile_counts_the_new_problem() -> None:
+    # of twenty trials 19 are 95 %; with a part of the new one beside them it takes the twentieth
+    trials = Trials(places=((0.0,) * 7,), trials=tuple(trial(0, float(number)) for number in range(1, 21)))
+    assert trials.reach((0.0,) * 7, INSIDE) == 20.0
+    # the forty nearest are asked
+    more = Trials(places=((0.0,) * 7,), trials=tuple(trial(0, float(number)) for number in range(1, 60)))
+    assert more.reach((0.0,) * 7, INSIDE) == 39.0
+
+
+def test_places_and_ranges() -> None:
+    def sizes(**changes: int) -> Sizes:
+        problem = ConvProblem(
+            groups=1, batch=4, out_channels=64, in_channels=32, filter=(3, 3), input=(16, 16), strides=(1, 1),
+            dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
+        )  # fmt: skip
+        return forward_with_runs(replace(problem, **changes))
+
+    usual = sizes()
+    assert extents(usual) == {
+        "m": 1024, "n": 64, "k": 288, "batch": 1, "n_run": 64, "k_run": 32, "taps": 9,
+        "work": 1024 * 64 * 288, "step": 1,
+    }  # fmt: skip
+    assert extents(sizes(strides=(2, 3)))["step"] == 6
+    ranges = ranges_of([usual, sizes(batch=8)])
+    assert ranges["m"] == (1024, 2048)
+    assert beyond(ranges, sizes(batch=6)) == INSIDE
+    out = dict(zip(RANGE_AXES, beyond(ranges, sizes(in_channels=8)), strict=True))
+    assert (out["k_run"], out["k"], out["work"], out["taps"]) == (-2, -2, -2, 0)
+    assert place(sizes(batch=8))[0] - place(usual)[0] == pytest.approx(1)
+
+
+def test_intervals_end_somewhere(model_20: TimeModel, table_20: Measurements) -> None:
+    far = ConvProblem(
+        groups=64, batch=2048, out_channels=64, in_channels=64, filter=(31, 31), input=(512, 512),
+        strides=(1, 1), dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
+    )  # fmt: skip
+    offered = [Candidate(name="strange", traits=KernelTraits(tile=(4, 4, 4), labels=("other",)))]
+    (prediction,) = Selector(model_20, offered, forward_with_runs).rank(far).predictions
+    assert log(prediction.high_us / prediction.time_us) == pytest.approx(LARGEST_HALF)
+    assert log(prediction.time_us / prediction.low_us) == pytest.approx(LARGEST_HALF)

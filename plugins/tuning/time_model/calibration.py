@@ -1,0 +1,230 @@
+"""Finds out how far a fit is off on problems and kernels that it has not seen.
+
+Errors on the problems of the fit itself say little: its parameters follow them. So problems are left out, in
+two ways: shares of all of them, of which similar ones stay, and those at either end of an axis, to which the
+rest has nothing alike. Kernels are left out, too: one by one, all of a family, all of a tile depth.
+
+NumPy is imported by this module: it is for training only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ckprof_plugins.tuning.time_model.intervals import BANDS, COVERAGE, Trial, Trials
+from ckprof_plugins.tuning.time_model.model import Kinship, derived, distance, kinship
+from ckprof_plugins.tuning.time_model.position import beyond, extents, place, ranges_of
+from ckprof_plugins.tuning.time_model.selector import Candidate, precedence
+from ckprof_plugins.tuning.time_model.stacking import stacked
+from ckprof_plugins.tuning.time_model.time_model import terms
+from ckprof_plugins.tuning.time_model.work import work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof_plugins.tuning.time_model.fit import Fit, Refit
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
+    from ckprof_plugins.tuning.time_model.position import Ranges
+    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
+
+#: Shares that are left out one after the other.
+SHARES: Final = 5
+#: Axes whose ends are left out, the part of the problems that is an end, and the most that may be one.
+_END_AXES: Final = ("m", "k", "n_run", "k_run", "taps", "work")
+_END: Final = 0.25
+_LARGEST_END: Final = 0.6
+#: Fewer problems than that are not worth a fit.
+_LEAST_LEFT: Final = 6
+#: The scale of a kernel's errors is this quantile of them, drawn to that of all kernels as by some more rows.
+_SCALE_LEVEL: Final = 0.7
+_SCALE_ROWS: Final = 10
+_LEAST_SCALE: Final = 0.005
+#: How much farther off a family is of which nothing was measured than those that were left out.
+_STRANGER: Final = 2.0
+#: scale where no kernel was measured on enough problems to leave some out
+_NOTHING_KNOWN: Final = 0.5
+#: errors of a kind of kernels of which nothing could be left out, as a multiple of the largest known ones
+_UNKNOWN: Final = 1.5
+
+
+def left_out_groups(problems: Sequence[Sizes]) -> tuple[tuple[int, ...], ...]:
+    """Return which problems are left out together: first the :data:`SHARES`, then the ends of axes."""
+    count = len(problems)
+    groups = [tuple(range(share, count, SHARES)) for share in range(SHARES)]
+    every = [extents(sizes) for sizes in problems]
+    part = max(1, round(_END * count))
+    for axis in _END_AXES:
+        values = sorted(one[axis] for one in every)
+        low, high = values[part - 1], values[-part]
+        groups.append(tuple(index for index, one in enumerate(every) if one[axis] <= low))
+        groups.append(tuple(index for index, one in enumerate(every) if one[axis] >= high))
+    sizes = max(_LARGEST_END * count, count / SHARES + 1)
+    kept = [group for group in groups if group and len(group) <= sizes and count - len(group) >= _LEAST_LEFT]
+    return tuple(dict.fromkeys(kept))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What leaving out has shown."""
+
+    #: kernel -> scale of its errors, logarithm
+    scales: Mapping[str, float]
+    #: scale of the errors of kernels that were not measured
+    derived_scales: Mapping[Kinship, float]
+    trials: Trials
+
+
+def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: GemmSizes) -> Calibration:
+    """Return what the refits of a fit, and kernels that are left out of a model, say about errors.
+
+    :param model: of the fit, without calibration.
+    :raises IndexError: the fit has no refits.
+    """
+    problems = [gemm_sizes(problem) for problem in table.problems]
+    pool_of = {name: number for number, pool in enumerate(fitted.pools) for name in pool.pool.names}
+    scales = _scales(fitted, pool_of)
+    places = np.array([place(sizes) for sizes in problems])
+    gaps = np.sqrt(((places[:, None] - places) ** 2).sum(axis=-1))
+    errors = [_of_problems(refit, pool_of, scales) for refit in fitted.refits]
+    trials = tuple(
+        _trial(index, own, gaps[index, left].min(), ranges, problems[index])
+        for refit, of_problems in zip(fitted.refits, errors, strict=True)
+        for left, ranges in [_left(refit, problems)]
+        for index, own in of_problems.items()
+    )
+    unseen = [error for of_problems in errors[:SHARES] for own in of_problems.values() for error in own]
+    usual = float(np.quantile(unseen, COVERAGE)) if unseen else 1.0
+    return Calibration(
+        scales={name: scales[number] for name, number in pool_of.items()},
+        derived_scales={
+            kind: max(scale / usual, *scales) for kind, scale in _derived(model, table, problems).items()
+        },
+        trials=Trials(places=tuple(tuple(map(_rounded, row)) for row in places), trials=trials),
+    )
+
+
+def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
+    """Return best time / time of the choice for each problem while it was left out, if there was a choice."""
+    order = [
+        candidate.name
+        for candidate in precedence(
+            [Candidate(name=name, traits=traits) for name, traits in table.kernels.items()]
+        )
+    ]
+    rank = {name: number for number, name in enumerate(order)}
+    found = []
+    for refit in fitted.refits[:SHARES]:
+        choices: dict[int, list[tuple[float, int, str, int]]] = {}
+        for (index, name, splits), (predicted, _) in refit.errors.items():
+            choices.setdefault(index, []).append((predicted, rank[name], name, splits))
+        for index, offered in choices.items():
+            row = table.of_problem(index)
+            _, _, name, splits = min(offered)
+            if len(row) > 1:
+                found.append(min(row.values()) / row[name, splits])
+    return found
+
+
+def _scales(fitted: Fit, pool_of: Mapping[str, int]) -> list[float]:
+    """Return the scale of the errors of each pool, of shares that were left out."""
+    errors: list[list[float]] = [[] for _ in fitted.pools]
+    for refit in fitted.refits[:SHARES]:
+        for (_, name, _), (_, error) in refit.errors.items():
+            errors[pool_of[name]].append(abs(error))
+    every = [error for own in errors for error in own] or [_NOTHING_KNOWN]
+    common = np.log(np.quantile(every, _SCALE_LEVEL) + 1e-9)
+    scales = []
+    for own in errors:
+        log_scale = np.log(np.quantile(own, _SCALE_LEVEL) + 1e-9) if own else common
+        weight = len(own) / (len(own) + _SCALE_ROWS)
+        scales.append(max(_LEAST_SCALE, float(np.exp(weight * log_scale + (1 - weight) * common))))
+    return scales
+
+
+def _of_problems(refit: Refit, pool_of: Mapping[str, int], scales: Sequence[float]) -> dict[int, list[float]]:
+    """Return the errors on each problem that was left out, as multiples of the kernels' scales."""
+    errors: dict[int, list[float]] = {}
+    for (index, name, _), (_, error) in refit.errors.items():
+        errors.setdefault(index, []).append(abs(error) / scales[pool_of[name]])
+    return errors
+
+
+def _left(refit: Refit, problems: Sequence[Sizes]) -> tuple[list[int], Ranges]:
+    """Return the problems that were left in a fit, and their ranges."""
+    held = set(refit.problems)
+    left = [index for index in range(len(problems)) if index not in held]
+    return left, ranges_of([problems[index] for index in left])
+
+
+def _trial(index: int, errors: Sequence[float], nearest: float, ranges: Ranges, sizes: Sizes) -> Trial:
+    middles = np.cumsum(BANDS) - np.array(BANDS) / 2
+    return Trial(
+        problem=index,
+        nearest=_rounded(nearest),
+        beyond=tuple(map(_rounded, beyond(ranges, sizes))),
+        errors=tuple(map(_rounded, np.quantile(errors, middles, method="inverted_cdf"))),
+    )
+
+
+def _rounded(value: Any) -> float:
+    return float(f"{value:.4g}")
+
+
+def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -> dict[Kinship, float]:
+    """Return how far times of measured kernels are off when they are derived from others of some kinship."""
+    # kernels of one pool are one kernel here
+    kernels = {id(kernel.parameters): kernel for kernel in model.kernels.values()}
+    times: dict[int, list[tuple[int, int, float]]] = {}
+    for (index, name, splits), time in table.times.items():
+        times.setdefault(id(model.kernels[name].parameters), []).append((index, splits, time))
+    errors: dict[Kinship, list[float]] = {kind: [] for kind in Kinship}
+    strange: list[float] = []
+    for number, kernel in kernels.items():
+        others = {other.name: other for other in kernels.values() if other is not kernel}
+        if others:
+            least_alike = max(others.values(), key=lambda other: distance(kernel.traits, other.traits))
+            strange += _errors(model, least_alike, times[number], problems)
+        for kind in Kinship:
+            kin = {
+                name: other
+                for name, other in others.items()
+                if kinship(kernel.traits, [other.traits]) not in _CLOSER[kind]
+            }
+            if kin and kinship(kernel.traits, [other.traits for other in kin.values()]) is kind:
+                guess = derived(replace(model, kernels=kin), kernel.name, kernel.traits)
+                errors[kind] += _errors(model, guess, times[number], problems)
+    found = {kind: float(np.quantile(own, COVERAGE)) for kind, own in errors.items() if own}
+    largest = max(found.values(), default=1.0)
+    spreads = {kind: found.get(kind, _UNKNOWN * largest) for kind in Kinship}
+    # two families that were measured may well be more alike than another one is to them: that one is taken to
+    # be more unlike than the two kernels are that have least in common
+    unlike = _UNKNOWN * float(np.quantile(strange, COVERAGE)) if strange else 0.0
+    spreads[Kinship.FAMILY] = max(_STRANGER * spreads[Kinship.FAMILY], spreads[Kinship.ALIKE], unlike)
+    return spreads
+
+
+def _errors(
+    model: TimeModel, kernel: ModelKernel, times: Sequence[tuple[int, int, float]], problems: Sequence[Sizes]
+) -> list[float]:
+    """Return the absolute logarithms of measured / predicted."""
+    errors: list[float] = []
+    for splits in {splits for _, splits, _ in times}:
+        rows = [(index, time) for index, count, time in times if count == splits]
+        sizes = stacked([problems[index] for index, _ in rows])
+        predicted = terms(
+            work(kernel.computes, sizes, splits, model.units), model.shared, kernel.parameters
+        ).total
+        errors += np.abs(np.log([time for _, time in rows] / predicted)).tolist()
+    return errors
+
+
+#: What is left out so that the nearest of the rest are of a kinship.
+_CLOSER: Final[Mapping[Kinship, frozenset[Kinship]]] = {
+    Kinship.ALIKE: frozenset(),
+    Kinship.DEPTH: frozenset({Kinship.ALIKE}),
+    Kinship.FAMILY: frozenset({Kinship.ALIKE, Kinship.DEPTH}),
+}

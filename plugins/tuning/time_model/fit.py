@@ -1,0 +1,374 @@
+"""Fits the parameters of the time model to measured times.
+
+A least-squares fit of log times. Every residual is weighted:
+
+* a kernel far slower than the best is never chosen, so its times matter less;
+* problems that occur in many slight variations count less, each;
+* short times carry more noise.
+
+A soft loss keeps single wrong values from distorting the fit. Parameters are fitted as logarithms, pulled
+weakly towards starting values that the data give, and kernels that differ in labels alone are pulled towards
+each other.
+
+NumPy is imported by the modules of training alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ckprof_plugins.tuning.time_model.levenberg import Block, Pulls, solve
+from ckprof_plugins.tuning.time_model.model import NEAR, distance
+from ckprof_plugins.tuning.time_model.pooling import pools_of
+from ckprof_plugins.tuning.time_model.stacking import forms_of, stacked
+from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
+from ckprof_plugins.tuning.time_model.work import Sizes, work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.pooling import Pool
+    from ckprof_plugins.tuning.time_model.work import GemmSizes
+
+    Array = NDArray[np.float64]
+
+
+OWN: Final = ("prologue", "floor", "latency", "tile", "loop", "meeting")
+SHARED: Final = (
+    "launch", "bandwidth", "tail", "contention", "merging", "gathering", "ragged", "short",
+)  # fmt: skip
+
+#: Relative noise of long times, and what is added for the shortest time of the data.
+_NOISE: Final = 0.01
+_SHORT_NOISE: Final = 0.035
+#: What is added for times that were predicted from machine code.
+_PREDICTED_NOISE: Final = 0.6
+#: Power of best time / time with which the weight of a time falls.
+_INTEREST: Final = 1.5
+#: Problems whose sizes differ by this factor, in logarithms, are variations of one another.
+_VARIATION: Final = 1.0
+_SOFT: Final = 0.2
+_PULL: Final = 0.05
+_NUDGE: Final = 1e-5
+_STEPS: Final = 80
+#: Steps of a fit that begins where one to more problems ended: errors are then within a few hundredths of the
+#: final ones.
+_REFIT_STEPS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitRequest:
+    """What to fit."""
+
+    table: Measurements
+    gemm_sizes: GemmSizes
+    element_bytes: int
+    #: compute units of the device
+    units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedPool:
+    """Kernels with their parameters."""
+
+    pool: Pool
+    parameters: KernelParameters
+    #: measured times that it was fitted to
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refit:
+    """What a fit to the other problems says about some that were left out of it."""
+
+    #: indices of the problems that were left out
+    problems: tuple[int, ...]
+    #: (problem, kernel, splits) -> (predicted microseconds, logarithm of measured / predicted)
+    errors: Mapping[tuple[int, str, int], tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """The result."""
+
+    shared: SharedParameters
+    pools: tuple[FittedPool, ...]
+    #: shortest time of the data in microseconds
+    shortest_us: float
+    #: half the sum of squared weighted residuals; to compare fits to the same data
+    cost: float
+    #: one for each group of problems that was to be left out
+    refits: tuple[Refit, ...] = ()
+
+
+def noise(time_us: Any, shortest_us: float) -> Any:
+    """Return the relative noise that a time of this length has, for a number or an array."""
+    return _NOISE + _SHORT_NOISE * shortest_us / time_us
+
+
+def fit(request: FitRequest, left_out: Sequence[tuple[int, ...]] = ()) -> Fit:
+    """Fit all parameters.
+
+    :param left_out: groups of problems, by their index; for each, the parameters are fitted again to all
+        others, from those that were found on.
+    """
+    system = _System(request)
+    solution = solve(system, system.pulls, system.start, scale=_SOFT, steps=_STEPS)
+    refits = tuple(system.refit(solution.vector, group) for group in left_out)
+    return replace(system.result(solution.vector, solution.cost), refits=refits)
+
+
+class _System:
+    """The equations: one row per measured time, then the pulls."""
+
+    def __init__(self, request: FitRequest) -> None:
+        table = request.table
+        self.pools = pools_of(table)
+        home = {name: number for number, pool in enumerate(self.pools) for name in pool.names}
+        keys = self.keys = sorted(table.times, key=lambda key: (home[key[1]], key[2], key[0]))
+        self.owner = np.array([home[name] for _, name, _ in keys])
+        self.times = np.array([table.times[key] for key in keys])
+        self.log_times = np.log(self.times)
+        self.predicted = np.array([key in table.predicted for key in keys])
+        self.shortest = float(self.times.min())
+        problems = [request.gemm_sizes(problem) for problem in table.problems]
+        self.parts = self._parts(keys, problems, home, request.units)
+        self.forms = forms_of(self.parts)
+        self.index = np.array([index for index, _, _ in keys])
+        self.weights = self._weights(self.index, problems)
+        self.shared, self.own = self._identifiable()
+        shared, own = self._start()
+        #: values of what the data do not tell
+        self.constant = shared | dict(zip(OWN, map(float, own[0]), strict=True))
+        self.start = np.log(
+            np.concatenate(
+                [
+                    [shared[name] for name in self.shared],
+                    own[:, [OWN.index(name) for name in self.own]].ravel(),
+                ]
+            )
+        )
+        self.pulls = self._pulls()
+
+    def _pulls(self) -> Pulls:
+        """Return what pulls parameters towards their starting values, and kernels that are alike together."""
+        near = [
+            (a, b)
+            for b in range(len(self.pools))
+            for a in range(b)
+            if distance(self.pools[a].traits, self.pools[b].traits) < NEAR
+        ]
+        ties = np.zeros((len(near), len(self.pools)))
+        for row, (a, b) in enumerate(near):
+            ties[row, a], ties[row, b] = 1.0, -1.0
+        pull = np.eye(len(self.start)) * _PULL
+        tie = np.zeros((len(near) * len(self.own), len(self.start)))
+        tie[:, len(self.shared) :] = np.kron(ties, np.eye(len(self.own)))
+        return Pulls(
+            matrix=np.vstack([pull, tie]), target=np.concatenate([pull @ self.start, np.zeros(len(tie))])
+        )
+
+    def _parts(
+        self,
+        keys: Sequence[tuple[int, str, int]],
+        problems: Sequence[Sizes],
+        home: dict[str, int],
+        units: int,
+    ) -> list[tuple[int, slice, Any]]:
+        """Return (pool, rows, work) for each run of rows with the same pool and splits."""
+        blocks = []
+        begin = 0
+        marks = [(home[name], splits) for _, name, splits in keys]
+        for end in range(1, len(keys) + 1):
+            if end < len(keys) and marks[end] == marks[begin]:
+                continue
+            pool, splits = marks[begin]
+            columns = stacked([problems[index] for index, _, _ in keys[begin:end]])
+            done = work(self.pools[pool].traits, columns, splits, units)
+            blocks.append((pool, slice(begin, end), done))
+            begin = end
+        return blocks
+
+    def _weights(self, index: Any, problems: Sequence[Sizes]) -> Array:
+        best = np.full(len(problems), np.inf)
+        np.minimum.at(best, index, self.times)
+        slower = (best[index] / self.times) ** _INTEREST
+        logs = np.log([[problem.m, problem.n, problem.k, problem.batch] for problem in problems])
+        gaps = ((logs[:, None] - logs[None]) ** 2).sum(-1)
+        crowd = np.exp(-gaps / (2 * _VARIATION**2)).sum(1)
+        raw: Array = slower / np.sqrt(crowd[index])
+        raw /= np.sqrt((raw**2).mean())
+        expected = noise(self.times, self.shortest)
+        if not self.predicted.all():
+            expected = expected + _PREDICTED_NOISE * self.predicted
+        scaled: Array = raw / np.sqrt(expected / (2 * _NOISE))
+        return scaled
+
+    def _identifiable(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return which shared and which own parameters the data tell anything about."""
+        untold: set[str] = set()
+        works = [done for _, _, done in self.parts]
+        if not any(done.splits for done in works):
+            untold.add("meeting")
+        if all(isinstance(done.extra_bytes, float) for done in works):
+            untold.add("merging")
+        runs = [done.runs for done in works if done.runs is not None]
+        if not runs:
+            untold |= {"gathering", "ragged"}
+        if not any(np.any(run.short) for run in runs):
+            untold.add("short")
+        return tuple(name for name in SHARED if name not in untold), tuple(
+            name for name in OWN if name not in untold
+        )
+
+    def _start(self) -> tuple[dict[str, float], Array]:
+        """Return starting values that the data give, shared ones and a row for each pool.
+
+        They are half of what would explain everything on its own.
+        """
+        launch = 0.85 * self.shortest
+        rest = np.maximum(self.times - launch, 0.05 * self.shortest)
+        values = []
+        rates = []
+        for index in range(len(self.pools)):
+            per_step, per_loop = [], []
+            for owner, rows, done in self.parts:
+                if owner == index:
+                    per_step.append(rest[rows] / done.steps)
+                    per_loop.append(rest[rows] / np.maximum(done.load * (1 + done.loops), 1e-9))
+            step = 0.5 * float(np.quantile(np.concatenate(per_step), 0.2))
+            loop = 0.5 * float(np.quantile(np.concatenate(per_loop), 0.2))
+            values.append([0.1 * launch, 0.3 * launch, step, loop, loop, launch])
+        for _, rows, done in self.parts:
+            rates.append(np.max(done.tensor_bytes / self.times[rows]))
+        # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
+        rate = float(np.max(rates))
+        shared = [launch, 4.0 * rate, 1.0, 0.05, 2.0 * rate, 4.0 * rate, 0.3, 0.5]
+        return dict(zip(SHARED, shared, strict=True)), np.array(values)
+
+    def _parameters(self, vector: Array) -> tuple[SharedParameters, Array]:
+        """Return the parameters of their logarithms, and a row of own ones per pool.
+
+        The tail is a share and stays below 1.
+        """
+        values = np.exp(np.clip(vector, -40.0, 60.0))
+        count = len(self.shared)
+        shared = {name: self.constant[name] for name in SHARED}
+        shared |= dict(zip(self.shared, map(float, values[:count]), strict=True))
+        shared["tail"] = shared["tail"] / (1.0 + shared["tail"])
+        return SharedParameters(**shared), values[count:].reshape(-1, len(self.own))
+
+    def _kernel_parameters(self, values: Array) -> KernelParameters:
+        """Return own parameters with those that the data do not tell.
+
+        :param values: the others, along the last axis.
+        """
+        columns = np.moveaxis(values, -1, 0)
+        constant: dict[str, Any] = {name: self.constant[name] for name in OWN}
+        return KernelParameters(**constant | dict(zip(self.own, columns, strict=True)))
+
+    def log_times_of(self, vector: Array) -> Array:
+        """Return the predicted logarithms of the times."""
+        shared, own = self._parameters(vector)
+        predicted = np.empty(len(self.times))
+        for rows, done in self.forms:
+            predicted[rows] = terms(done, shared, self._kernel_parameters(own[self.owner[rows]])).total
+        logs: Array = np.log(predicted)
+        return logs
+
+    def residuals(self, vector: Array) -> Array:
+        """Return the weighted residuals."""
+        weighted: Array = (self.log_times_of(vector) - self.log_times) * self.weights
+        return weighted
+
+    def blocks(self, vector: Array) -> list[Block]:
+        """Return the residuals with their derivatives.
+
+        A parameter of a pool moves the rows of that pool alone, so that of all pools is moved at once.
+        """
+        base = self.log_times_of(vector)
+        weighted = (base - self.log_times) * self.weights
+        count = len(self.shared)
+        changes = []
+        for offset in range(count + len(self.own)):
+            moved = vector.copy()
+            if offset < count:
+                moved[offset] += _NUDGE
+            else:
+                moved[offset :: len(self.own)] += _NUDGE
+            changes.append((self.log_times_of(moved) - base) / _NUDGE * self.weights)
+        jacobian = np.stack(changes, axis=1)
+        shared = np.arange(count)
+        own = np.arange(len(self.own))
+        return [
+            Block(
+                residuals=weighted[rows],
+                columns=np.concatenate([shared, count + pool * len(self.own) + own]),
+                jacobian=jacobian[rows],
+            )
+            for pool, rows, _ in self.parts
+        ]
+
+    def refit(self, vector: Array, group: tuple[int, ...]) -> Refit:
+        """Fit again without some problems, and predict them.
+
+        Kernels of which nothing else was measured are not predicted.
+
+        :param vector: where to begin.
+        """
+        held = np.isin(self.index, group)
+        weights, self.weights = self.weights, np.where(held, 0.0, self.weights)
+        found = solve(self, self.pulls, vector, scale=_SOFT, steps=_REFIT_STEPS).vector
+        self.weights = weights
+        known = np.bincount(self.owner[~held], minlength=len(self.pools)) > 0
+        logs = self.log_times_of(found)
+        return Refit(
+            problems=group,
+            errors={
+                self.keys[row]: (float(np.exp(logs[row])), float(self.log_times[row] - logs[row]))
+                for row in np.flatnonzero(held & known[self.owner])
+            },
+        )
+
+    def result(self, vector: Array, cost: float) -> Fit:
+        """Return the parameters as plain numbers."""
+        shared, own = self._parameters(vector)
+        pools = []
+        for number, pool in enumerate(self.pools):
+            fitted = asdict(self._kernel_parameters(own[number]))
+            pools.append(
+                FittedPool(
+                    pool=pool,
+                    parameters=KernelParameters(**{name: float(value) for name, value in fitted.items()}),
+                    rows=int((self.owner == number).sum()),
+                )
+            )
+        return Fit(shared=shared, pools=tuple(pools), shortest_us=self.shortest, cost=cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitsGuess:
+    """The number that explains the times best."""
+
+    units: int
+    #: cost of the next best number divided by its own: about 1 means that the data do not tell
+    margin: float
+
+
+def guess_units(request: FitRequest, numbers: Sequence[int]) -> UnitsGuess:
+    """Return the number that explains measured times best.
+
+    :param request: what would be fitted; its own number is not used.
+    :param numbers: those to try, two or more.
+    """
+    from ckprof_plugins.tuning.time_model.fit import fit
+
+    costs = sorted((fit(replace(request, units=units)).cost, units) for units in sorted(set(numbers)))
+    (best, units), (second, _) = costs[:2]
+    return UnitsGuess(units=units, margin=second / best)

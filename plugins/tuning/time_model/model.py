@@ -1,0 +1,301 @@
+"""A fitted time model: what is known about each kernel, how alike kernels are, and predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from math import exp, hypot, log, log2, prod
+from typing import TYPE_CHECKING, Final
+
+from ckprof.model.gemm_work import Reduction, Schedule
+from ckprof.wording import counted
+from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS, LARGEST_HALF, Trials
+from ckprof_plugins.tuning.time_model.position import RANGE_AXES, beyond, extents, place
+from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
+from ckprof_plugins.tuning.time_model.work import work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof_plugins.tuning.time_model.boost import Tree
+    from ckprof_plugins.tuning.time_model.work import Sizes
+
+
+class Kinship(Enum):
+    """What a kernel has in common with the nearest ones that were measured."""
+
+    #: one of its family with a tile as deep was measured
+    ALIKE = "alike"
+    #: of its family, but none with a tile as deep
+    DEPTH = "depth"
+    #: none of its family: pipeline, schedule and reduction
+    FAMILY = "family"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelKernel:
+    """One kernel of a model."""
+
+    name: str
+    #: what its configuration says
+    traits: KernelTraits
+    #: what the model computes with; kernels that ignore a part of their configuration differ here
+    computes: KernelTraits
+    parameters: KernelParameters
+    #: scale of its errors: 70 % of the logarithms of measured / predicted are smaller, on problems that were
+    #: left out of the fit. For a derived kernel: what follows from errors on kernels that were left out
+    spread: float
+    #: measured times behind it; 0: derived from its kin
+    rows: int
+    #: distance to the kernels that it was derived from; 0 for measured ones
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """The time of one kernel with one number of splits."""
+
+    kernel: str
+    splits: int
+    time_us: float
+    #: what would be the relative standard deviation if errors were normal: half of the interval's logarithmic
+    #: width divided by 1.96
+    uncertainty: float
+    #: 95 % of measured times lie between these, on problems like the trained ones; elsewhere more may lie
+    #: outside, and :attr:`Ranking.warnings` say so
+    low_us: float
+    high_us: float
+    #: whether the kernel was among those that the model was fitted to
+    measured: bool
+    #: what takes most of the time, see :attr:`ckprof_plugins.tuning.time_model.time_model.Terms.limit`
+    limit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeModel:
+    """Shared parameters, kernels, and the range that they were fitted to."""
+
+    #: architecture that the times came from, or the device where a target runs kernels of its own; empty if
+    #: unknown
+    device: str
+    #: target that ran the measured kernels where it is not the architecture itself; empty otherwise
+    target: str
+    units: int
+    #: compiler and the like of the measured kernels; empty if unknown
+    toolchain: str
+    direction: str
+    dtype: str
+    #: of the tensors; empty if unknown
+    layout: str
+    element_bytes: int
+    shared: SharedParameters
+    kernels: Mapping[str, ModelKernel]
+    #: numbers of splits that were measured
+    splits: tuple[int, ...]
+    #: axis -> least and greatest value of the training problems
+    ranges: Mapping[str, tuple[float, float]]
+    shortest_us: float
+    #: boosted trees on what the formulas leave unexplained; empty if none were trained
+    trees: tuple[Tree, ...] = ()
+    #: errors on problems that were left out; empty for a model that was not trained
+    trials: Trials = field(default_factory=Trials)
+    #: spread of kernels that were not measured
+    derived_spreads: Mapping[Kinship, float] = field(default_factory=dict)
+    #: how many of the times that it was fitted to were predicted from machine code
+    predicted: int = 0
+    #: 95 % of measured times lie between ``exp(-predicted_half)`` and ``exp(predicted_half)`` times predicted
+    #: ones, as far as it is known; 0 without any
+    predicted_half: float = 0.0
+
+    def kernel(self, name: str, traits: KernelTraits) -> ModelKernel:
+        """Return a kernel, derived from its kin if it was not measured."""
+        measured = self.kernels.get(name)
+        return measured if measured is not None else derived(self, name, traits)
+
+    def time_us(self, kernel: ModelKernel, sizes: Sizes, splits: int = 1) -> float:
+        """Return the predicted time of a kernel on a problem in microseconds."""
+        done = work(kernel.computes, sizes, splits, self.units)
+        return float(terms(done, self.shared, kernel.parameters).total)
+
+    def half(self, kernel: ModelKernel, reach: float) -> float:
+        """Return half the logarithmic width of the interval of a kernel's time.
+
+        :param reach: of the problem, see :meth:`reach`.
+        """
+        return min(hypot(kernel.spread * reach, self.predicted_half), LARGEST_HALF)
+
+    @property
+    def basis(self) -> str:
+        """What the times are of which it was fitted, where not all of them were measured; otherwise empty."""
+        if not self.predicted:
+            return ""
+        times = counted(self.predicted, "time")
+        return f"the model was fitted to {times} that were predicted from machine code, not measured"
+
+    def reach(self, sizes: Sizes) -> float:
+        """Return to how many of a kernel's spreads an interval of 95 % reaches on a problem, either way.
+
+        The interval of a kernel's time is that time multiplied by ``exp(-spread * reach)`` to
+        ``exp(spread * reach)``.
+        """
+        if not self.trials.trials:
+            return DEVIATIONS
+        return self.trials.reach(place(sizes), beyond(self.ranges, sizes))
+
+    def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
+        """Return axes along which a problem is outside the trained range, and the logarithm of each gap."""
+        gaps = []
+        for axis, value in extents(sizes).items():
+            least, most = self.ranges[axis]
+            gap = max(log(least / value), log(value / most))
+            if gap > 1e-9:
+                gaps.append((axis, gap))
+        return tuple(gaps)
+
+    def warnings(self, sizes: Sizes) -> tuple[str, ...]:
+        """Return why a prediction for a problem may be farther off than its interval says.
+
+        One line for each axis along which the problem lies outside the trained range; inside of it, one where
+        no trained problem is as near as they are to one another.
+        """
+        values = extents(sizes)
+        outside = [axis for axis, _ in self.outside(sizes)]
+        said = [
+            axis for axis in outside if not any(other in outside for other in _SAYS_THE_SAME.get(axis, ()))
+        ]
+        lines = [
+            f"{RANGE_AXES[axis]} = {values[axis]:.10g} is outside the trained range "
+            f"{self.ranges[axis][0]:.10g} to {self.ranges[axis][1]:.10g}"
+            for axis in said
+        ]
+        if not lines and self.trials.places:
+            nearest = self.trials.nearest(place(sizes))
+            if nearest > self.trials.usual_distance:
+                lines.append(
+                    f"no trained problem is like it: sizes of the nearest differ {2**nearest:.1f} times, "
+                    f"those of trained ones {2**self.trials.usual_distance:.1f} times"
+                )
+        return tuple(lines)
+
+    def kernel_warning(self, traits: KernelTraits) -> str:
+        """Return what is strange about a kernel that was not measured; empty if one like it was."""
+        measured = [kernel.traits for kernel in self.kernels.values()]
+        kind = kinship(traits, measured)
+        if not measured or kind is Kinship.ALIKE:
+            return ""
+        if kind is Kinship.DEPTH:
+            depths = sorted({depth(one) for one in measured if family(one) == family(traits)})
+            known = ", ".join(map(str, depths))
+            return f"tile depth {depth(traits)} was not measured, only {known}"
+        known = ", ".join(sorted({" ".join(family(one)) for one in measured}))
+        return f"no kernel of {' '.join(family(traits))} was measured, only of {known}"
+
+
+#: axis -> axes that tell the same where they are outside their range, too
+_SAYS_THE_SAME: Final = {"n_run": ("n",), "k_run": ("k",), "work": ("m", "n", "k", "batch")}
+
+
+def family(traits: KernelTraits) -> tuple[str, ...]:
+    """Return a kernel's first label, and how it divides work where that is not the usual way."""
+    unusual = [
+        part.value
+        for part, usual in ((traits.schedule, Schedule.TILES), (traits.reduction, Reduction.ATOMIC))
+        if part is not usual
+    ]
+    return (*traits.labels[:1], *unusual)
+
+
+def kinship(traits: KernelTraits, measured: Sequence[KernelTraits]) -> Kinship:
+    """Return what a kernel has in common with those that were measured."""
+    kin = [other for other in measured if family(other) == family(traits)]
+    if not kin:
+        return Kinship.FAMILY
+    return Kinship.ALIKE if any(depth(other) == depth(traits) for other in kin) else Kinship.DEPTH
+
+
+def depth(traits: KernelTraits) -> int:
+    """Return how deep a kernel's tile is configured, whatever chunks it takes in its place where it can."""
+    return traits.tile[2] if traits.chunks is None else traits.chunks.short_k
+
+
+def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:
+    """Return what the measured kernels say about one that was not measured.
+
+    Parameters are compared per element that they work on, so that a kernel with a larger tile is expected to
+    be slower per tile.
+    """
+    measured = [kernel for kernel in model.kernels.values() if kernel.rows]
+    shares = weights(traits, [kernel.traits for kernel in measured])
+    kind = kinship(traits, [kernel.traits for kernel in measured])
+    spread = model.derived_spreads.get(kind, 1.0)
+    gap = sum(share * distance(traits, measured[index].traits) for index, share in shares.items())
+    if len(shares) == 1:
+        (index,) = shares
+        kin = measured[index]
+        return replace(kin, name=name, traits=traits, spread=spread, rows=0, gap=gap)
+    totals = dict.fromkeys(KernelParameters.__dataclass_fields__, 1.0)
+    for index, share in shares.items():
+        kin = measured[index]
+        for one in totals:
+            value = getattr(kin.parameters, one) / _scale(one, kin.computes)
+            totals[one] *= value**share
+    parameters = KernelParameters(**{one: value * _scale(one, traits) for one, value in totals.items()})
+    return ModelKernel(
+        name=name, traits=traits, computes=traits, parameters=parameters, spread=spread, rows=0, gap=gap
+    )
+
+
+def _scale(field: str, traits: KernelTraits) -> float:
+    """Return how a parameter grows with the tile, about: work grows faster than the time that it takes."""
+    m, n, k = traits.tile
+    if field == "tile":
+        return float(m * n)
+    if field == "loop":
+        return float(prod((m, n, k)) ** 0.5)
+    if field == "latency":
+        return float(prod((m, n, k)) ** 0.25)
+    return 1.0
+
+
+#: Kernels closer than this differ in labels alone.
+NEAR: Final = 0.75
+_SCHEDULE_STEP: Final = 4.0
+_STAGE_STEP: Final = 2.0
+_LABEL_STEP: Final = 0.5
+_NEIGHBOURS: Final = 4
+
+
+def distance(kernel: KernelTraits, other: KernelTraits) -> float:
+    """Return a distance: 0 for equal traits, 1 for a tile twice as long along one axis.
+
+    Kernels that keep another number of tiles in local memory are farther apart than those that merely
+    schedule their instructions otherwise, which only their labels tell.
+    """
+    total = sum(log2(a / b) ** 2 for a, b in zip(kernel.tile, other.tile, strict=True))
+    total += _SCHEDULE_STEP**2 * (
+        (kernel.schedule is not other.schedule) + (kernel.reduction is not other.reduction)
+    )
+    total += (_STAGE_STEP * log2(kernel.lds_stages / other.lds_stages)) ** 2
+    if kernel.labels != other.labels:
+        equal = 0
+        for a, b in zip(kernel.labels, other.labels, strict=False):
+            if a != b:
+                break
+            equal += 1
+        total += (_LABEL_STEP / (1 + equal)) ** 2
+    return float(total**0.5)
+
+
+def weights(target: KernelTraits, measured: Sequence[KernelTraits]) -> Mapping[int, float]:
+    """Return how much each known kernel says about another one: index -> share, of sum 1.
+
+    Where a kernel differs in labels alone, it speaks alone; otherwise the nearest ones share.
+    """
+    ranked = sorted((distance(target, kernel), index) for index, kernel in enumerate(measured))[:_NEIGHBOURS]
+    nearest = ranked[0][0]
+    if nearest < NEAR:
+        return {ranked[0][1]: 1.0}
+    shares = {index: exp(-((gap / nearest) ** 2)) for gap, index in ranked}
+    total = sum(shares.values())
+    return {index: share / total for index, share in shares.items()}

@@ -1,0 +1,211 @@
+"""Chooses kernels for problems by a time model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import TYPE_CHECKING
+
+from ckprof.errors import NothingLeftError, UsageError
+from ckprof_plugins.tuning.time_model.boost import correction, features
+from ckprof_plugins.tuning.time_model.expression import form_of, is_told_by_dimensions
+from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS
+from ckprof_plugins.tuning.time_model.model import Prediction
+from ckprof_plugins.tuning.time_model.program import Program, Slot
+from ckprof_plugins.tuning.time_model.time_model import terms
+from ckprof_plugins.tuning.time_model.work import work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.time_model.expression import Form
+    from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
+    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A kernel that may be chosen."""
+
+    name: str
+    traits: KernelTraits
+    #: numbers of splits with which it may be launched
+    splits: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """The kernels for a problem, best first."""
+
+    predictions: tuple[Prediction, ...]
+    #: why predictions may be farther off than their intervals say: a problem outside the trained range or
+    #: unlike every trained one, kernels of a family or a tile depth of which none was measured
+    warnings: tuple[str, ...]
+
+
+class Selector:
+    """A model and a list of kernels, ready to choose among them.
+
+    Of kernels with equal predictions those with later labels come first, and among these the smaller tiles:
+    of two versions of a pipeline of which nothing tells which is faster, the later one is the better guess.
+
+    :param gemm_sizes: what the model's direction makes of a problem.
+    :param boost: correct the times of :meth:`rank` by the model's trees.
+    :raises NothingLeftError: there is no candidate.
+    :raises UsageError: there are no trees to correct by.
+    """
+
+    def __init__(
+        self, model: TimeModel, candidates: Sequence[Candidate], gemm_sizes: GemmSizes, *, boost: bool = False
+    ) -> None:
+        if not candidates:
+            raise NothingLeftError("there is no kernel to choose from")
+        if boost and not model.trees:
+            raise UsageError("the model has no boosted trees: 'ckprof train --boost' trains them")
+        self.model = model
+        self._boost = boost
+        self._gemm_sizes = gemm_sizes
+        self._kernels: list[ModelKernel] = []
+        slots: dict[tuple[object, ...], int] = {}
+        self._slots: list[Slot] = []
+        #: per slot the candidates that share it
+        self._members: list[list[tuple[ModelKernel, int]]] = []
+        for candidate in precedence(candidates):
+            kernel = model.kernel(candidate.name, candidate.traits)
+            for splits in candidate.splits:
+                key = (kernel.computes, kernel.parameters, splits)
+                if key not in slots:
+                    slots[key] = len(self._slots)
+                    self._slots.append(Slot(kernel=kernel, splits=splits))
+                    self._members.append([])
+                self._members[slots[key]].append((kernel, splits))
+        self._warnings = {
+            candidate.name: model.kernel_warning(candidate.traits)
+            for candidate in candidates
+            if candidate.name not in model.kernels
+        }
+        self._programs: dict[tuple[type[object], int], Program] = {}
+        self._others: dict[Form, Program] = {}
+
+    def best(self, problem: Problem) -> tuple[str, int]:
+        """Return the name and the splits of the kernel with the smallest predicted time.
+
+        Nothing is asked about support: the candidates must be kernels that support the problem.
+        """
+        program = self._program_of(problem)
+        kernel, splits = self._members[program.best(problem)][0]
+        return kernel.name, splits
+
+    def rank(
+        self,
+        problem: Problem,
+        *,
+        top: int | None = None,
+        supported: Callable[[str, int], bool] | None = None,
+        distinct: bool = False,
+    ) -> Ranking:
+        """Return the kernels that support a problem, best first.
+
+        :param top: how many; ``None`` for all.
+        :param supported: says whether a kernel with a number of splits supports the problem; asked from the
+            best one on until enough have been found.
+        :param distinct: of kernels with the same traits, which do the same work, the first one comes in its
+            place and the others after the rest: to measure several of them tells little.
+        """
+        sizes = self._gemm_sizes(problem)
+        times = self._times(problem, sizes)
+        reach = self.model.reach(sizes)
+        predictions: list[Prediction] = []
+        later: list[tuple[int, ModelKernel, int]] = []
+        seen: set[tuple[KernelTraits, int]] = set()
+        for slot in sorted(range(len(times)), key=times.__getitem__):
+            for kernel, splits in self._members[slot]:
+                if top is not None and len(predictions) >= top:
+                    break
+                if distinct and (kernel.traits, splits) in seen:
+                    later.append((slot, kernel, splits))
+                elif supported is None or supported(kernel.name, splits):
+                    predictions.append(self._prediction(kernel, splits, times[slot], sizes, reach))
+                    seen.add((kernel.traits, splits))
+        for slot, kernel, splits in later:
+            if top is not None and len(predictions) >= top:
+                break
+            if supported is None or supported(kernel.name, splits):
+                predictions.append(self._prediction(kernel, splits, times[slot], sizes, reach))
+        return Ranking(
+            predictions=tuple(predictions),
+            warnings=(*self.model.warnings(sizes), *self._strange(predictions)),
+        )
+
+    def _strange(self, predictions: Sequence[Prediction]) -> list[str]:
+        """Return one line for each way in which ranked kernels are unlike those that were measured."""
+        kernels: dict[str, list[str]] = {}
+        for name in dict.fromkeys(prediction.kernel for prediction in predictions if not prediction.measured):
+            kernels.setdefault(self.warning_of(name), []).append(name)
+        return [
+            f"{why}: predicted from others, {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}"
+            for why, names in kernels.items()
+            if why
+        ]
+
+    def _times(self, problem: Problem, sizes: Sizes) -> Sequence[float]:
+        """Return the predicted time of every slot."""
+        times = self._program_of(problem).times(problem)
+        if not self._boost:
+            return times
+        return [
+            time * correction(self.model.trees, features(self.model, slot.kernel, sizes, slot.splits))
+            for slot, time in zip(self._slots, times, strict=True)
+        ]
+
+    def _prediction(
+        self, kernel: ModelKernel, splits: int, time_us: float, sizes: Sizes, reach: float
+    ) -> Prediction:
+        half = self.model.half(kernel, reach)
+        done = work(kernel.computes, sizes, splits, self.model.units)
+        return Prediction(
+            kernel=kernel.name,
+            splits=splits,
+            time_us=time_us,
+            uncertainty=half / DEVIATIONS,
+            low_us=time_us * exp(-half),
+            high_us=time_us * exp(half),
+            measured=kernel.rows > 0,
+            limit=terms(done, self.model.shared, kernel.parameters).limit,
+        )
+
+    def _program_of(self, problem: Problem) -> Program:
+        shape = type(problem), problem.ndim
+        program = self._programs.get(shape)
+        if program is None:
+            program = self.program_of_form(form_of(problem))
+            if is_told_by_dimensions(shape[0]):
+                self._programs[shape] = program
+        return program
+
+    def program_of_form(self, form: Form) -> Program:
+        """Return the code of the choice for problems of a form."""
+        program = self._others.get(form)
+        if program is None:
+            program = self._others[form] = self._written(form)
+        return program
+
+    def _written(self, form: Form) -> Program:
+        return Program(self.model, self._slots, self._gemm_sizes, form)
+
+    def warning_of(self, name: str) -> str:
+        """Return in which way a kernel is unlike those that were measured; empty if it is not."""
+        return self._warnings.get(name, "")
+
+    @property
+    def members(self) -> tuple[tuple[tuple[str, int], ...], ...]:
+        """Per slot of :attr:`Program.times` the kernels that share it, with their splits, in order."""
+        return tuple(tuple((kernel.name, splits) for kernel, splits in member) for member in self._members)
+
+
+def precedence(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates in the order in which equal predictions are preferred."""
+    by_tile = sorted(candidates, key=lambda candidate: (candidate.traits.tile, candidate.name))
+    return sorted(by_tile, key=lambda candidate: candidate.traits.labels, reverse=True)

@@ -1,0 +1,122 @@
+"""From measured times to a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
+from ckprof_plugins.tuning.time_model.position import ranges_of
+
+if TYPE_CHECKING:
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.work import GemmSizes
+
+#: Fewer problems cannot tell a kernel's parameters from one another.
+LEAST_PROBLEMS = 8
+#: Choices for fewer problems say little.
+_LEAST_JUDGED = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainRequest:
+    """What to learn from, and what it is about."""
+
+    table: Measurements
+    direction: str
+    gemm_sizes: GemmSizes
+    dtype: str
+    element_bytes: int
+    #: architecture and compute units of the device that was measured
+    device: str
+    units: int
+    #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.target`
+    target: str = ""
+    toolchain: str = ""
+    layout: str = ""
+    #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.predicted_half`
+    predicted_half: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """A model, and how it did on problems that were left out."""
+
+    model: TimeModel
+    #: best time / time of the kernel that was chosen for each problem while it was left out. Problems of one
+    #: table are often variations of a few: figures on problems of another kind will be lower. Empty for few
+    #: problems
+    efficiencies: tuple[float, ...]
+
+
+def train(request: TrainRequest) -> TimeModel:
+    """Return the model that explains measured times best, and how far it is off on problems left out of it.
+
+    :raises InputError: there are too few problems.
+    """
+    return trained(request).model
+
+
+def trained(request: TrainRequest) -> Trained:
+    """Return the model of :func:`train` with what cross-validation says of its choices.
+
+    :raises InputError: there are too few problems.
+    """
+    # NumPy: not needed to choose
+    from ckprof_plugins.tuning.time_model.calibration import calibrated, efficiencies, left_out_groups
+    from ckprof_plugins.tuning.time_model.fit import FitRequest, fit
+
+    table = request.table.without_glitches()
+    if len(table.problems) < LEAST_PROBLEMS:
+        raise InputError(
+            f"{len(table.problems)} problems are too few to train on, expected {LEAST_PROBLEMS} or more"
+        )
+    problems = [request.gemm_sizes(problem) for problem in table.problems]
+    fitted = fit(
+        FitRequest(
+            table=table,
+            gemm_sizes=request.gemm_sizes,
+            element_bytes=request.element_bytes,
+            units=request.units,
+        ),
+        left_out_groups(problems),
+    )
+    kernels = {
+        name: ModelKernel(
+            name=name,
+            traits=table.kernels[name],
+            computes=pool.pool.traits,
+            parameters=pool.parameters,
+            spread=1.0,
+            rows=pool.rows,
+        )
+        for pool in fitted.pools
+        for name in pool.pool.names
+    }
+    model = TimeModel(
+        device=request.device,
+        target=request.target,
+        units=request.units,
+        toolchain=request.toolchain,
+        direction=request.direction,
+        dtype=request.dtype,
+        layout=request.layout,
+        element_bytes=request.element_bytes,
+        shared=fitted.shared,
+        kernels={name: kernels[name] for name in table.kernels if name in kernels},
+        splits=tuple(sorted({splits for _, splits in table.choices})),
+        ranges=ranges_of(problems),
+        shortest_us=fitted.shortest_us,
+        predicted=len(table.predicted),
+        predicted_half=request.predicted_half,
+    )
+    known = calibrated(fitted, model, table, request.gemm_sizes)
+    model = replace(
+        model,
+        kernels={name: replace(kernel, spread=known.scales[name]) for name, kernel in model.kernels.items()},
+        trials=known.trials,
+        derived_spreads=known.derived_scales,
+    )
+    judged = len(problems) >= _LEAST_JUDGED
+    return Trained(model=model, efficiencies=tuple(efficiencies(fitted, table)) if judged else ())

@@ -1,0 +1,255 @@
+"""Judges a model by measured times that it has not seen: its intervals and its choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError
+from ckprof.model.noise import quantile
+from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.time_model.yardsticks import best_single, nearest_neighbour, noise_ceiling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.time_model.measurements import Choice, Measurements
+    from ckprof_plugins.tuning.time_model.model import TimeModel
+    from ckprof_plugins.tuning.time_model.work import GemmSizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateRequest:
+    """What to judge."""
+
+    model: TimeModel
+    table: Measurements
+    gemm_sizes: GemmSizes
+    #: what the model was trained on, for the nearest neighbour; ``None``: that figure is left out
+    training: Measurements | None = None
+    #: how many of the predicted best are measured for the top figure
+    top: int = 3
+    #: correct predictions by the model's trees
+    boost: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedShape:
+    """One problem."""
+
+    problem: Problem
+    chosen: Choice
+    #: its measured time
+    chosen_us: float
+    predicted_us: float
+    #: relative standard deviation of the prediction
+    uncertainty: float
+    #: between what 95 % of measured times should lie
+    low_us: float
+    high_us: float
+    best: Choice
+    best_us: float
+    #: choices that were measured on it: of a single one, the efficiency says nothing
+    choices: int
+    #: why the prediction may be farther off than that
+    warnings: tuple[str, ...]
+
+    @property
+    def efficiency(self) -> float:
+        """Best time divided by the time of the chosen kernel."""
+        return self.best_us / self.chosen_us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many measured times lie in the intervals of their predictions, which promise 95 %."""
+
+    times: int
+    inside: int
+
+    @property
+    def share(self) -> float | None:
+        """Of the times, those inside; ``None`` without times."""
+        return self.inside / self.times if self.times else None
+
+    @classmethod
+    def of(cls, inside: Sequence[bool]) -> Coverage:
+        """Count what lies inside."""
+        return cls(times=len(inside), inside=sum(inside))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Figures of a model beside those of simpler choices.
+
+    Efficiencies are those on problems on which two choices or more were measured, ``None`` without any: the
+    only kernel is no choice.
+    """
+
+    shapes: tuple[JudgedShape, ...]
+    kernels: tuple[str, ...]
+    #: kernels that the model was not trained on
+    derived: tuple[str, ...]
+    #: of all kernels, for predictions without a warning
+    coverage: Coverage
+    #: for predictions with a warning: a problem or a kernel unlike those that the model was trained on
+    warned_coverage: Coverage
+    #: of chosen kernels, without a warning
+    chosen_coverage: Coverage
+    model: Efficiency | None
+    top: int
+    #: the best of the ``top`` predicted best kernels
+    best_of_top: Efficiency | None
+    single: Choice | None
+    best_single: Efficiency | None
+    nearest_neighbour: Efficiency | None
+    #: what nobody can beat; ``None`` if no kernels are alike
+    ceiling: Efficiency | None
+    #: times that were left out, with the reason
+    dropped: tuple[str, ...]
+    #: problems without a measured kernel: there is nothing to choose
+    unserved: tuple[Problem, ...]
+    #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.basis`
+    basis: str
+
+
+def judged_model(request: ValidateRequest) -> Validation:
+    """Choose a kernel for every problem of a table and look up what it took.
+
+    Only kernels that were measured on a problem are offered for it.
+
+    :raises InputError: the table holds no time.
+    """
+    table = request.table.without_glitches()
+    kept = tuple(index for index in range(len(table.problems)) if table.of_problem(index))
+    if not kept:
+        raise InputError("there is no measured time to validate with")
+    unserved = [problem for index, problem in enumerate(table.problems) if index not in set(kept)]
+    table = table.subset(kept)
+    selector = Selector(request.model, candidates_of(table), request.gemm_sizes, boost=request.boost)
+    judged = [_judged(request, table, selector, index) for index in range(len(table.problems))]
+    shapes = tuple(one.shape for one in judged)
+    several = tuple(index for index, shape in enumerate(shapes) if shape.choices > 1)
+    choice = table.subset(several)
+    single, single_values = best_single(choice) if several else (None, [])
+    return Validation(
+        shapes=shapes,
+        kernels=tuple(table.kernels),
+        derived=tuple(name for name in table.kernels if name not in request.model.kernels),
+        coverage=Coverage.of([inside for one in judged for inside in one.inside]),
+        warned_coverage=Coverage.of([inside for one in judged for inside in one.warned_inside]),
+        chosen_coverage=Coverage.of(
+            [shape.low_us <= shape.chosen_us <= shape.high_us for shape in shapes if not shape.warnings]
+        ),
+        model=summarise([shapes[index].efficiency for index in several]),
+        top=request.top,
+        best_of_top=summarise([judged[index].of_top for index in several]),
+        single=single,
+        best_single=summarise(single_values),
+        nearest_neighbour=_neighbour_figures(request, choice),
+        ceiling=summarise(noise_ceiling(choice)),
+        dropped=table.dropped,
+        unserved=(*request.table.unserved, *unserved),
+        basis=request.model.basis,
+    )
+
+
+def _is_measured(times: Mapping[Choice, float], name: str, splits: int) -> bool:
+    """Say whether there is a time of a kernel with a number of splits."""
+    return (name, splits) in times
+
+
+def candidates_of(table: Measurements) -> list[Candidate]:
+    """Return the kernels of a table with the splits that were measured."""
+    splits: dict[str, list[int]] = {}
+    for name, count in table.choices:
+        splits.setdefault(name, []).append(count)
+    return [
+        Candidate(name=name, traits=table.kernels[name], splits=tuple(counts))
+        for name, counts in splits.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    shape: JudgedShape
+    #: efficiency of the best of the predicted best
+    of_top: float
+    #: whether times lie in their intervals: those without a warning, and those with one
+    inside: list[bool]
+    warned_inside: list[bool]
+
+
+def _judged(request: ValidateRequest, table: Measurements, selector: Selector, index: int) -> _Judged:
+    problem, row, model = table.problems[index], table.of_problem(index), request.model
+    predictions = selector.rank(problem, supported=partial(_is_measured, row), distinct=True).predictions
+    warnings = model.warnings(request.gemm_sizes(problem))
+    inside: dict[bool, list[bool]] = {False: [], True: []}
+    for prediction in predictions:
+        warned = bool(warnings or selector.warning_of(prediction.kernel))
+        time = row[prediction.kernel, prediction.splits]
+        inside[warned].append(prediction.low_us <= time <= prediction.high_us)
+    first = predictions[0]
+    chosen = first.kernel, first.splits
+    best = min(row, key=row.__getitem__)
+    strange = selector.warning_of(first.kernel)
+    top = predictions[: request.top]
+    return _Judged(
+        shape=JudgedShape(
+            problem=problem,
+            chosen=chosen,
+            chosen_us=row[chosen],
+            predicted_us=first.time_us,
+            uncertainty=first.uncertainty,
+            low_us=first.low_us,
+            high_us=first.high_us,
+            best=best,
+            best_us=row[best],
+            choices=len(row),
+            warnings=(*warnings, strange) if strange else warnings,
+        ),
+        of_top=row[best] / min(row[prediction.kernel, prediction.splits] for prediction in top),
+        inside=inside[False],
+        warned_inside=inside[True],
+    )
+
+
+def _neighbour_figures(request: ValidateRequest, table: Measurements) -> Efficiency | None:
+    if request.training is None:
+        return None
+    training = request.training.without_glitches()
+    sizes, best = [], []
+    for index, problem in enumerate(training.problems):
+        row = training.of_problem(index)
+        if row:
+            sizes.append(request.gemm_sizes(problem))
+            best.append(min(row, key=row.__getitem__))
+    values = []
+    for index, problem in enumerate(table.problems):
+        row = table.of_problem(index)
+        chosen = nearest_neighbour(sizes, best, request.gemm_sizes(problem), row)
+        values.append(min(row.values()) / row[chosen])
+    return summarise(values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Efficiency:
+    """Figures over several problems, each between 0 and 1."""
+
+    mean: float
+    median: float
+    #: a tenth of the problems is below
+    p10: float
+    worst: float
+
+
+def summarise(values: Sequence[float]) -> Efficiency | None:
+    """Return the figures of efficiencies; ``None`` if there are none."""
+    if not values:
+        return None
+    return Efficiency(
+        mean=fmean(values), median=median(values), p10=quantile(sorted(values), 0.1), worst=min(values)
+    )

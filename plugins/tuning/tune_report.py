@@ -1,0 +1,302 @@
+"""What a search result, as text and as JSON values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ckprof.model.problem import brief
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
+from ckprof.report.unserved import served_text
+from ckprof.wording import counted, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.report.best_libraries import BestLibrary
+    from ckprof_plugins.tuning.search.comparison import BaselineComparison
+    from ckprof_plugins.tuning.search.loop import Progress
+    from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
+
+#: rows of progress that are shown: enough to see how the search went
+_SHOWN: Final = 12
+#: kernels that were never built, and problems that were not compared, that the text names
+_LISTED: Final = 8
+
+_ENDS: Final = {
+    "settled": "no further measurement is expected to be worth it",
+    "ended": "the strategy proposes nothing more, but something better is probable",
+    "budget": "the budget is spent; the same command goes on",
+    "requested": "stopped; the same command goes on",
+}
+
+
+def tune_values(result: TuneResult) -> dict[str, Any]:
+    """Return a search as plain JSON values; times in microseconds, shares between 0 and 1."""
+    return {
+        "strategy": result.strategy,
+        "stop": result.stop.value,
+        "seconds": result.seconds,
+        "planning_seconds": result.planning_s,
+        "tie": result.tie,
+        "progress": [
+            {
+                "seconds": step.seconds,
+                "measured": step.measured,
+                "built": step.built,
+                "problems": step.problems,
+                "total_us": step.total_us,
+                "best_us": [time if math.isfinite(time) else None for time in step.best_us],
+            }
+            for step in result.progress
+        ],
+        "problems": [
+            {
+                "problem": choice.problem.describe(),
+                "count": choice.count,
+                "kernel": choice.kernel or None,
+                "missing": choice.missing or None,
+                "splits": choice.splits,
+                "time_us": choice.time_us,
+                "measured": choice.measured,
+                "unmeasured": choice.unmeasured,
+                "probability_better": choice.certainty.better,
+                "expected_improvement": choice.certainty.gain,
+            }
+            for choice in result.best
+        ],
+        "never_built": [{"kernel": kernel.name, "reason": kernel.reason} for kernel in result.unbuilt],
+        "libraries": [
+            {
+                "kernels": [result.kernels[number] for number in library.kernels],
+                "slowdown": library.slowdown,
+                "bound": library.bound,
+                "exact": library.exact,
+                "unserved": library.unserved,
+            }
+            for library in result.libraries
+        ],
+        "chosen": list(result.chosen),
+        "comparison": None if result.comparison is None else comparison_values(result.comparison),
+    }
+
+
+def tune_document(result: TuneResult) -> Document:
+    """Return a search as tables for people."""
+    document = Document([_summary(result)])
+    if result.progress:
+        document.add(_progress(result))
+    document.add(_best(result))
+    if result.libraries:
+        document.add(_libraries(result))
+    document.add(_unbuilt(result))
+    if result.comparison is not None:
+        add_comparison(document, result.comparison)
+    return document
+
+
+def _summary(result: TuneResult) -> str:
+    built = len(result.kernels) - len(result.unbuilt)
+    measured = sum(choice.measured for choice in result.best)
+    lines = [
+        f"{_ENDS[result.stop.value]} ({result.strategy}, {result.seconds:.4g} s, "
+        f"planning {result.planning_s:.2g} s)",
+        f"{measured} of "
+        f"{counted(measured + sum(choice.unmeasured for choice in result.best), 'measurement')}, "
+        f"{built} of {counted(len(result.kernels), 'kernel')} built",
+    ]
+    open_ = [choice for choice in result.best if choice.kernel and choice.unmeasured]
+    if open_:
+        worst = max(open_, key=lambda choice: choice.certainty.better)
+        mean = sum(choice.certainty.better for choice in open_) / len(open_)
+        lines.append(
+            f"probability that an unmeasured kernel is better by more than {percent(result.tie, None)}: "
+            f"{percent(mean)} on average, at most {percent(worst.certainty.better)}"
+        )
+    return "\n".join(lines)
+
+
+def _progress(result: TuneResult) -> Table[Progress]:
+    rows = result.progress
+    columns: list[Column[Progress]] = [
+        Column("seconds", lambda progress: progress.seconds, form=".4g"),
+        Column("built", lambda progress: progress.built, align="right"),
+        Column("measured", lambda progress: progress.measured, align="right"),
+        Column("problems", lambda progress: progress.problems, align="right"),
+        Column("best so far, sum us", lambda progress: progress.total_us, align="decimal", form=".4g"),
+    ]
+    step = max(1, math.ceil(len(rows) / _SHOWN))
+    return Table(columns, [*rows[:-1:step], rows[-1]])
+
+
+def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
+    columns: list[Column[tuple[int, BestChoice]]] = [
+        Column("problem", lambda row: row[0], align="right"),
+        Column("count", lambda row: row[1].count, align="right"),
+        Column("us", lambda row: row[1].time_us, align="decimal", text=lambda row: _us(row[1].time_us)),
+        Column(
+            "kernel",
+            lambda row: row[1].kernel or f"none: {row[1].missing}",
+            names=lambda row: row[1].kernel,
+            whole_below=True,
+        ),
+        Column("splits", lambda row: row[1].splits or None, align="right", priority=2),
+        Column("better exists", _better_exists, priority=3),
+        Column(
+            "measured", lambda row: f"{row[1].measured}/{row[1].measured + row[1].unmeasured}", priority=1
+        ),
+    ]
+    return Table(columns, [*enumerate(result.best)], elsewhere="--format json has every figure")
+
+
+def _better_exists(row: tuple[int, BestChoice]) -> str:
+    _, best = row
+    return percent(best.certainty.better) if best.kernel else ""
+
+
+def _us(time_us: float | None) -> str:
+    return "-" if time_us is None else f"{time_us:.4g}"
+
+
+def _libraries(result: TuneResult) -> Table[BestLibrary]:
+    first = result.libraries[0]
+    columns: list[Column[BestLibrary]] = [
+        Column("library of", lambda library: len(library.kernels)),
+        Column("slower than all", lambda library: percent(library.slowdown - 1, 2)),
+        Column(
+            "the best of that size",
+            lambda library: "exact" if library.exact else f"at least {percent(library.bound - 1, 2)}",
+        ),
+        Column("unserved", lambda library: library.unserved or None),
+        Column("kernel", lambda library: result.kernels[library.kernels[-1]] if library is first else None),
+    ]
+    chosen = [*_served(result), *(f"  {name}" for name in result.chosen)]
+    return Table(columns, result.libraries, notes=lambda left_out: chosen)
+
+
+def _served(result: TuneResult) -> list[str]:
+    """Return how many problems the library that is kept serves, and which ones no kernel serves."""
+    missing = [(number, choice) for number, choice in enumerate(result.best) if not choice.kernel]
+    kept = next((library for library in result.libraries if len(library.kernels) == len(result.chosen)), None)
+    served = len(result.best) - len(missing) - (kept.unserved if kept else 0)
+    lines = [f"chosen: {served_text(len(result.chosen), served, len(result.best))}"]
+    return [*lines, *(f"  problem {number}: none: {choice.missing}" for number, choice in missing)]
+
+
+def _unbuilt(result: TuneResult) -> str:
+    if not result.unbuilt:
+        return ""
+    title = f"never built: {counted(len(result.unbuilt), 'kernel')}"
+    return _listed(title, [f"{kernel.name}: {kernel.reason}" for kernel in result.unbuilt])
+
+
+def _listed(title: str, items: Sequence[str]) -> str:
+    """Return a title with a line for each of the first items below it."""
+    lines = [title, *(f"  {item}" for item in items[:_LISTED])]
+    if len(items) > _LISTED:
+        lines.append(f"  ... and {len(items) - _LISTED} more; --format json has all of them")
+    return "\n".join(lines)
+
+
+def comparison_values(comparison: BaselineComparison) -> dict[str, Any]:
+    """Return a comparison as plain JSON values; times in microseconds."""
+    return {
+        "failure": comparison.failure or None,
+        "left_out": [problem.describe() for problem in comparison.left_out],
+        "baselines": [
+            {
+                "baseline": baseline,
+                "description": comparison.descriptions.get(baseline, ""),
+                "problems": total.problems,
+                "count": total.count,
+                "best_us": total.best_us,
+                "library_us": total.library_us,
+                "baseline_us": total.baseline_us,
+            }
+            for baseline in comparison.baselines
+            for total in (comparison.sum_against(baseline),)
+        ],
+        "problems": [
+            {
+                "problem": problem.problem.describe(),
+                "count": problem.count,
+                "best_us": problem.best_us,
+                "library_us": problem.library_us,
+                "baseline_us": dict(problem.baseline_us),
+                "failures": dict(problem.failures),
+            }
+            for problem in comparison.problems
+        ],
+    }
+
+
+def add_comparison(document: Document, comparison: BaselineComparison) -> None:
+    """Add a table for each baseline, with sums in its last row."""
+    for baseline in comparison.baselines if comparison.problems else ():
+        title = f"measured again beside {baseline}: {comparison.descriptions.get(baseline, '')}"
+        document.add(title, _comparison_table(comparison, baseline))
+    if comparison.failure:
+        document.add(f"not compared with {' and '.join(comparison.baselines)}: {comparison.failure}")
+    if comparison.left_out:
+        title = (
+            f"{len(comparison.left_out)} problems were not compared: the budget was spent; those that weigh "
+        )
+        names = [problem.describe() for problem in comparison.left_out]
+        document.add(_listed(f"{title}most came first", names))
+
+
+class _Times(NamedTuple):
+    """Of a problem, or sums over problems; microseconds."""
+
+    what: str
+    #: the same for narrow terminals
+    short: str
+    occurrences: int
+    best: float | None
+    library: float | None
+    baseline: float | None
+    #: in place of the baseline's time
+    failure: str = "-"
+
+
+def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[_Times]:
+    rows = [
+        _Times(
+            problem.problem.describe(),
+            brief(problem.problem),
+            problem.count,
+            problem.best_us,
+            problem.library_us,
+            problem.baseline_us.get(baseline),
+            problem.failures.get(baseline, "").partition(":")[0] or "-",
+        )
+        for problem in comparison.problems
+    ]
+    total = comparison.sum_against(baseline)
+    if total.problems:
+        part = f" of the {total.problems} that all have a time for" if total.problems < len(rows) else ""
+        rows.append(
+            _Times(
+                f"sum{part}", f"sum{part}", total.count, total.best_us, total.library_us, total.baseline_us
+            )
+        )
+    columns: list[Column[_Times]] = [
+        Column("count", lambda row: row.occurrences, align="right"),
+        Column("best us", lambda row: _us(row.best), align="right"),
+        Column("library us", lambda row: _us(row.library), align="right"),
+        Column(
+            f"{baseline} us",
+            lambda row: row.failure if row.baseline is None else _us(row.baseline),
+            align="right",
+        ),
+        Column("best", lambda row: _ratio(row.baseline, row.best), align="right", form=".2f"),
+        Column("library", lambda row: _ratio(row.baseline, row.library), align="right", form=".2f"),
+        Column("problem", lambda row: row.what, short=lambda row: row.short),
+    ]
+    note = f"'best', 'library': how many times as fast as {baseline}; sums count occurrences"
+    return Table(columns, rows, notes=lambda left_out: [note])
+
+
+def _ratio(baseline: float | None, time_us: float | None) -> float | None:
+    return None if baseline is None or time_us is None else baseline / time_us

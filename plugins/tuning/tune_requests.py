@@ -1,0 +1,241 @@
+"""What a caller can ask of a search: frozen, typed, each default in one place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import UsageError
+from ckprof.kernels.requests import BuildOptions
+from ckprof.measure.requests import BaselineOptions
+from ckprof.measure.rounds import RoundOptions
+from ckprof.option import duration, option, options_of, percent, same_option, share
+from ckprof_plugins.tuning.selection_requests import ValidateOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ckprof.kernels.choose import Selection
+    from ckprof.model.problem import Problem
+    from ckprof.model.types import DataType
+    from ckprof_plugins.tuning.search.costs import BuildCosts
+
+#: the strategy that is used unless another one is named
+DEFAULT_STRATEGY: Final = "model"
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """How kernels are looked for.
+
+    :raises UsageError: a value is out of range.
+    """
+
+    budget_s: float | None = field(
+        default=None,
+        metadata=option(
+            "end after this time, e.g. 90s, 30m or 2h (default: when little can be gained; builds count)",
+            flag="--budget",
+            metavar="TIME",
+            parse=duration,
+        ),
+    )
+    kernels: int | None = field(
+        default=None,
+        metadata=option(
+            "keep the best library of at most N kernels (default: as many as it takes to stay within --tie)",
+            metavar="N",
+        ),
+    )
+    strategy: str = field(
+        default=DEFAULT_STRATEGY,
+        metadata=option(
+            f"how kernels are looked for: {{strategies}} (default: {DEFAULT_STRATEGY})", metavar="ID"
+        ),
+    )
+    tie: float = field(
+        default=0.02,
+        metadata=option(
+            "improvements below this share are not looked for; kernels within it are tied",
+            metavar="SHARE",
+            parse=share,
+            show=percent,
+        ),
+    )
+    #: ``None`` for one that is fitted to ``lessons``, or physical defaults
+    model: Path | None = field(
+        default=None, metadata=option("begin with a model of 'ckprof train'", metavar="FILE")
+    )
+    lessons: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "a store or table of earlier measurements on the same device, from which a model and its errors "
+            "are learned (repeatable)",
+            flag="--learn-from",
+            metavar="FILE",
+        ),
+    )
+    force: bool = field(default=False, metadata=same_option(ValidateOptions, "force"))
+    most_measurements: int | None = field(
+        default=None,
+        metadata=option(
+            "kernels that are measured at most, over all problems", flag="--max-measurements", metavar="N"
+        ),
+    )
+    seed: int = field(
+        default=0,
+        metadata=option("seed of everything that is drawn", flag="--search-seed", metavar="N"),
+    )
+    #: asked before every measurement
+    should_stop: Callable[[], bool] = _never
+
+    def __post_init__(self) -> None:
+        if self.budget_s is not None and not (math.isfinite(self.budget_s) and self.budget_s >= 0):
+            raise UsageError(f"--budget is {self.budget_s}, expected at least 0 seconds")
+        if not (math.isfinite(self.tie) and 0 <= self.tie < 1):
+            raise UsageError(f"--tie is {self.tie}, expected 0 to less than 1")
+        for name, value in (("--kernels", self.kernels), ("--max-measurements", self.most_measurements)):
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}, expected at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions:
+    """How a search on a device goes on, and where its outcomes go."""
+
+    store: str | Path = field(
+        metadata=option(
+            "add the outcomes to this result store, made if it does not exist; what it has is not measured "
+            "again",
+            metavar="FILE",
+        )
+    )
+    search: SearchOptions = field(default_factory=SearchOptions)
+    #: when kernels leave the rounds on a problem, and when these are enough; each library that is built is
+    #: measured in a process of its own
+    rounds: RoundOptions = field(default_factory=lambda: RoundOptions(sessions=1))
+    retry_failed: bool = field(default=False, metadata=option("try again what failed"))
+    wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
+    tags: tuple[str, ...] = field(
+        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
+    )
+    baselines: tuple[str, ...] = field(default=(), metadata=same_option(BaselineOptions, "baselines"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayCosts:
+    """Seconds that a replay counts for building and measuring.
+
+    The defaults are a build that compiles one kernel after the other.
+    """
+
+    build_s: float = field(
+        default=3.0,
+        metadata=option(
+            "seconds counted for each kernel of a translation unit", flag="--replay-build-time", metavar="S"
+        ),
+    )
+    visit_s: float = field(
+        default=0.02,
+        metadata=option(
+            "seconds counted for measuring one kernel on one problem",
+            flag="--replay-visit-time",
+            metavar="S",
+        ),
+    )
+    unit_s: float = field(
+        default=0.0,
+        metadata=option(
+            "seconds counted for each translation unit, without its kernels",
+            flag="--replay-unit-time",
+            metavar="S",
+        ),
+    )
+    start_s: float = field(
+        default=0.0,
+        metadata=option(
+            "seconds counted for each build, without its compilers", flag="--replay-start-time", metavar="S"
+        ),
+    )
+    per_unit: int = field(
+        default=1,
+        metadata=option(
+            "kernels of a translation unit at most (default: 1); --jobs says how many are compiled at once "
+            "(here 1 by default)",
+            flag="--replay-kernels-per-unit",
+            metavar="N",
+        ),
+    )
+    overlap: bool = field(
+        default=False,
+        metadata=option(
+            "kernels are measured while others are built, as on a device", flag="--replay-overlap"
+        ),
+    )
+    jobs: int = field(default=1, metadata=same_option(BuildOptions, "jobs"))
+
+    def builds(self) -> BuildCosts:
+        """Return what builds cost."""
+        from ckprof_plugins.tuning.search.costs import BuildCosts
+
+        return BuildCosts(
+            start_s=self.start_s,
+            unit_s=self.unit_s,
+            kernel_s=self.build_s,
+            jobs=self.jobs,
+            per_unit=self.per_unit,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """A search in recorded measurements: nothing is built or run.
+
+    :raises UsageError: a value is out of range.
+    """
+
+    files: tuple[Path, ...] = field(
+        metadata=option(
+            "search this store or table instead of a device (repeatable); requires --dtype, and needs "
+            "instances only for --emit",
+            flag="--replay",
+            metavar="FILE",
+        )
+    )
+    #: id or alias of the direction
+    direction: str
+    dtype: DataType
+    #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
+    target: str = ""
+    units: int | None = field(
+        default=None,
+        metadata=option(
+            "compute units of the device (default: those of its architecture; stores say them)",
+            flag="--compute-units",
+            metavar="N",
+        ),
+    )
+    search: SearchOptions = field(default_factory=SearchOptions)
+    #: only kernels of these names take part, and these can be emitted; ``None`` for all of the table
+    selection: Selection | None = None
+    #: occurrences of problems; 1 for those that are missing
+    counts: tuple[tuple[Problem, int], ...] = ()
+    #: seconds that are counted for building and measuring
+    costs: ReplayCosts = field(default_factory=ReplayCosts)
+
+    def __post_init__(self) -> None:
+        costs = self.costs
+        for cost, declared in options_of(ReplayCosts):
+            name, value = declared.spelling(cost), getattr(costs, cost.name)
+            if cost.name.endswith("_s") and not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"{name} is {value}, expected at least 0 seconds")
+            if cost.name in ("per_unit", "jobs") and value < 1:
+                raise UsageError(f"{name} is {value}, expected at least 1")
+        if costs.build_s + costs.visit_s == 0:
+            raise UsageError("--replay-build-time and --replay-visit-time are both 0: nothing takes time")
