@@ -24,13 +24,28 @@ def _native(catalog: Catalog) -> Sequence[str]:
     return to_native(catalog)
 
 
+def _gemm_pipeline(record: GemmRecord) -> str:
+    """Return the kernel family of a record; stream-K decides what is emitted, as upstream has it."""
+    if record.streamk_enabled:
+        return "stream_k"
+    return "two_stage" if record.two_stage else "implicit_gemm"
+
+
 VARIANTS: Final = tuple(
-    CatalogVariant(name=name, direction=direction, record_type=record_type, layouts=LAYOUTS, native=_native)
-    for name, direction, record_type in (
-        ("forward", "fwd", GemmRecord),
-        ("forward_depthwise", "fwd", DepthwiseRecord),
-        ("bwd_data", "bwd_data", GemmRecord),
-        ("bwd_weight", "bwd_weight", GemmRecord),
+    CatalogVariant(
+        name=name,
+        direction=direction,
+        record_type=record_type,
+        pipeline=pipeline,
+        pipeline_of=None if pipeline else _gemm_pipeline,
+        layouts=LAYOUTS,
+        native=_native,
+    )
+    for name, direction, record_type, pipeline in (
+        ("forward", "fwd", GemmRecord, ""),
+        ("forward_depthwise", "fwd", DepthwiseRecord, "depthwise"),
+        ("bwd_data", "bwd_data", GemmRecord, ""),
+        ("bwd_weight", "bwd_weight", GemmRecord, ""),
     )
 )
 

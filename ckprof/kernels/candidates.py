@@ -9,7 +9,7 @@ from ckprof.errors import CkprofError
 from ckprof.model.kernel import KEY_DIGITS, SelectedKernel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ckprof.model.conversion import Conversion
     from ckprof.model.instance import Instance
@@ -108,20 +108,21 @@ class KernelNames:
         )
 
 
-def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> list[Candidate]:
+def list_candidates(
+    conversions: Iterable[Conversion], registry: Registry, families: Sequence[str] = ()
+) -> list[Candidate]:
     """Return all instances of the lists in list order; one that several lists hold is taken once.
 
-    :raises UsageError: no pipeline plugin knows a record.
+    :param families: ids of pipelines that take what they can of records of others.
+    :raises UsageError: the pipeline of a record is not loaded.
     :raises InputError: a record has a value without meaning.
     """
     candidates: dict[str, Candidate] = {}
     names = KernelNames()
     for conversion in conversions:
         for catalog in conversion.catalogs:
-            direction = registry.variants.find(catalog.variant).direction
             for record in catalog.records:
-                pipeline = registry.pipeline_of(catalog, record)
-                instance = pipeline.make_instance(catalog, direction, record)
+                pipeline, instance = registry.instance_of(catalog, record, families)
                 key = instance.key
                 if key in candidates:
                     continue

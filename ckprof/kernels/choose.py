@@ -88,7 +88,7 @@ class Selection:
             return self
         if self.filtered and not self.invalid:
             raise UsageError(
-                f"none of the {self.filtered} instances passes --instance, --filter, --exclude and --pipeline"
+                f"none of the {self.filtered} instances passes --instance, --filter, --exclude and --family"
             )
         what = f"no instance is left of {self.source}"
         if self.invalid and self.arch is not None:
@@ -187,7 +187,7 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     :raises UsageError: a name or filter is wrong.
     :raises PluginError: a plugin's answer is of no use.
     """
-    candidates = list_candidates(conversions, session.registry)
+    candidates = list_candidates(conversions, session.registry, as_tuple(query.pipelines))
     source = ", ".join(str(name) for name in as_tuple(query.conf))
     checked = CheckedInstances(valid=tuple(candidates))
     if query.arch:

@@ -145,8 +145,7 @@ def _record_of(session: Session, candidate: Candidate) -> Catalog:
             dtype=instance.dtype,
             records=(record,),
         )
-        pipeline = session.registry.pipeline_of(catalog, record)
-        if pipeline.make_instance(catalog, variant.direction, record).key == instance.key:
+        if session.registry.instance_of(catalog, record)[1].key == instance.key:
             return catalog
     raise InputError(f"{candidate.name} has no spelling in a list, nor in a catalog")
 
@@ -180,8 +179,7 @@ def _line_of_instance(session: Session, candidate: Candidate) -> str:
     for catalog in conversion.catalogs:
         variant = session.registry.variants.find(catalog.variant)
         for record in catalog.records:
-            pipeline = session.registry.pipeline_of(catalog, record)
-            read = pipeline.make_instance(catalog, variant.direction, record).fields()
+            read = session.registry.instance_of(catalog, record)[1].fields()
             other = {name: value for name, value in wanted.items() if read.get(name) != value}
             if "pipeline" in other:
                 # a record names a family by a field that is set
@@ -207,8 +205,7 @@ def _lines_of_records(session: Session, selection: Selection) -> dict[str, str]:
             if variant.native is None:
                 continue
             for record in catalog.records:
-                pipeline = registry.pipeline_of(catalog, record)
-                key = pipeline.make_instance(catalog, variant.direction, record).key
+                key = registry.instance_of(catalog, record)[1].key
                 # ids are positions in the list of origin, which this one is not
                 single = replace(catalog, records=(_first(record),))
                 lines[key] = variant.native(single)[-1]

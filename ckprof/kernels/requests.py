@@ -98,7 +98,13 @@ class InstanceQuery:
         ),
     )
     pipelines: str | tuple[str, ...] = field(
-        default=(), metadata=option("only this kernel family (repeatable)", flag="--pipeline", metavar="ID")
+        default=(),
+        metadata=option(
+            "only kernels of this family, which takes whatever records of lists it can (repeatable: a record "
+            "is its own family's, or else that of the first one that can take it)",
+            flag="--family --pipeline",
+            metavar="ID",
+        ),
     )
     #: id of the target whose default architecture decides what is valid
     target: str | None = None

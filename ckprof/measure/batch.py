@@ -192,9 +192,7 @@ class Batch:
         if selection.candidates:
             return selection
         if selection.filtered:
-            raise _Skipped(
-                f"none of {selection.filtered} instances passes --filter, --exclude and --pipeline"
-            )
+            raise _Skipped(f"none of {selection.filtered} instances passes --filter, --exclude and --family")
         raise InputError("no instance is left; the dropped lines are counted above", path)
 
     def _fitting(self, selection: Selection, direction: Operation) -> list[ProblemCase]:

@@ -63,11 +63,9 @@ def catalog_side(
 def _of_catalog(
     catalog: Catalog, conversion: Conversion, registry: Registry, *, with_keys: bool
 ) -> Iterable[Entry]:
-    direction = registry.variants.find(catalog.variant).direction
     strings = registry.strings
     for record in catalog.records:
-        pipeline = registry.pipeline_of(catalog, record)
-        instance = pipeline.make_instance(catalog, direction, record)
+        pipeline, instance = registry.instance_of(catalog, record)
         text = pipeline.instance_string(instance)
         source = _source(conversion, catalog, record)
         values = {name: getattr(record, name) for name in record.__struct_fields__ if name != "id"}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.instance import Instance
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.plugin.additions import Additions
     from ckprof.plugin.manager import PluginManager
@@ -128,6 +129,7 @@ class Registry:
         "ckprof_register_pipelines",
         protocols.Pipeline,
         (
+            protocols.ClaimingPipeline,
             protocols.DirectionUser,
             protocols.DeducingPipeline,
             protocols.FusingPipeline,
@@ -365,22 +367,28 @@ class Registry:
                 return operation
         return self.operations.find(name)
 
-    def pipeline_of(self, catalog: Catalog, record: CatalogRecord) -> protocols.Pipeline:
-        """Return the one pipeline that claims a record.
+    def instance_of(
+        self, catalog: Catalog, record: CatalogRecord, families: Sequence[str] = ()
+    ) -> tuple[protocols.Pipeline, Instance]:
+        """Return the instance that a record describes, with its pipeline: the one that its variant names.
 
-        :raises UsageError: none does, e.g. because its plugin is not installed.
-        :raises PluginError: several do.
+        :param families: ids of pipelines; the first of them that claims the record has it instead.
+        :raises UsageError: the pipeline is not loaded, e.g. because its plugin is not installed.
+        :raises InputError: a value of the record has no meaning.
         """
-        claims = [pipeline for pipeline in self.pipelines if pipeline.claims(catalog.variant, record)]
-        if len(claims) == 1:
-            return claims[0]
-        if claims:
-            names = " and ".join(f"{self.pipelines.provider(p.id)} ({p.id})" for p in claims)
-            raise PluginError(f"several pipelines claim a record of variant {catalog.variant!r}: {names}")
-        raise UsageError(
-            f"no pipeline plugin knows this record of variant {catalog.variant!r} "
-            f"(loaded pipelines: {', '.join(self.pipelines.ids)})"
-        )
+        variant = self.variants.find(catalog.variant)
+        id_ = variant.pipeline if variant.pipeline_of is None else variant.pipeline_of(record)
+        if families and id_ not in families:
+            for pipeline in map(self.pipelines.find, families):
+                if isinstance(pipeline, protocols.ClaimingPipeline) and pipeline.claims(variant.name, record):
+                    return pipeline, pipeline.make_instance(catalog, variant.direction, record)
+        if id_ not in self.pipelines.ids:
+            raise UsageError(
+                f"records of variant {variant.name!r} are of the kernel family {id_}, which no plugin has "
+                f"registered (loaded families: {', '.join(self.pipelines.ids)})"
+            )
+        pipeline = self.pipelines.find(id_)
+        return pipeline, pipeline.make_instance(catalog, variant.direction, record)
 
 
 #: every kind that plugins can register

@@ -77,9 +77,19 @@ class Samples:
                 if pipeline is not None and candidate.pipeline.id != pipeline:
                     continue
                 if not candidate.pipeline.unmet_requirements(candidate.instance, arch, LATEST_API_LEVEL):
-                    catalog = _catalog_of(candidate, conversion)
+                    catalog = self._catalog_of(candidate, conversion)
                     return Sample(path=conversion.path, catalog=catalog, candidate=candidate)
         raise CannotTry("no list has a valid one; name a list of its instances with --conf")
+
+    def _catalog_of(self, candidate: Candidate, conversion: Conversion) -> Catalog:
+        """Return the catalog that has the record of an instance."""
+        instance, instance_of = candidate.instance, self.profiler.registry.instance_of
+        return next(
+            catalog
+            for catalog in conversion.catalogs
+            for record in catalog.records
+            if record.id == instance.id and instance_of(catalog, record)[1].key == instance.key
+        )
 
     @property
     def options(self) -> RunOptions:
@@ -109,13 +119,3 @@ class Samples:
         plan = self.profiler.plan(self.any_sample.query, build=BuildOptions(), run=self.options)
         stored = replace(plan, store=StoreOptions(store=self.folder / "sample.db"))
         return self.profiler.execute(stored).data
-
-
-def _catalog_of(candidate: Candidate, conversion: Conversion) -> Catalog:
-    """Return the catalog that has the record of an instance."""
-    id_, claims = candidate.instance.id, candidate.pipeline.claims
-    return next(
-        catalog
-        for catalog in conversion.catalogs
-        if any(record.id == id_ and claims(catalog.variant, record) for record in catalog.records)
-    )

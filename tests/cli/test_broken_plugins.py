@@ -21,16 +21,13 @@ from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 class Mine(ImplicitGemmPipeline):
     id = "mine"
     label = "broken on purpose"
-
-    def claims(self, variant, record):
-        return False
 """
 
 LIST = "forward/tests/nhwgc_fp16.conf"
 
 #: what the plugin does -> (its source behind PIPELINE, a command, what the message says)
 CASES = {
-    "a pipeline without claims": (
+    "a pipeline without members": (
         """
 class Lacking:
     id, label, directions = "lacking", "", frozenset()
@@ -40,7 +37,7 @@ def ckprof_register_pipelines():
     return [Lacking()]
 """,
         ("list", "pipelines"),
-        "pipeline 'lacking': lacks claims(variant, record), make_instance(catalog, direction, record), ",
+        "pipeline 'lacking': lacks make_instance(catalog, direction, record), ",
     ),
     "claims raises": (
         """
@@ -52,16 +49,13 @@ class Raising(Mine):
 def ckprof_register_pipelines():
     return [Raising()]
 """,
-        ("list", "instances", "--conf", LIST),
+        ("list", "instances", "--conf", LIST, "--family", "mine"),
         "pipeline 'mine': claims raised AttributeError: ",
     ),
     "render returns nothing": (
         """
 class Silent(Mine):
     id = "implicit_gemm"
-
-    def claims(self, variant, record):
-        return True
 
     def render_named(self, instance, name, arch, api_level):
         pass
@@ -82,7 +76,9 @@ class Record(CatalogRecord, kw_only=True, forbid_unknown_fields=True):
 def ckprof_register_catalog_variants():
     from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
-    return [CatalogVariant(name="mine", direction="fwd", record_type=Record, layouts=LAYOUTS)]
+    return [CatalogVariant(
+        name="mine", direction="fwd", record_type=Record, pipeline="mine", layouts=LAYOUTS
+    )]
 """,
         ("convert", LIST),
         "catalog variant 'mine': record_type Record takes rows by keyword only",
@@ -166,7 +162,9 @@ def step(values, properties):
 def ckprof_register_catalog_variants():
     from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
-    return [CatalogVariant(name="mine", direction="fwd", record_type=Record, layouts=LAYOUTS)]
+    return [CatalogVariant(
+        name="mine", direction="fwd", record_type=Record, pipeline="mine", layouts=LAYOUTS
+    )]
 
 @hookimpl
 def ckprof_register_conf_families():
@@ -206,7 +204,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_one_message_that_names_plugin_object_and_member(plugin, case, capsys, monkeypatch) -> None:
     source, command, said = CASES[case]
     if case == "render returns nothing":
-        # its records are claimed by one pipeline only
+        # the id is one pipeline's only
         monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm.plugin")
     assert plugin(source, *command) == ExitCode.PLUGIN
     shown = capsys.readouterr()
@@ -250,9 +248,6 @@ def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, c
     source = """
 class Liar(Mine):
     id = "implicit_gemm"
-
-    def claims(self, variant, record):
-        return True
 
     def string_of(self, instance):
         return super().string_of(instance).replace("<2,", "<3,", 1)

@@ -112,9 +112,6 @@ class NaiveProductPipeline:
     label = "matrices element by element; for tests"
     directions = frozenset({"gemm"})
 
-    def claims(self, variant: str, record: Any) -> bool:
-        return variant == "naive_product"
-
     def make_instance(self, catalog: Any, direction: str, record: Any) -> NaiveProduct:
         return NaiveProduct(
             id=record.id, direction=direction, ndim=catalog.ndim, layout=catalog.layout, dtype=catalog.dtype,
@@ -166,6 +163,11 @@ def ckprof_register_catalog_variants() -> list[CatalogVariant]:
     """Add its catalogs."""
     return [
         CatalogVariant(
-            name="naive_product", direction="gemm", record_type=Record, layouts=LAYOUTS, dtypes=GEMM_TYPES
+            name="naive_product",
+            direction="gemm",
+            record_type=Record,
+            pipeline=NaiveProduct.pipeline,
+            layouts=LAYOUTS,
+            dtypes=GEMM_TYPES,
         )
     ]

@@ -192,7 +192,12 @@ def string_kind(spelling):
 
 def variant():
     return CatalogVariant(
-        name="mine", direction="fwd", record_type=MyRecord, layouts=LAYOUTS, native=lambda catalog: ["mine"]
+        name="mine",
+        direction="fwd",
+        record_type=MyRecord,
+        pipeline="mine",
+        layouts=LAYOUTS,
+        native=lambda catalog: ["mine"],
     )
 
 
@@ -244,8 +249,8 @@ CASES: dict[str, Case] = {
     "pipeline": Case(
         hook="ckprof_register_pipelines",
         make=pipeline,
-        member="claims",
-        command=("list", "instances", "--conf", LIST),
+        member="label",
+        command=("list", "pipelines"),
     ),
     "target": Case(hook="ckprof_register_targets", make=MyTarget, member="findings", command=("doctor",)),
     "baseline": Case(

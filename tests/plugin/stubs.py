@@ -10,17 +10,13 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 class StubPipeline:
-    """A pipeline that claims all records, or none."""
+    """A pipeline of no instances."""
 
     label = "stub"
     directions = frozenset({"fwd"})
 
-    def __init__(self, id_, claims=False):
+    def __init__(self, id_):
         self.id = id_
-        self._claims = claims
-
-    def claims(self, variant, record):
-        return self._claims
 
     def make_instance(self, catalog, direction, record): ...
 

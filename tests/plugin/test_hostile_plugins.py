@@ -343,9 +343,9 @@ def test_errors_that_a_docstring_allows_pass_through():
     entry = registered(hook, changed(hook, "make_instance", raising(InputError("bad value"))))
     with pytest.raises(InputError, match="bad value"):
         entry.make_instance(None, None, None)
-    entry = registered(hook, changed(hook, "claims", raising(InputError("bad value"))))
-    with pytest.raises(PluginError, match="claims raised InputError: bad value"):
-        entry.claims(None, None)
+    entry = registered(hook, changed(hook, "kernel_name", raising(InputError("bad value"))))
+    with pytest.raises(PluginError, match="kernel_name raised InputError: bad value"):
+        entry.kernel_name(None)
 
 
 def test_interrupts_pass_through():

@@ -6,26 +6,52 @@ import inspect
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ckprof import Profiler, hookimpl
 from ckprof.errors import PluginError, UsageError
+from ckprof.model.catalog import CatalogRecord
+from ckprof.model.instance import Instance
 from ckprof.model.problem_types import problem_from
+from ckprof.model.types import DataType
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import InspectableTarget, RuleSet
+from ckprof.plugin.protocols import CatalogVariant, InspectableTarget, RuleSet
 from ckprof.plugin.registry import Registry
 from ckprof.plugin.timing import ProductOperation
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
 from tests.plugin.stubs import StubConverter, StubOperation, StubPipeline, StubProblem, StubRuleSet
+
+
+class WideRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True):
+    """A record that says its family itself."""
+
+    wide: bool
+
+
+class Making(StubPipeline):
+    """A pipeline with instances."""
+
+    def make_instance(self, catalog: Any, direction: str, record: Any) -> Instance:
+        return Instance(id=record.id, direction=direction, ndim=2, layout=LAYOUTS[0], dtype=DataType.FP16)
+
+
+class Claiming(Making):
+    """A pipeline that takes even records of others' variants."""
+
+    def claims(self, variant: str, record: Any) -> bool:
+        assert variant in ("plain", "by field")
+        return record.wide
 
 
 class Providing:
     """A plugin that provides pipelines with the given ids."""
 
-    def __init__(self, *ids: str, claims: bool = False) -> None:
-        self.entries = [StubPipeline(id_, claims) for id_ in ids]
+    def __init__(self, *ids: str) -> None:
+        self.entries = [Making(id_) for id_ in ids]
 
     @hookimpl
     def ckprof_register_pipelines(self) -> list[StubPipeline]:
@@ -143,17 +169,31 @@ def test_a_hook_must_return_a_list() -> None:
         registry_of(wrong=Wrong())
 
 
-def test_exactly_one_pipeline_must_claim_a_record() -> None:
-    catalog, record = SimpleNamespace(variant="v"), SimpleNamespace()
-    two = registry_of(one=Providing("a", claims=True), two=Providing("b", claims=True))
-    with pytest.raises(PluginError, match=r"several pipelines claim .* one \(a\) and two \(b\)"):
-        two.pipeline_of(catalog, record)
-    with pytest.raises(UsageError, match=r"no pipeline plugin knows .*loaded pipelines: a"):
-        registry_of(one=Providing("a")).pipeline_of(catalog, record)
-    assert (
-        registry_of(one=Providing("a"), two=Providing("b", claims=True)).pipeline_of(catalog, record).id
-        == "b"
-    )
+def test_the_variant_of_a_record_names_its_pipeline() -> None:
+    class Variants:
+        @hookimpl
+        def ckprof_register_catalog_variants(self) -> list[CatalogVariant]:
+            common = {"direction": "fwd", "record_type": WideRecord, "layouts": LAYOUTS}
+            by_field = CatalogVariant(name="by field", pipeline_of=lambda one: "ba"[one.wide], **common)
+            return [CatalogVariant(name="plain", pipeline="a", **common), by_field]
+
+    def pipeline_of(variant: str, wide: bool, *families: str) -> str:
+        registry = registry_of(one=Providing("a"), two=Providing("b"), three=further, four=Variants())
+        catalog = SimpleNamespace(variant=variant)
+        return registry.instance_of(catalog, WideRecord(0, wide), families)[0].id
+
+    further = Providing("c")
+    further.entries = [Claiming("c")]
+    assert pipeline_of("plain", wide=False) == "a"
+    assert [pipeline_of("by field", wide) for wide in (False, True)] == ["b", "a"]
+    # families take what they claim, where they are asked for and its own is not
+    assert pipeline_of("plain", True, "c") == pipeline_of("plain", True, "b", "c") == "c"
+    assert pipeline_of("plain", False, "c") == pipeline_of("plain", True, "c", "a") == "a"
+    lonely = registry_of(one=Providing("b"), four=Variants())
+    with pytest.raises(
+        UsageError, match=r"variant 'plain' are of the kernel family a, .*\(loaded families: b\)"
+    ):
+        lonely.instance_of(SimpleNamespace(variant="plain"), WideRecord(0, True))
 
 
 def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:

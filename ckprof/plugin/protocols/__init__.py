@@ -53,6 +53,7 @@ from ckprof.plugin.protocols.operations import ProblemSetFile as ProblemSetFile
 from ckprof.plugin.protocols.operations import SyntheticProblems as SyntheticProblems
 from ckprof.plugin.protocols.operations import TableReader as TableReader
 from ckprof.plugin.protocols.operations import TolerantOperation as TolerantOperation
+from ckprof.plugin.protocols.pipelines import ClaimingPipeline as ClaimingPipeline
 from ckprof.plugin.protocols.pipelines import DeducingPipeline as DeducingPipeline
 from ckprof.plugin.protocols.pipelines import DirectionUser as DirectionUser
 from ckprof.plugin.protocols.pipelines import FusingPipeline as FusingPipeline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ckprof.model.types import SHARED_TYPES
 
@@ -44,6 +44,10 @@ class CatalogVariant:
     record_type: type[CatalogRecord]
     #: layouts that such a catalog can name
     layouts: tuple[Layout, ...]
+    #: id of the pipeline whose instances the records are; empty if that depends on the record
+    pipeline: str = ""
+    #: returns the id of the pipeline of a record; ``None`` if all have the same one
+    pipeline_of: Callable[[Any], str] | None = None
     #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
     #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
     native: Callable[[Catalog], Sequence[str]] | None = None

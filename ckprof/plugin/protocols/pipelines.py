@@ -51,7 +51,7 @@ class Pipeline(Protocol[RecordT]):
 
     @property
     def id(self) -> str:
-        """What users type with ``--pipeline``."""
+        """What users type with ``--family``."""
 
     @property
     def label(self) -> str:
@@ -61,14 +61,8 @@ class Pipeline(Protocol[RecordT]):
     def directions(self) -> frozenset[str]:
         """Ids of the directions for which the family has kernels."""
 
-    def claims(self, variant: str, record: RecordT) -> bool:
-        """Say whether the record of such a catalog is an instance of this family.
-
-        Exactly one pipeline must claim each record.
-        """
-
     def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> Instance:
-        """Return the instance that a claimed record describes.
+        """Return the instance of a record whose variant names this family, or that it claims.
 
         :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.
         """
@@ -105,6 +99,14 @@ class Pipeline(Protocol[RecordT]):
         :raises InputError: the instance cannot be written as C++.
         :raises UsageError: there is no such architecture.
         """
+
+
+@runtime_checkable
+class ClaimingPipeline(Protocol):
+    """A pipeline that can take records whose variant names another one, where ``--family`` asks for it."""
+
+    def claims(self, variant: str, record: Any) -> bool:
+        """Say whether the record of such a catalog can be an instance of this family."""
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.rendering import render as render_string
 from ckprof.plugin.protocols import KernelSource
-from ckprof_naive_gather.record import STRINGS, VARIANT
+from ckprof_naive_gather.record import STRINGS
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
@@ -38,10 +38,6 @@ class NaiveGatherPipeline:
     id = NaiveGatherInstance.pipeline
     label = "gathers every input element where it lies; an example"
     directions = frozenset({"fwd"})
-
-    def claims(self, variant: str, record: Any) -> bool:
-        """Records of the family's own catalogs are its instances."""
-        return variant == VARIANT
 
     def make_instance(self, catalog: Catalog, direction: str, record: Any) -> NaiveGatherInstance:
         """Return the instance of a record."""

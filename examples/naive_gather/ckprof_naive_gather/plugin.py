@@ -21,7 +21,12 @@ def ckprof_register_catalog_variants() -> list[CatalogVariant]:
     """Add the kind of catalogs that hold its instances."""
     return [
         CatalogVariant(
-            name=VARIANT, direction="fwd", record_type=NaiveGatherRecord, layouts=LAYOUTS, dtypes=DTYPES
+            name=VARIANT,
+            direction="fwd",
+            record_type=NaiveGatherRecord,
+            pipeline=NaiveGatherPipeline.id,
+            layouts=LAYOUTS,
+            dtypes=DTYPES,
         )
     ]
 

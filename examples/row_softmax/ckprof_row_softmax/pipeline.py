@@ -14,7 +14,7 @@ from ckprof.model.types import TypeSet
 from ckprof.plugin.protocols import KernelSource
 from ckprof_row_softmax.operation import RowSoftmax
 from ckprof_row_softmax.problem import RowSoftmaxProblem
-from ckprof_row_softmax.record import STRINGS, VARIANT
+from ckprof_row_softmax.record import STRINGS
 
 #: columns that are kept in registers
 MAX_STEP = 64
@@ -43,10 +43,6 @@ class RowSoftmaxPipeline:
     id = RowSoftmaxInstance.pipeline
     label = "softmax, some rows per block; an example"
     directions = frozenset({RowSoftmax.id})
-
-    def claims(self, variant: str, record: Any) -> bool:
-        """Records of the family's own catalogs are its instances."""
-        return variant == VARIANT
 
     def make_instance(self, catalog: Catalog, direction: str, record: Any) -> RowSoftmaxInstance:
         """Return the instance of a record."""

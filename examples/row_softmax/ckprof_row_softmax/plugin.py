@@ -27,7 +27,13 @@ def ckprof_register_pipelines() -> list[RowSoftmaxPipeline]:
 def ckprof_register_catalog_variants() -> list[CatalogVariant]:
     """Add the kind of catalogs that hold its instances."""
     return [
-        CatalogVariant(name=VARIANT, direction=RowSoftmax.id, record_type=RowSoftmaxRecord, layouts=LAYOUTS)
+        CatalogVariant(
+            name=VARIANT,
+            direction=RowSoftmax.id,
+            record_type=RowSoftmaxRecord,
+            pipeline=RowSoftmaxPipeline.id,
+            layouts=LAYOUTS,
+        )
     ]
 
 

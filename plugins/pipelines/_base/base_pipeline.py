@@ -70,12 +70,8 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         return operation
 
     @abstractmethod
-    def claims(self, variant: str, record: RecordT) -> bool:
-        """Say whether the record is an instance of this family."""
-
-    @abstractmethod
     def read_record(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
-        """Return the instance that a claimed record describes.
+        """Return the instance that a record describes.
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
         """
@@ -93,7 +89,7 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
         """Return what the header's template shows, under the name ``p``."""
 
     def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
-        """Return the instance that a claimed record describes.
+        """Return the instance that a record describes.
 
         :raises InputError: a value is unknown or out of range; the message says in which instance.
         """

@@ -15,7 +15,7 @@ from ckprof_plugins.pipelines._gemm.d_layouts import per_channel
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
-from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines._gemm.record import gemm_fields, reject_stream_k_fields
 from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
 from ckprof_plugins.pipelines._gemm.work import gemm_work
@@ -39,15 +39,11 @@ class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstance
     rules: ClassVar[tuple[Rule, ...]] = (*GEMM_RULES, WAVE_SIZE_RULE)
     schedule: ClassVar[Schedule] = Schedule.TILES
     reduction: ClassVar[Reduction] = Reduction.ATOMIC
-    #: the records that are the family's: those with two stages, or without; stream-K has its own
+    #: the family sums in fp32 first
     two_stage: ClassVar[bool] = False
 
-    def claims(self, variant: str, record: GemmRecord) -> bool:
-        """Say whether the record is an instance of this family; one that asks for stream-K is no other's."""
-        return variant in VARIANTS and record.two_stage == self.two_stage and not record.streamk_enabled
-
     def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> GemmInstanceT:
-        """Return the instance that a claimed record describes.
+        """Return the instance that a record describes.
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
         """

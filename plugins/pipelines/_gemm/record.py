@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
-#: Catalog variants whose records describe GEMM kernels.
-VARIANTS = frozenset({"forward", "bwd_data", "bwd_weight"})
-
 
 def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[str, Any]:
     """Return the arguments of :class:`GemmInstance` that one record of a catalog describes.

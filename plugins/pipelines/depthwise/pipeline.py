@@ -51,12 +51,8 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
     instance_type = DepthwiseInstance
     rules = DEPTHWISE_RULES
 
-    def claims(self, variant: str, record: DepthwiseRecord) -> bool:
-        """Say whether the record is an instance of this family."""
-        return variant == VARIANT
-
     def read_record(self, catalog: Catalog, direction: str, record: DepthwiseRecord) -> DepthwiseInstance:
-        """Return the instance that a claimed record describes.
+        """Return the instance that a record describes.
 
         :raises InputError: a value is out of range.
         """

@@ -13,7 +13,7 @@ from ckprof_plugins.pipelines._base.template_values import rejection
 from ckprof_plugins.pipelines._gemm.family import GemmFamily
 from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
-from ckprof_plugins.pipelines._gemm.record import VARIANTS, gemm_fields
+from ckprof_plugins.pipelines._gemm.record import gemm_fields
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import parse
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
@@ -33,12 +33,8 @@ class StreamKPipeline(GemmFamily[StreamKInstance]):
     instance_type = StreamKInstance
     schedule = Schedule.STREAM
 
-    def claims(self, variant: str, record: GemmRecord) -> bool:
-        """Say whether the record asks for stream-K, which wins over two stages."""
-        return variant in VARIANTS and bool(record.streamk_enabled)
-
     def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> StreamKInstance:
-        """Return the instance that a claimed record describes.
+        """Return the instance that a record describes.
 
         :raises InputError: a value is unknown, out of range or missing.
         """

@@ -21,7 +21,6 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
     kernel_name,
 )
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_of
-from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
 from ckprof_plugins.pipelines.universal_gemm.rules import RULES
 
 if TYPE_CHECKING:
@@ -49,14 +48,10 @@ class UniversalGemmPipeline:
     label = "matrix product: tiles of A and B are multiplied as they lie in memory"
     directions = frozenset({"gemm"})
 
-    def claims(self, variant: str, record: UniversalGemmRecord) -> bool:
-        """Say whether the record is an instance of this family."""
-        return variant == VARIANT
-
     def make_instance(
         self, catalog: Catalog, direction: str, record: UniversalGemmRecord
     ) -> UniversalGemmInstance:
-        """Return the instance that a claimed record describes.
+        """Return the instance that a record describes.
 
         :raises InputError: a value is unknown or out of range; the message says in which instance.
         """

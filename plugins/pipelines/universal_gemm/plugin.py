@@ -36,6 +36,7 @@ def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
             name=VARIANT,
             direction="gemm",
             record_type=UniversalGemmRecord,
+            pipeline="universal_gemm",
             layouts=LAYOUTS,
             dtypes=GEMM_TYPES,
         )

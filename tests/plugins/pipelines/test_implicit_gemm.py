@@ -20,17 +20,6 @@ def broken(instance, *, api_level=LEVEL):
     return [rejection.rule for rejection in PIPELINE.unmet_requirements(instance, "gfx942", api_level)]
 
 
-@pytest.mark.parametrize("variant", ["forward", "bwd_data", "bwd_weight"])
-def test_claims_plain_records_of_its_variants(variant, make_record):
-    assert PIPELINE.claims(variant, make_record())
-    assert not PIPELINE.claims(variant, make_record(two_stage=True))
-    assert not PIPELINE.claims(variant, make_record(streamk_enabled=True))
-
-
-def test_does_not_look_into_records_of_other_variants():
-    assert not PIPELINE.claims("forward_depthwise", object())
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
