@@ -74,9 +74,10 @@ def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
     if page is not None:
         markdown = links_of_the_site(markdown, Path(page.file.abs_src_path))
     if COMMANDS_MARKER in markdown:
-        from ckprof.cli.commands import COMMANDS
+        from ckprof.cli.commands import command_table
 
-        sections = "\n\n".join(_section(command.name) for command in COMMANDS)
+        commands = [command for command in command_table() if command.is_built_in]
+        sections = "\n\n".join(_section(command.name, command.first) for command in commands)
         markdown = markdown.replace(COMMANDS_MARKER, sections)
     return markdown.replace(SETTINGS_MARKER, settings_table())
 
@@ -92,12 +93,10 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
-def _section(name: str) -> str:
-    from ckprof.cli.commands import COMMANDS
-
-    longer = any(command.first for command in COMMANDS if command.name == name)
+def _section(name: str, first: str = "") -> str:
+    """Return the help of a command, the long one where there are two."""
     help_text = subprocess.run(
-        [sys.executable, "-m", "ckprof", name, "--help-all" if longer else "--help"],
+        [sys.executable, "-m", "ckprof", name, "--help-all" if first else "--help"],
         capture_output=True,
         text=True,
         check=True,

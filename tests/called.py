@@ -1,9 +1,14 @@
-"""What a call of ckprof gives to tests, see the fixtures ``ckprof`` and ``ckprof_process``."""
+"""The commands of ckprof, and what a call gives, see the fixtures ``ckprof`` and ``ckprof_process``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
+
+from ckprof.cli.commands import command_table
+
+#: the commands that ship with ckprof
+COMMANDS = tuple(command for command in command_table() if command.is_built_in)
 
 
 class Called(NamedTuple):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.cli.commands import COMMANDS
 from ckprof.plugin import hookspecs
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
+from tests.called import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "ckprof").rglob("*.py"))

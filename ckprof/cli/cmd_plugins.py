@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.cli.commands import command_table
 from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode, UsageError
+from ckprof.plugin.manager import LoadedPlugin, Origin
 from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.plugin.manager import LoadedPlugin
     from ckprof.testing.contract import ContractCheck
 
 _EPILOG = """\
@@ -66,8 +68,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         return _check(arguments, session)
     if arguments.conf:
         raise UsageError("--conf goes with --check")
-    session.console.table(plugin_table(session), arguments.format)
-    return ExitCode.PLUGIN if session.manager.broken else ExitCode.OK
+    table = plugin_table(session)
+    session.console.table(table, arguments.format)
+    found = session.manager.plugins
+    broken = session.manager.broken or [row for row in table.rows if row.error and row not in found]
+    return ExitCode.PLUGIN if broken else ExitCode.OK
 
 
 def _new(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -95,12 +100,26 @@ def _new(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def plugin_table(session: Session) -> Table[LoadedPlugin]:
-    """Return the table of all plugins that were found."""
+    """Return the table of all plugins that were found, with the commands that each brings."""
+    table = command_table()
+    table.add_commands_of(session, "plugins", ())
+    plugins = {plugin.name: plugin for plugin in session.manager.plugins}
+    brought: dict[str, list[str]] = {}
+    for command in table.all:
+        owner = f"{command.owner}.plugin" if f"{command.owner}.plugin" in plugins else command.owner
+        brought.setdefault(owner, []).append(command.name)
+        own = Origin.BUILTIN if command.is_built_in else Origin.ENTRY_POINT
+        row = LoadedPlugin(name=owner, origin=own, location=command.place, distribution=command.owner)
+        plugin = plugins.setdefault(owner, row)
+        problem = command.error or table.clashes.get(command.name, "")
+        if problem and not command.is_built_in:
+            plugins[owner] = replace(plugin, error=plugin.error or problem)
     columns: list[Column[LoadedPlugin]] = [
         Column("name", lambda plugin: plugin.name, whole_below=True),
         Column("origin", lambda plugin: plugin.origin.value),
         Column("distribution", lambda plugin: plugin.distribution, priority=3),
         Column("version", lambda plugin: plugin.version, priority=2),
+        Column("commands", lambda plugin: " ".join(brought.get(plugin.name, ())), priority=1),
         Column(
             "hooks",
             lambda plugin: " ".join(hook.removeprefix("ckprof_") for hook in plugin.hooks),
@@ -108,7 +127,7 @@ def plugin_table(session: Session) -> Table[LoadedPlugin]:
         ),
         Column("state", lambda plugin: plugin.error or "active", whole_below=True),
     ]
-    return Table(columns, session.manager.plugins, elsewhere="--format json has every column")
+    return Table(columns, list(plugins.values()), elsewhere="--format json has every column")
 
 
 def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:

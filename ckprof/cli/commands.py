@@ -1,232 +1,283 @@
-"""The table of commands. Their modules are imported only when they are called."""
+"""The table of commands: what help says of each, and where it is found. Modules are imported when called.
+
+A package brings commands with a file ``COMMANDS.toml`` in its folder, which has a table for each command::
+
+    [predict]          # cmd_predict.py: add_arguments(parser, session), run(arguments, session) -> ExitCode
+    task = "choose"    # commands of one task stand together in help
+    summary = "rank kernels by times that follow from their machine code, without a device"
+    first = "DIRECTION --conf --problem"    # what --help shows, where that is not everything
+    needs = ["emulator"]                    # feature packages that the command does not work without
+    module = "commands"                     # another module of the package, in place of cmd_predict
+
+The core has such a file, and so have feature packages. Packages of others name each command as an entry point
+of the group ``ckprof.commands``, too: ``NAME = "module:COMMAND"``. Without the file, help has the name alone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import importlib
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ckprof.errors import PluginError
+from ckprof.plugin.markers import DISABLE_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from importlib.metadata import Distribution
+
+    from ckprof.cli.session import Session
+    from ckprof.plugin.command import Command
+
+TABLE: Final = "COMMANDS.toml"
+GROUP: Final = "ckprof.commands"
+#: in the order of help; those of other packages follow
+TASKS: Final = (
+    "profile",
+    "measure at scale",
+    "choose",
+    "convert and prove",
+    "use elsewhere",
+    "build and embed",
+    "look up",
+)
+#: of commands that name none
+OTHER_TASK: Final = "further commands"
+_CORE: Final = "ckprof"
+_PACKAGES: Final = "ckprof_plugins"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """One command of ``ckprof``."""
+class ListedCommand:
+    """What is known of a command before its module is imported."""
 
     name: str
-    #: module with ``add_arguments(parser, session)`` and ``run(arguments, session) -> ExitCode``
-    module: str
-    summary: str
-    #: what it is for: commands of one task stand together in help
-    task: str
-    #: common options, and metavars of positional arguments: ``--help`` shows these alone, and
-    #: ``--help-all`` all; empty for commands whose help is short enough
+    #: the core, a feature package, a distribution or a plugin
+    owner: str
+    #: ``module`` with both functions, or ``module:attribute`` that is a :class:`Command`
+    place: str = ""
+    task: str = OTHER_TASK
+    summary: str = ""
     first: str = ""
+    needs: tuple[str, ...] = ()
+    #: the command of a plugin that was imported
+    command: Command | None = None
+    #: why it cannot be used
+    error: str = ""
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it ships with ckprof."""
+        return self.owner.partition(".")[0] in (_CORE, _PACKAGES)
+
+    def load(self, session: Session) -> Command:
+        """Import the command.
+
+        :raises PluginError: what it needs is not installed, or it is no command.
+        """
+        from ckprof.plugin.boundary import Boundary, guarded, shown
+        from ckprof.plugin.command import Command
+
+        for package in self.needs:
+            if importlib.util.find_spec(f"{_PACKAGES}.{package}") is None:
+                raise PluginError(f"{self.name} needs the {package} package, which is not installed")
+        if self.error:
+            raise PluginError(self.error)
+        if self.command is not None:
+            return self.command
+        module, _, attribute = self.place.partition(":")
+        if self.is_built_in:
+            return self._of_module(importlib.import_module(module))
+        boundary = Boundary(self.owner, f"command {self.name!r}", session.manager.culprit)
+        with boundary:
+            found: Any = importlib.import_module(module)
+            for name in attribute.split(".") if attribute else ():
+                found = getattr(found, name)
+            command = found if attribute else self._of_module(found)
+        if not isinstance(command, Command):
+            raise boundary.wrong(f"{self.place} is {shown(command)}, expected Command")
+        checked = guarded(command, boundary, Command)
+        assert isinstance(checked, Command)  # noqa: S101 - a copy
+        return replace(checked, name=self.name, first=self.first or checked.first)
+
+    def _of_module(self, module: Any) -> Command:
+        from ckprof.plugin.command import Command
+
+        return Command(
+            name=self.name,
+            add_arguments=module.add_arguments,
+            run=module.run,
+            task=self.task,
+            summary=self.summary,
+            first=self.first,
+        )
 
 
-COMMANDS: Final = (
-    Command(
-        name="run",
-        module="ckprof.cli.cmd_run",
-        summary="convert, generate, build, run, verify, time and rank the kernels of an instance list",
-        task="profile",
-        first=(
-            "DIRECTION --conf --tree --problem --problems --problem-set --filter --instance "
-            "--target --best --why --list-instances --format --json --store"
-        ),
-    ),
-    Command(
-        name="list",
-        module="ckprof.cli.cmd_list",
-        summary="list directions, pipelines, targets, plugins, instances or shipped lists",
-        task="profile",
-    ),
-    Command(
-        name="explain",
-        module="ckprof.cli.cmd_explain",
-        summary="show what becomes of one line of an instance list, argument by argument",
-        task="profile",
-    ),
-    Command(
-        name="sweep",
-        module="ckprof.cli.cmd_sweep",
-        summary="measure many kernels on many problems in rounds, into a store; the same call goes on",
-        task="measure at scale",
-        first=(
-            "DIRECTION --conf --rule-set --problems --problem-set --batch --filter --target "
-            "--store --budget --dry-run --retry-failed --sessions --tag"
-        ),
-    ),
-    Command(
-        name="results",
-        module="ckprof.cli.cmd_results",
-        summary="look at a result store, import, export, merge, check, recover or prune it",
-        task="measure at scale",
-    ),
-    Command(
-        name="compare",
-        module="ckprof.cli.cmd_compare",
-        summary="judge what became faster, slower or wrong between two sides of measurements",
-        task="measure at scale",
-        first="OLD NEW --fail-on --min-change --settle --self-test --direction --conf --format -o",
-    ),
-    Command(
-        name="report",
-        module="ckprof_plugins.pages.command",
-        summary="show a store as one HTML page, as Markdown, or as an image",
-        task="measure at scale",
-    ),
-    Command(
-        name="predict",
-        module="ckprof_plugins.tuning.cmd_predict",
-        summary="rank kernels by times that follow from their machine code, without a device",
-        task="choose",
-        first=(
-            "DIRECTION --conf --rule-set --problem --problems --problem-set --filter --instance "
-            "--gpu --hot --target --arch --format"
-        ),
-    ),
-    Command(
-        name="tune",
-        module="ckprof_plugins.tuning.cmd_tune",
-        summary="find the best kernels for some problems without measuring them all; the same call goes on",
-        task="choose",
-        first=(
-            "DIRECTION --conf --rule-set --dtype --problems --problem-set --batch --target "
-            "--store --budget --kernels --tie --model --baseline --replay --emit --format"
-        ),
-    ),
-    Command(
-        name="train",
-        module="ckprof_plugins.tuning.cmd_train",
-        summary="fit a time model to measured times, for choosing kernels without measuring",
-        task="choose",
-    ),
-    Command(
-        name="validate",
-        module="ckprof_plugins.tuning.cmd_validate",
-        summary="judge a time model by measured times that it has not seen",
-        task="choose",
-    ),
-    Command(
-        name="select",
-        module="ckprof_plugins.tuning.cmd_select",
-        summary="choose the kernels for a problem by a time model, and measure the best on request",
-        task="choose",
-        first="DIRECTION --model --problem --conf --rule-set --filter --top --measure --target --format",
-    ),
-    Command(
-        name="convert",
-        module="ckprof.cli.cmd_convert",
-        summary="turn legacy instance lists into JSON catalogs, check them, or write lists again",
-        task="convert and prove",
-    ),
-    Command(
-        name="extract",
-        module="ckprof_plugins.extract.command",
-        summary="derive instance lists from an installed library, or compare it with kept lists",
-        task="convert and prove",
-    ),
-    Command(
-        name="parity",
-        module="ckprof.cli.cmd_parity",
-        summary="prove that the generated instances are those that CK Builder has",
-        task="convert and prove",
-        first="DIRECTION --conf --tree --all --against --library --locked --write --fail-on --format",
-    ),
-    Command(
-        name="diff",
-        module="ckprof.cli.cmd_diff",
-        summary="compare the instances of two lists, catalogs, libraries or logs",
-        task="convert and prove",
-    ),
-    Command(
-        name="audit",
-        module="ckprof_plugins.consumers.audit_command",
-        summary="judge databases of tuned results: will each row be used, and is it right",
-        task="use elsewhere",
-    ),
-    Command(
-        name="upgrade",
-        module="ckprof_plugins.consumers.upgrade_command",
-        summary="show what changes between two libraries or compilers, and which rows that affects",
-        task="use elsewhere",
-        first=(
-            "DIRECTION --old --new --database --conf --rule-set --instance --problem --problems --target "
-            "--arch --fail-on --format -o"
-        ),
-    ),
-    Command(
-        name="identify",
-        module="ckprof_plugins.consumers.identify_command",
-        summary="say which instance a kernel of a trace, a log or a database is",
-        task="use elsewhere",
-    ),
-    Command(
-        name="export",
-        module="ckprof_plugins.consumers.export_command",
-        summary="write verified winners into databases of programs that use them",
-        task="use elsewhere",
-    ),
-    Command(
-        name="import",
-        module="ckprof_plugins.consumers.import_command",
-        summary="read times of such databases into a store",
-        task="use elsewhere",
-    ),
-    Command(
-        name="generate",
-        module="ckprof.cli.cmd_generate",
-        summary="write the C++ sources of the kernels",
-        task="build and embed",
-        first="DIRECTION --conf --rule-set --filter --instance --target --arch --build-dir",
-    ),
-    Command(
-        name="build",
-        module="ckprof.cli.cmd_build",
-        summary="compile the kernels into a shared library",
-        task="build and embed",
-        first="DIRECTION --conf --rule-set --filter --instance --target --arch --jobs --build-dir --link",
-    ),
-    Command(
-        name="call",
-        module="ckprof.cli.cmd_call",
-        summary="run one kernel of a built library once and print everything about the run as JSON",
-        task="build and embed",
-    ),
-    Command(
-        name="check-support",
-        module="ckprof.cli.cmd_check_support",
-        summary="ask the kernels' own tests which problems they support, without a device",
-        task="build and embed",
-        first=(
-            "DIRECTION --conf --rule-set --filter --instance --problem --problems --problem-set --random "
-            "--split-k --target --format"
-        ),
-    ),
-    Command(
-        name="inspect",
-        module="ckprof.cli.cmd_inspect",
-        summary="show registers, spills, LDS, occupancy and instructions of compiled kernels",
-        task="build and embed",
-        first=(
-            "DIRECTION|DIR|REPORT --conf --rule-set --filter --instance --problem --page --gpu "
-            "--target --arch --where --sort --diff --format"
-        ),
-    ),
-    Command(
-        name="problems",
-        module="ckprof.cli.cmd_problems",
-        summary="show problem sets, convert and sample problems, collect them from logs",
-        task="look up",
-    ),
-    Command(
-        name="plugins",
-        module="ckprof.cli.cmd_plugins",
-        summary="show every plugin, where it came from, its hooks and why it is not active",
-        task="look up",
-    ),
-    Command(
-        name="doctor",
-        module="ckprof.cli.cmd_doctor",
-        summary="show what is found on this machine and what to install",
-        task="look up",
-    ),
-)
+class CommandTable:
+    """All commands by name, those of one task together."""
+
+    def __init__(self, listed: Sequence[ListedCommand]) -> None:
+        self._commands: dict[str, ListedCommand] = {}
+        #: also those whose name another has
+        self.all: list[ListedCommand] = []
+        #: name -> what is wrong with it
+        self.clashes: dict[str, str] = {}
+        for command in listed:
+            self._add(command)
+
+    def __iter__(self) -> Iterator[ListedCommand]:
+        tasks = list(dict.fromkeys((*TASKS, *(command.task for command in self._commands.values()))))
+        return iter(sorted(self._commands.values(), key=lambda command: tasks.index(command.task)))
+
+    def find(self, name: str | None) -> ListedCommand | None:
+        """Return the command of that name; ``None`` if there is none.
+
+        :raises PluginError: there are two.
+        """
+        if name in self.clashes:
+            raise PluginError(self.clashes[name])
+        return self._commands.get(name or "")
+
+    def add_commands_of(self, session: Session, name: str | None, requested: Sequence[str]) -> None:
+        """Add the commands of plugins that were imported.
+
+        :param name: the command that is called.
+        :param requested: the plugins that the command line names.
+        :raises PluginError: one of these has a command of a name that there is already, or plugins are broken
+            and the command may be theirs.
+        """
+        try:
+            entries = session.registry.commands
+        except PluginError:
+            if name is None or name in self._commands:
+                return  # a command that works with the registry says so itself
+            raise
+        for command in entries.registered:
+            owner = entries.provider(command.name)
+            listed = ListedCommand(
+                name=command.name,
+                owner=owner,
+                task=command.task or OTHER_TASK,
+                summary=command.summary,
+                first=command.first,
+                command=command,
+            )
+            if not self._add(listed) and owner in requested:
+                raise PluginError(self.clashes[command.name])
+
+    def _add(self, command: ListedCommand) -> bool:
+        """Add a command, or note that there is one of its name."""
+        self.all.append(command)
+        other = self._commands.setdefault(command.name, command)
+        if other is not command:
+            self.clashes[command.name] = (
+                f"two plugins provide the command {command.name!r}: {other.owner} and {command.owner}; "
+                f"disable one of them with {DISABLE_VARIABLE}"
+            )
+        return other is command
+
+
+def command_table() -> CommandTable:
+    """Return the commands of everything that is installed; nothing of it is imported."""
+    disabled = {name.strip() for name in os.environ.get(DISABLE_VARIABLE, "").split(",")}
+    commands = _of_folder(Path(__file__).parent, _CORE, "ckprof.cli")
+    packages = importlib.import_module(_PACKAGES)
+    for name in packages.FEATURE_PACKAGES:
+        owner = f"{_PACKAGES}.{name}"
+        commands += _of_folder(Path(packages.__path__[0]) / name, owner, owner)
+    if _others_announce_commands():
+        commands += _of_others()
+    return CommandTable([one for one in commands if not disabled & {one.owner, f"{one.owner}.plugin"}])
+
+
+def _of_folder(folder: Path, owner: str, package: str) -> list[ListedCommand]:
+    """Return the commands of a package that ships with ckprof; none if it is not there."""
+    try:
+        text = (folder / TABLE).read_text(encoding="utf-8")
+    except OSError:
+        return []
+    commands = []
+    for name, entry in _parsed(text).items():
+        module = entry.pop("module", f"cmd_{name.replace('-', '_')}")
+        commands.append(_listed(name, owner, f"{package}.{module}", entry))
+    return commands
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    values: dict[str, Any] = tomllib.loads(text)
+    return values
+
+
+def _listed(name: str, owner: str, place: str, entry: Mapping[str, Any]) -> ListedCommand:
+    """Return a command with what its table says.
+
+    :raises ValueError: the table says something else.
+    """
+    texts = {key: value for key, value in entry.items() if key in ("task", "summary", "first")}
+    needs = entry.get("needs", [])
+    wrong = [key for key in entry if key not in texts and key != "needs"]
+    wrong += [key for key, value in texts.items() if not isinstance(value, str)]
+    if wrong or not isinstance(needs, list) or not all(isinstance(package, str) for package in needs):
+        raise ValueError(f"[{name}]: expected texts task, summary, first and a list needs")
+    return ListedCommand(name=name, owner=owner, place=place, needs=tuple(needs), **texts)
+
+
+def _others_announce_commands() -> bool:
+    """Say whether a distribution has entry points of the group.
+
+    ``importlib.metadata`` knows, but importing it takes longer than printing help does.
+    """
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")  # noqa: PTH208 - a path is made for each otherwise
+        except NotADirectoryError:
+            return True  # an archive of packages
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    text = Path(folder, name, "entry_points.txt").read_text(encoding="utf-8")
+                except (OSError, ValueError):
+                    continue
+                if f"[{GROUP}]" in text:
+                    return True
+    return False
+
+
+def _of_others() -> list[ListedCommand]:
+    from importlib.metadata import entry_points
+
+    commands = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        owner = point.dist.name if point.dist else point.value
+        listed = ListedCommand(name=point.name, owner=owner, place=point.value)
+        try:
+            entry = _table_of(point.dist, point.module).get(point.name, {}) if point.dist else {}
+            listed = _listed(point.name, owner, point.value, entry)
+        # whatever is wrong with the file of a package must not end other commands
+        except (OSError, ValueError, AttributeError, TypeError) as exc:
+            listed = replace(listed, error=f"plugin {owner}: {TABLE}: {exc}")
+        commands.append(listed)
+    return commands
+
+
+def _table_of(distribution: Distribution, module: str) -> dict[str, Any]:
+    """Return what the ``COMMANDS.toml`` of a distribution says; empty if it has none."""
+    files = [Path(str(file.locate())) for file in distribution.files or () if file.name == TABLE]
+    if not files:
+        # one that is installed as editable has no files of its own
+        top, *rest = module.split(".")
+        spec = importlib.util.find_spec(top)
+        folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
+        files = [folder.joinpath(*part, TABLE) for folder in folders for part in (rest, rest[:-1])]
+    found = next((file for file in files if file.is_file()), None)
+    return _parsed(found.read_text(encoding="utf-8")) if found else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib
 import os
 import signal
 import sys
@@ -14,19 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import completion
-from ckprof.cli.commands import COMMANDS
-from ckprof.cli.outputs import to_output_file
+from ckprof.cli.commands import command_table
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.stop_signals import StopSignals
-from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError
+from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError, PluginError
 from ckprof.plain_text import plain
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.cli.commands import Command
+    from ckprof.cli.commands import CommandTable
     from ckprof.cli.session import Session
+    from ckprof.plugin.command import Command
 
 _DESCRIPTION = """\
 Profile grouped-convolution kernels of AMD Composable Kernel: legacy instance lists in,
@@ -112,10 +111,17 @@ def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
 def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     """Parse in two steps: first which command and which plugins, then the command's own options."""
     shared = _shared_options()
+    table = command_table()
+    arguments = _without_help_command(arguments, shared)
+    options, rest = _parse_shared(arguments, shared)
+    name = next((word for word in rest if not word.startswith("-")), None)
+    session = _session_for(name, options, signals)
+    if session is not None:
+        table.add_commands_of(session, name, getattr(options, "plugin", None) or ())
     parser = CommandParser(
         prog="ckprof",
         usage="ckprof [options] COMMAND ...",
-        description=f"{_DESCRIPTION}\n{_tasks()}",
+        description=f"{_DESCRIPTION}\n{_tasks(table)}",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[shared],
@@ -125,26 +131,29 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         action="store_true",
         help="print the version, with -v those of all files and results as well, and stop",
     )
-    arguments = _without_help_command(arguments, shared)
-    command = _find_command(arguments, shared)
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", prog="ckprof", help=argparse.SUPPRESS)
-    session = _open_session(arguments, shared, signals) if command else None
-    for listed in COMMANDS:
+    found = table.find(name)
+    command: Command | None = None
+    for listed in table:
+        if listed is not found or session is None:
+            parsers.add_parser(listed.name, add_help=False)
+            continue
+        command = listed.load(session)
         sub = parsers.add_parser(
-            listed.name,
-            description=listed.summary[0].upper() + listed.summary[1:] + ".",
+            command.name,
+            description=f"{command.summary[:1].upper()}{command.summary[1:]}." if command.summary else None,
             parents=[shared],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if listed is command and session is not None:
-            importlib.import_module(listed.module).add_arguments(sub, session)
-            session.manager.call("ckprof_add_arguments", command=listed.name, parser=sub)
-            if listed.first:
-                sub.show_first(*listed.first.split())
-            if {"-h", "--help", "--help-all"} & {*arguments}:
-                sub.complete_help(session.help_names())
+        with session.manager.blaming(f"'ckprof {command.name}'"):
+            command.add_arguments(sub, session)
+        session.manager.call("ckprof_add_arguments", command=command.name, parser=sub)
+        if command.first:
+            sub.show_first(*command.first.split())
+        if {"-h", "--help", "--help-all"} & {*arguments}:
+            sub.complete_help(session.help_names())
     if completion.is_asked():
-        completion.complete(parser, session)
+        completion.complete(parser, session if command else None)
     parsed = parser.parse_all(arguments)
     if parsed.version:
         _print_version(verbose=bool(getattr(parsed, "verbose", 0)))
@@ -153,18 +162,54 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         if parsed.command is None:
             parser.print_help()
         return ExitCode.USAGE
+    return _run(command, parsed, session)
+
+
+def _run(command: Command, parsed: argparse.Namespace, session: Session) -> int:
+    from ckprof.cli.outputs import to_output_file
+
     session.report_broken_plugins()
-    with session.manager.blaming(f"'ckprof {command.name}'"), to_output_file(parsed, session):
-        code: int = importlib.import_module(command.module).run(parsed, session)
+    try:
+        with session.manager.blaming(f"'ckprof {command.name}'"), to_output_file(parsed, session):
+            code: int = command.run(parsed, session)
+    except PluginError as exc:
+        # it is not the plugin's fault if the reader of its output has gone
+        if isinstance(exc.__cause__, BrokenPipeError):
+            raise exc.__cause__ from None
+        raise
     session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
     return code
 
 
-def _tasks() -> str:
+def _session_for(name: str | None, options: argparse.Namespace, signals: StopSignals) -> Session | None:
+    """Open the session of a command, or of a list of commands to which plugins may add theirs.
+
+    :param name: the command; ``None`` for the list.
+    """
+    explicit = {"plugin", "config"} & {*vars(options)}
+    if name is None and not explicit and not _settings_name_plugins():
+        return None
+    try:
+        return _open_session(options, signals)
+    except CkprofError:
+        if name is not None or explicit:
+            raise
+        return None
+
+
+def _settings_name_plugins() -> bool:
+    """Say whether there are settings with plugins; reading them takes longer than printing help does."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        with suppress(OSError, ValueError):
+            return "plugins" in (folder / "ckprof.toml").read_text(encoding="utf-8")
+    return "CKPROF_PLUGINS" in os.environ
+
+
+def _tasks(table: CommandTable) -> str:
     """Return the commands, those of one task together."""
     lines: list[str] = []
-    width = max(len(command.name) for command in COMMANDS) + 2
-    for command in COMMANDS:
+    width = max(len(command.name) for command in table) + 2
+    for command in table:
         if f"{command.task}:" not in lines:
             lines += ["", f"{command.task}:"]
         text = textwrap.fill(
@@ -173,7 +218,7 @@ def _tasks() -> str:
             initial_indent=f"  {command.name:{width}}",
             subsequent_indent=" " * (width + 2),
         )
-        lines += text.split("\n")
+        lines += text.split("\n") if text else [f"  {command.name}"]
     return "\n".join(lines[1:])
 
 
@@ -209,18 +254,14 @@ def _shared_options() -> CommandParser:
 
 def _without_help_command(arguments: list[str], shared: CommandParser) -> list[str]:
     """Return ``COMMAND --help`` for ``help COMMAND``, and every other line as it is."""
-    _, rest = _parse_shared(arguments, shared)
+    options, rest = _parse_shared(arguments, shared)
     if not rest or rest[0] != "help":
         return arguments
     words = [word for word in rest[1:] if not word.startswith("-")]
+    # those may bring the command
+    words += [f"--plugin={name}" for name in getattr(options, "plugin", ())]
+    words += [f"--config={options.config}"] if hasattr(options, "config") else []
     return [*words, "--help"]
-
-
-def _find_command(arguments: Sequence[str], shared: CommandParser) -> Command | None:
-    """Return the command that the line names, without judging the rest of the line."""
-    _, rest = _parse_shared(arguments, shared)
-    name = next((word for word in rest if not word.startswith("-")), None)
-    return next((command for command in COMMANDS if command.name == name), None)
 
 
 def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argparse.Namespace, list[str]]:
@@ -228,10 +269,9 @@ def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argp
     return quiet.parse_known_args(arguments)
 
 
-def _open_session(arguments: Sequence[str], shared: CommandParser, signals: StopSignals) -> Session:
+def _open_session(options: argparse.Namespace, signals: StopSignals) -> Session:
     from ckprof.cli.session import open_session
 
-    options, _ = _parse_shared(arguments, shared)
     verbosity = -1 if getattr(options, "quiet", False) else getattr(options, "verbose", 0)
     return open_session(
         signals,

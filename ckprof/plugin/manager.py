@@ -25,7 +25,7 @@ from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin import hookspecs
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.boundary import Boundary, import_failure, shown
-from ckprof.plugin.markers import NAME
+from ckprof.plugin.markers import DISABLE_VARIABLE, NAME
 from ckprof.plugin.members import check_of
 from ckprof.version import __version__
 
@@ -40,9 +40,6 @@ BUILTIN_PACKAGES: Final = (
     "ckprof_converters",
     "ckprof_plugins",
 )
-
-#: comma-separated names of plugins that are not loaded
-DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"
 
 #: set to a non-empty value to print every hook call on standard error
 TRACE_VARIABLE: Final = "CKPROF_TRACE_HOOKS"

@@ -20,6 +20,8 @@ import pluggy
 
 #: project name of the hooks and name of the entry point group
 NAME: Final = "ckprof"
+#: comma-separated names of plugins that are not loaded
+DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"
 
 hookspec: Final = pluggy.HookspecMarker(NAME)
 hookimpl: Final = pluggy.HookimplMarker(NAME)

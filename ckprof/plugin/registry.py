@@ -11,6 +11,7 @@ from ckprof.model.strings.kind import StringKind
 from ckprof.plugin import protocols, timing
 from ckprof.plugin.additions import kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
+from ckprof.plugin.command import Command
 from ckprof.plugin.kinds import Kind, RegistryEntries
 from ckprof.plugin.members import members_of
 
@@ -252,6 +253,8 @@ class Registry:
     )
     #: the kinds of instance strings
     string_kinds = Kind[StringKind]("kind of instance string", "ckprof_register_string_kinds", StringKind)
+    #: what can be typed after ``ckprof``; those that need not be imported to be listed are in COMMANDS.toml
+    commands = Kind[Command]("command", protocol=Command, identifier="name")
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.cli.commands import COMMANDS
+from tests.called import COMMANDS
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.cli.commands import COMMANDS
 from ckprof.cli.main import main
 from ckprof.cli.parser import CommandParser
+from tests.called import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 OPTION = re.compile(r"(?<![\w/.=+-])--[a-z][a-z0-9-]*[a-z0-9]\b(?!-)")

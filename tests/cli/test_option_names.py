@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.cli.commands import COMMANDS
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.session import Session, open_session
 from ckprof.cli.stop_signals import StopSignals
+from tests.called import COMMANDS
 
 #: option -> command -> why it describes the option in words of its own, or takes other values, than the
 #: commands that are not named
@@ -128,7 +127,7 @@ def session() -> Iterator[Session]:
 def parser_of(name: str, session: Session) -> CommandParser:
     command = next(command for command in COMMANDS if command.name == name)
     parser = CommandParser(prog=f"ckprof {name}")
-    importlib.import_module(command.module).add_arguments(parser, session)
+    command.load(session).add_arguments(parser, session)
     session.manager.call("ckprof_add_arguments", command=name, parser=parser)
     return parser
 

@@ -18,7 +18,7 @@ def build_hooks():
 
 def test_every_setting_is_on_the_page_and_in_the_readme(monkeypatch):
     hooks = build_hooks()
-    monkeypatch.setattr(hooks, "_section", lambda name: f"## ckprof {name}")
+    monkeypatch.setattr(hooks, "_section", lambda name, first: f"## ckprof {name}")
     page = hooks.on_page_markdown((ROOT / "docs" / "reference" / "commands.md").read_text())
     assert "{{" not in page and "## ckprof run\n" in page
     readme = (ROOT / "README.md").read_text().split("## Settings")[1].split("## ")[0]
