@@ -21,18 +21,14 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import elements_of
-from ckprof_plugins.extract.header import read_parameters
+from ckprof_plugins.extract.cpp_text import TokenStream, preprocess, read_parameters
 from ckprof_plugins.extract.headers import DEVICES
-from ckprof_plugins.extract.preprocess import preprocess
-from ckprof_plugins.extract.tokens import TokenStream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_plugins.extract.header import Parameter
-    from ckprof_plugins.extract.headers import HeaderTree
-    from ckprof_plugins.extract.tokens import Expr
-    from ckprof_plugins.extract.vocabulary import Vocabulary
+    from ckprof_plugins.extract.cpp_text import Expr, TemplateParameter
+    from ckprof_plugins.extract.headers import HeaderTree, Vocabulary
 
 _FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
     "flag": {"0": "false", "1": "true"},
@@ -83,7 +79,7 @@ class DeviceClass:
 
     name: str
     record: ClassRecord
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[TemplateParameter, ...]
     #: names of the parameters as the class table has them
     names: tuple[str, ...]
     #: unnamed parameters after the others, which are conditions of the template and printed nowhere
@@ -109,7 +105,7 @@ class DeviceClass:
         return tuple(values.values())
 
     def _default(
-        self, name: str, parameter: Parameter, values: Mapping[str, str], vocabulary: Vocabulary
+        self, name: str, parameter: TemplateParameter, values: Mapping[str, str], vocabulary: Vocabulary
     ) -> str:
         if parameter.default is not None:
             other = self.record.synonyms.get(parameter.default.name, parameter.default.name)
@@ -165,7 +161,7 @@ class DeviceClasses:
         return device
 
 
-def read_head(text: str, name: str, path: str) -> tuple[Parameter, ...]:
+def read_head(text: str, name: str, path: str) -> tuple[TemplateParameter, ...]:
     """Return the template parameters of a class.
 
     :raises InputError: the text does not define the class as a template.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_extractors() -> Sequence[ListExtractor]:
     """Offer the lists of an installed Composable Kernel, and those that CK Builder prints."""
-    from ckprof_plugins.extract.builder_extractor import BuilderExtractor
-    from ckprof_plugins.extract.extractor import LibraryExtractor
+    from ckprof_plugins.extract.extractors import BuilderExtractor, LibraryExtractor
 
     return [LibraryExtractor(), BuilderExtractor()]

@@ -15,7 +15,7 @@ from ckprof.errors import InputError, ToolchainError
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-    from ckprof_plugins.extract.ar import Member
+    from ckprof_plugins.extract.archives import Member
 
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")

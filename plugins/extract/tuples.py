@@ -1,29 +1,134 @@
-"""The instance tuples of one direction, expanded for the parameters that a function gives them."""
+"""The instance tuples that the library declares, expanded for the parameters that a function gives them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_plugins.extract.header import InstanceHeader, TupleAlias, read_header, substitute
+from ckprof_plugins.extract.cpp_text import (
+    Expr,
+    ExprReader,
+    TemplateParameter,
+    TokenStream,
+    preprocess,
+    read_parameters,
+)
 from ckprof_plugins.extract.headers import INSTANCES, read_required
-from ckprof_plugins.extract.preprocess import preprocess
-from ckprof_plugins.extract.readable import Instance
-from ckprof_plugins.extract.tokens import Expr
+from ckprof_plugins.extract.mangling import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ckprof_plugins.extract.classes import DeviceClasses
-    from ckprof_plugins.extract.headers import HeaderTree
-    from ckprof_plugins.extract.vocabulary import Vocabulary
+    from ckprof_plugins.extract.headers import HeaderTree, Vocabulary
 
 _TUPLE: Final = re.compile(r"\busing\s+(\w+)\s*=\s*std::tuple\s*<")
 
 #: stands before the name of a parameter in a pattern
 SLOT: Final = "$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TupleAlias:
+    """An alias template whose body is a ``std::tuple`` of instances."""
+
+    name: str
+    parameters: tuple[TemplateParameter, ...]
+    #: position of its ``<`` among the tokens of the header
+    body: int
+
+
+@dataclass(slots=True, kw_only=True)
+class InstanceHeader:
+    """One instance header. Its short names hold in it alone: other headers may give them other meanings."""
+
+    path: str
+    stream: TokenStream
+    #: name -> what it stands for, for types and values
+    names: dict[str, Expr] = field(default_factory=dict)
+    #: names of alias templates that are sequences of numbers
+    sequences: set[str] = field(default_factory=set)
+    tuples: dict[str, TupleAlias] = field(default_factory=dict)
+
+    def elements(self, alias: TupleAlias) -> tuple[Expr, ...]:
+        """Read the instances of a tuple as they are written.
+
+        :raises InputError: an element is nothing that the reader knows.
+        """
+        reader = ExprReader(self.stream, alias.body)
+        return tuple(item for item in reader.arguments() if item.name != "nullptr_t")
+
+
+def read_header(text: str, path: str) -> InstanceHeader:
+    """Read a preprocessed instance header.
+
+    :raises InputError: the declaration of a tuple cannot be read.
+    """
+    stream = TokenStream(text, path)
+    header = InstanceHeader(path=path, stream=stream)
+    texts = stream.texts
+    position = 0
+    while position < len(texts):
+        piece = texts[position]
+        if piece == "template" and texts[position + 1 : position + 2] == ["<"]:
+            position = _template(header, position + 1)
+        elif piece == "using" and texts[position + 2 : position + 3] == ["="]:
+            position = _name(header, texts[position + 1], position + 3)
+        elif piece == "constexpr" and texts[position + 1 : position + 2] == ["auto"]:
+            position = _name(header, texts[position + 2], position + 4)
+        else:
+            position += 1
+    return header
+
+
+def _end_of_statement(stream: TokenStream, position: int) -> int:
+    try:
+        return stream.texts.index(";", position)
+    except ValueError:
+        raise stream.error("the declaration has no end", min(position, len(stream.texts) - 1)) from None
+
+
+def _name(header: InstanceHeader, name: str, position: int) -> int:
+    end = _end_of_statement(header.stream, position)
+    reader = ExprReader(header.stream, position)
+    value = reader.expression()
+    if reader.position == end:
+        header.names[name] = value
+    return end + 1
+
+
+def _template(header: InstanceHeader, position: int) -> int:
+    stream = header.stream
+    texts = stream.texts
+    parameters, after = read_parameters(stream, position)
+    if texts[after : after + 1] != ["using"]:
+        return after
+    name = texts[after + 1]
+    body = after + 3
+    end = _end_of_statement(stream, body)
+    if texts[body : body + 4] == ["std", "::", "tuple", "<"]:
+        header.tuples[name] = TupleAlias(name=name, parameters=parameters, body=body + 3)
+    elif "Sequence" in texts[body : body + 4]:
+        header.sequences.add(name)
+    return end + 1
+
+
+def substitute(expression: Expr, header: InstanceHeader, bound: Mapping[str, Expr], depth: int = 0) -> Expr:
+    """Replace parameters by their values and the header's short names by what they stand for."""
+    name, args = expression
+    if args is None:
+        if name in bound:
+            return bound[name]
+        if name in header.names and depth < 16:
+            meaning = header.names[name]
+            return meaning if meaning.name == name else substitute(meaning, header, {}, depth + 1)
+        return expression
+    return Expr(
+        "Sequence" if name in header.sequences else name,
+        tuple(substitute(item, header, bound, depth) for item in args),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

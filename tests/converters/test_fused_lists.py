@@ -13,7 +13,7 @@ from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root
 from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.library_lists import known_lists
-from ckprof_plugins.extract.extractor import LibraryExtractor
+from ckprof_plugins.extract.extractors import LibraryExtractor
 
 #: name of a factory of forward -> its operation, and how many lists and lines of it there are
 FACTORIES = {

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_plugins.consumers.inductor.device_classes import CLASSES, operation_of
-from ckprof_plugins.extract.header import InstanceHeader, TupleAlias, read_header, substitute
-from ckprof_plugins.extract.preprocess import preprocess
-from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
-from ckprof_plugins.extract.vocabulary import Vocabulary
+from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream, preprocess
+from ckprof_plugins.extract.headers import Vocabulary
+from ckprof_plugins.extract.tuples import InstanceHeader, TupleAlias, read_header, substitute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,8 +18,8 @@ from ckprof_plugins.consumers.inductor.device_classes import CLASSES, ENUMERATIO
 from ckprof_plugins.consumers.inductor.listed_convolutions import KIND, convolutions_of
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
 from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN, TYPES
-from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
-from ckprof_plugins.extract.vocabulary import Vocabulary
+from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream
+from ckprof_plugins.extract.headers import Vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ import pytest
 
 from ckprof_converters.library_lists import ListKey
 from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, extract
-from ckprof_plugins.extract.locate import locate
-from ckprof_plugins.extract.opening import open_library
+from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests import binaries
 from plugins.extract.tests.tree import MAIN, MERGED, Tree, line
 

@@ -13,7 +13,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof_plugins.extract import ar, debian
+from ckprof_plugins.extract import archives
 from ckprof_plugins.extract.symbols import CompiledFunctions, collect, parse_function, read_symbols
 from plugins.extract.tests.binaries import archive, elf, function, table
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, run
@@ -45,7 +45,7 @@ class Forward(io.RawIOBase):
 @pytest.mark.parametrize("stream", [io.BytesIO, Forward])
 def test_members_have_their_names_and_bytes(stream: type) -> None:
     data = archive(OBJECTS, index=b"\0\0\0\0x")
-    found = {item.name: item.data.read() for item in ar.members(stream(data), "x.a")}
+    found = {item.name: item.data.read() for item in archives.members(stream(data), "x.a")}
     assert found == OBJECTS
 
 
@@ -105,7 +105,7 @@ def test_a_damaged_symbol_table_is_refused() -> None:
 )
 def test_other_archives_are_refused(stream: type, data: bytes, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
-        for member in ar.members(stream(data), "x.a"):
+        for member in archives.members(stream(data), "x.a"):
             member.data.read()
 
 
@@ -116,7 +116,7 @@ def test_functions_are_found_by_name_and_dimensions() -> None:
     data = io.BytesIO(
         archive({"two.o": elf((function(NAME, 2), function(NAME, 3)), tables=(table(MAIN_LINES[0]),))})
     )
-    compiled = CompiledFunctions(collect(ar.members(data, "x.a"), "x.a"), "x.a")
+    compiled = CompiledFunctions(collect(archives.members(data, "x.a"), "x.a"), "x.a")
     assert compiled.member_of(NAME, 2) == compiled.member_of(NAME, 3) == "two.o"
     assert compiled.member_of(NAME, 1) is None
     assert compiled.tables(NAME, 3) == (table(MAIN_LINES[0]),)
@@ -126,7 +126,7 @@ def test_two_members_of_one_name_are_refused() -> None:
     data = archive(OBJECTS)
     both = data + data[8:]
     with pytest.raises(InputError, match="two members are called short"):
-        collect(ar.members(io.BytesIO(both), "x.a"), "x.a")
+        collect(archives.members(io.BytesIO(both), "x.a"), "x.a")
 
 
 def control_part(text: str, data: bytes) -> bytes:
@@ -174,7 +174,7 @@ def test_a_package_is_read_without_unpacking(tree: Tree, kind: str) -> None:
 
 
 def test_the_name_of_a_package(tree: Tree) -> None:
-    assert debian.identify_package(package(tree, ".gz", None)).label == "libck-dev 7.2.4-1"
+    assert archives.identify_package(package(tree, ".gz", None)).label == "libck-dev 7.2.4-1"
 
 
 def test_a_package_of_headers_alone(tree: Tree) -> None:
@@ -204,7 +204,7 @@ def test_other_packages_are_refused(tree: Tree, change: object, expected: str) -
     path = package(tree, ".xz", None)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(InputError, match=expected):
-        debian.read_package(path, with_archive=True)
+        archives.read_package(path, with_archive=True)
 
 
 def test_a_package_of_something_else_says_what_is_expected(tree: Tree) -> None:

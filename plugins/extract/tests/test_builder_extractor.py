@@ -10,8 +10,8 @@ from ckprof_converters.library_lists import known_lists
 from ckprof_converters.reflection import printing
 from ckprof_converters.reflection.program import PrintedTuple
 from ckprof_converters.reflection.tree import Tree
-from ckprof_plugins.extract import builder_extractor as module
-from ckprof_plugins.extract.builder_extractor import BuilderExtractor
+from ckprof_plugins.extract import extractors as module
+from ckprof_plugins.extract.extractors import BuilderExtractor
 
 
 @pytest.fixture
@@ -77,4 +77,4 @@ def test_engine_and_architecture_are_options(extract):
 
 
 def test_engines_are_those_of_lists():
-    assert module.OPTIONS[0].choices == tuple(known_lists().engines)
+    assert module.BUILDER_OPTIONS[0].choices == tuple(known_lists().engines)

@@ -209,8 +209,7 @@ def test_a_library_without_the_instructions_is_an_error(tree: Tree) -> None:
 
 def test_a_list_that_the_library_lacks_is_absent(tree: Tree) -> None:
     from ckprof_plugins.extract.extraction import extract
-    from ckprof_plugins.extract.locate import locate
-    from ckprof_plugins.extract.opening import open_library
+    from ckprof_plugins.extract.opening import locate, open_library
 
     tree.write()
     key = ListKey("fwd", "ndhwgc", "fp16")

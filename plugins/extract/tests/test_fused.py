@@ -8,8 +8,7 @@ import pytest
 
 from ckprof_converters.library_lists import ListKey
 from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, Status, extract
-from ckprof_plugins.extract.locate import locate
-from ckprof_plugins.extract.opening import open_library
+from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests.tree import HALF, INSTANCES, MAIN_ALIAS, Tree, line
 
 KEY = ListKey("fwd", "nhwgc", "fp16", "bias_clamp")

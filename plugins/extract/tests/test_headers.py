@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof_plugins.extract.classes import class_records, first_type, read_head
-from ckprof_plugins.extract.header import read_header, substitute
-from ckprof_plugins.extract.preprocess import preprocess
-from ckprof_plugins.extract.readable import take_apart
-from ckprof_plugins.extract.tokens import Expr, ExprReader, TokenStream
+from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream, preprocess
+from ckprof_plugins.extract.mangling import take_apart
+from ckprof_plugins.extract.tuples import read_header, substitute
 
 
 def kept(text: str, **macros: str) -> str:

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof_plugins.extract import locate as module
+from ckprof_plugins.extract import opening as module
 from ckprof_plugins.extract.headers import configuration, version
-from ckprof_plugins.extract.locate import locate
-from ckprof_plugins.extract.opening import open_library
+from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
 from plugins.extract.tests.tree import Tree
 

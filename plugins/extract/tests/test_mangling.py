@@ -8,9 +8,8 @@ import subprocess
 
 import pytest
 
-from ckprof_plugins.extract.mangling import ManglingError, decode
-from ckprof_plugins.extract.readable import read_instance, take_apart
-from ckprof_plugins.extract.vocabulary import Vocabulary
+from ckprof_plugins.extract.headers import Vocabulary
+from ckprof_plugins.extract.mangling import ManglingError, decode, read_instance, take_apart
 from plugins.extract.tests.binaries import SPECIALIZATIONS, table
 from plugins.extract.tests.tree import line
 

@@ -16,7 +16,6 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.paths import conf_root
 from ckprof_converters.library_lists import ListKey, all_lists, known_lists
-from ckprof_plugins.extract.compare import compare
 from ckprof_plugins.extract.extraction import (
     ExtractedList,
     ExtractOptions,
@@ -25,11 +24,11 @@ from ckprof_plugins.extract.extraction import (
     extract,
     joined_uses,
 )
-from ckprof_plugins.extract.extractor import _list
+from ckprof_plugins.extract.extractors import _list
 from ckprof_plugins.extract.library import Library
-from ckprof_plugins.extract.locate import locate
+from ckprof_plugins.extract.lists import compare
 from ckprof_plugins.extract.mangling import decode
-from ckprof_plugins.extract.opening import open_library
+from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests.test_mangling import decoded_by_tool
 
 pytestmark = [pytest.mark.ck_package, pytest.mark.timeout(600)]

@@ -1,0 +1,395 @@
+"""Which tuples, with which parameters, a function of the library adds, and in which order lists have them.
+
+The archive says what a function adds but not in which order; the headers know the order but not the function:
+:func:`cover` finds the tuples that account for both. Where there is no archive, source files say it, or what
+is known of functions by their names, as data (``recipes.json``): also in which order lists are written, and
+what the lists that upstream ships leave out.
+
+In names, ``{n}`` is the number of dimensions, ``{layouts}`` three layouts, ``{type}`` a data type and
+``{version}`` a pipeline version; aliases and values repeat what was found for ``{type}`` and ``{version}``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, preprocess
+from ckprof_plugins.extract.tuples import SLOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ckprof_converters.library_lists import ListKey
+    from ckprof_plugins.extract.headers import Vocabulary
+    from ckprof_plugins.extract.mangling import Instance
+    from ckprof_plugins.extract.tuples import InstanceTuples, Pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One tuple with the parameters that a function gives it."""
+
+    pattern: Pattern
+    #: parameter -> value
+    values: Mapping[str, str]
+    instances: tuple[Instance, ...]
+
+    @classmethod
+    def of(cls, pattern: Pattern, values: Mapping[str, str]) -> Use:
+        """Return the use of a tuple with these values.
+
+        :raises InputError: a parameter has no value.
+        """
+        return cls(pattern=pattern, values=values, instances=pattern.bind(values))
+
+    def enumerators(self, vocabulary: Vocabulary) -> tuple[int, ...]:
+        """Return the numbers of the enumerators among the values, which uses of one tuple are sorted by."""
+        enumerations = vocabulary.enumerations
+        return tuple(
+            enumerations[kind].index(self.values[name])
+            for name, kind in self.pattern.parameters.items()
+            if kind in enumerations
+        )
+
+
+class JoinError(InputError):
+    """Headers and archive do not agree about a function."""
+
+
+def fitting(pattern: Pattern, compiled: frozenset[Instance]) -> list[Use]:
+    """Return the uses of a tuple whose instances were all compiled.
+
+    The parameters follow from the compiled instances that the first element of the tuple may be.
+    """
+    if not pattern.instances or len(pattern.instances) > len(compiled):
+        return []
+    first = pattern.instances[0]
+    uses: dict[tuple[str, ...], Use] = {}
+    for instance in compiled:
+        values = _bindings(first, instance)
+        if values is None:
+            continue
+        bound = {**pattern.defaults, **values}
+        if any(name not in bound for name in pattern.parameters):
+            continue
+        identity = tuple(bound[name] for name in pattern.parameters)
+        if identity in uses:
+            continue
+        use = Use.of(pattern, bound)
+        if compiled.issuperset(use.instances):
+            uses[identity] = use
+    return list(uses.values())
+
+
+def _bindings(pattern: Instance, instance: Instance) -> dict[str, str] | None:
+    if pattern.device != instance.device or len(pattern.arguments) != len(instance.arguments):
+        return None
+    values: dict[str, str] = {}
+    for open_, value in zip(pattern.arguments, instance.arguments, strict=True):
+        if open_ == value:
+            continue
+        if not open_.startswith(SLOT):
+            if SLOT in open_:
+                continue  # a parameter inside another argument: compared once it is bound
+            return None
+        if values.setdefault(open_[len(SLOT) :], value) != value:
+            return None
+    return values
+
+
+def cover(
+    function: str, compiled: Iterable[Instance], candidates: Sequence[str], tuples: InstanceTuples
+) -> tuple[Use, ...]:
+    """Return the uses that make up a function's instances, in no particular order.
+
+    The longest tuples are taken first: a tuple of one generic instance is often contained in a larger one.
+
+    :param candidates: aliases to try.
+    :raises JoinError: some instances are in no tuple that fits.
+    """
+    everything = frozenset(compiled)
+    devices = {item.device for item in everything}
+    uses: list[Use] = []
+    for alias in candidates:
+        if tuples.devices(alias) <= devices:
+            uses.extend(fitting(tuples.pattern(alias), everything))
+    uses.sort(key=lambda use: (-len(use.instances), use.pattern.rank, tuple(use.values.items())))
+    left = set(everything)
+    taken = []
+    for use in uses:
+        if not left:
+            break
+        if not left.isdisjoint(use.instances):
+            taken.append(use)
+            left.difference_update(use.instances)
+    if left:
+        sample = min(left)
+        raise JoinError(
+            f"{function}: {len(left)} of {len(everything)} compiled instances are in no tuple of the "
+            f"headers; the first is {sample.device}<{', '.join(sample.arguments)}>"
+        )
+    return tuple(taken)
+
+
+def in_order(uses: Iterable[Use], vocabulary: Vocabulary) -> tuple[Use, ...]:
+    """Sort the uses of one function.
+
+    Tuples for the double-rate instructions (``_2x``) stand first, then follow the declarations; the uses of
+    one tuple follow the values of its enumerations.
+    """
+
+    def key(use: Use) -> tuple[object, ...]:
+        return (not use.pattern.alias.endswith("_2x"), use.pattern.rank, use.enumerators(vocabulary))
+
+    return tuple(sorted(uses, key=key))
+
+
+_PARTS: Final[Mapping[str, str]] = {
+    "{n}": r"\d",
+    "{layouts}": r"[a-z]+_[a-z]+_[a-z]+",
+    "{version}": r"(?P<version>v\d+)",
+}
+_TYPES: Final = r"(?:f16|bf16|f32)"
+
+
+class UseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tuple, with the values of its enumerations by their kind."""
+
+    alias: str
+    values: dict[str, tuple[str, ...]]
+    #: its name in earlier releases
+    former: str = ""
+    #: earlier releases have its instances in another tuple of the recipe
+    optional: bool = False
+
+
+class RecipeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tuples of the functions with names of one shape."""
+
+    function: str
+    uses: tuple[UseRecord, ...]
+    #: numbers of dimensions that it holds for; all if empty
+    dimensions: tuple[int, ...] = ()
+    #: data types that it holds for; all if empty
+    types: tuple[str, ...] = ()
+
+
+class GroupRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Functions that stand before or after the others; those between have group 1."""
+
+    function: str
+    group: int
+    #: their instances follow the declarations of the tuples, not the names of the source files
+    by_declaration: bool = False
+
+
+class FolderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The folder of the source files of functions, which are written folder by folder."""
+
+    function: str
+    folder: str
+
+
+class OrderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The order of lists."""
+
+    groups: tuple[GroupRecord, ...]
+    folders: tuple[FolderRecord, ...]
+
+
+class ExtraRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Uses that the shipped lists have and the library has not."""
+
+    function: str
+    values: dict[str, tuple[str, ...]]
+
+
+class ShippedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """In what the lists that upstream ships differ from its library."""
+
+    left_out: tuple[str, ...]
+    extra: tuple[ExtraRecord, ...]
+
+
+class RecipesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that is known of functions."""
+
+    recipes: tuple[RecipeRecord, ...]
+    order: OrderRecord
+    shipped: ShippedRecord
+
+
+@cache
+def known_recipes() -> RecipesFile:
+    """Return what is known of functions."""
+    return msgspec.json.decode((files(__package__) / "recipes.json").read_bytes(), type=RecipesFile)
+
+
+@cache
+def _expression(function: str) -> re.Pattern[str]:
+    text = re.escape(function)
+    for part, meaning in _PARTS.items():
+        text = text.replace(re.escape(part), meaning)
+    text = text.replace(re.escape("{type}"), f"(?P<type>{_TYPES})", 1)
+    return re.compile("add_device_grouped_" + text.replace(re.escape("{type}"), "(?P=type)"))
+
+
+def _matches(function: str, dimensions: int) -> Iterator[tuple[RecipeRecord, Mapping[str, str]]]:
+    for record in known_recipes().recipes:
+        match = _expression(record.function).fullmatch(function)
+        if match is None:
+            continue
+        words = match.groupdict()
+        if (not record.dimensions or dimensions in record.dimensions) and (
+            not record.types or words["type"] in record.types
+        ):
+            yield record, words
+
+
+def _values(pattern: Pattern, key: ListKey, enumerations: Mapping[str, str]) -> dict[str, str]:
+    values = {}
+    numbered = False
+    for name, kind in pattern.parameters.items():
+        if kind in enumerations:
+            values[name] = enumerations[kind]
+        elif kind == "typename":
+            meaning = key.home.bindings.get(name)
+            if meaning is not None:
+                values[name] = _meaning(meaning, key)
+        elif kind == "index_t" and name not in pattern.defaults:
+            # The first number is that of the dimensions; others are widths of transposes, which are off here.
+            values[name] = "1" if numbered else str(key.shape.dimensions)
+            numbered = True
+    return values
+
+
+def _meaning(meaning: str, key: ListKey) -> str:
+    if meaning in ("input", "weight", "output"):
+        return str(getattr(key.shape, meaning))
+    return {"none": "EmptyTuple", "dtype": key.types[0]}.get(meaning, meaning)
+
+
+def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple[Use, ...] | None:
+    """Return the uses of a function as its recipe says, in order; ``None`` if no recipe fits its name.
+
+    :raises InputError: the headers lack a tuple that the recipe names.
+    """
+    for record, words in _matches(function, key.shape.dimensions):
+        uses: list[Use] = []
+        for item in record.uses:
+            alias = item.alias.format(**words)
+            if alias not in tuples and item.former:
+                alias = item.former.format(**words)
+            if alias not in tuples:
+                if item.optional:
+                    continue
+                raise InputError(f"{function}: its recipe names {alias}, which the headers do not declare")
+            kinds = {
+                kind: tuple(value.format(**words) for value in values) for kind, values in item.values.items()
+            }
+            uses.extend(_uses(tuples.pattern(alias), key, kinds))
+        return tuple(uses)
+    return None
+
+
+def _uses(pattern: Pattern, key: ListKey, kinds: Mapping[str, Sequence[str]]) -> Iterator[Use]:
+    for chosen in product(*kinds.values()):
+        values = {**pattern.defaults, **_values(pattern, key, dict(zip(kinds, chosen, strict=True)))}
+        yield Use.of(pattern, values)
+
+
+def source_place(function: str) -> tuple[int, bool, str]:
+    """Return where a function stands in a list in source order: (group, by declaration, folder and file)."""
+    order = known_recipes().order
+    group = next((item for item in order.groups if re.search(item.function, function)), None)
+    folder = next((item.folder for item in order.folders if re.search(item.function, function)), "")
+    name = function.removeprefix("add_").removesuffix("_instances")
+    return (
+        group.group if group else 1,
+        group.by_declaration if group else False,
+        f"{folder}{name}_instance.cpp",
+    )
+
+
+def is_left_out(function: str) -> bool:
+    """Say whether the lists that upstream ships lack a function."""
+    return any(re.search(item, function) for item in known_recipes().shipped.left_out)
+
+
+def extra_uses(function: str, uses: Sequence[Use]) -> tuple[Use, ...]:
+    """Return the uses that the lists that upstream ships have in addition."""
+    extra = []
+    for record in known_recipes().shipped.extra:
+        if not re.search(record.function, function):
+            continue
+        for use, (kind, others) in product(uses, record.values.items()):
+            for value in others:
+                values = {
+                    name: value if use.pattern.parameters.get(name) == kind else present
+                    for name, present in use.values.items()
+                }
+                extra.append(Use.of(use.pattern, values))
+    return tuple(extra)
+
+
+#: where they are, from the folder above an include root on
+_FOLDER: Final = "src/tensor_operation_instance/gpu"
+#: generated files keep their name but for the ending
+_ENDINGS: Final = (".cpp", ".in")
+_FUNCTION: Final = re.compile(r"\b(add_device_grouped_conv\w*?_instances)(?:_shard)?\b")
+
+
+class SourceFiles:
+    """The source files of a tree.
+
+    :param roots: include roots; the files are beside one of them.
+    """
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._folders = [root.parent / _FOLDER for root in roots if (root.parent / _FOLDER).is_dir()]
+
+    @cached_property
+    def _files(self) -> Mapping[str, Path]:
+        """Function -> file that defines it."""
+        found: dict[str, Path] = {}
+        for folder in self._folders:
+            for path in sorted(folder.glob("grouped_conv*/**/*")):
+                if path.suffix in _ENDINGS:
+                    for name in _FUNCTION.findall(path.read_text(errors="replace")):
+                        found.setdefault(name, path)
+        return found
+
+    def uses(
+        self, function: str, tuples: InstanceTuples, macros: Mapping[str, str]
+    ) -> tuple[Use, ...] | None:
+        """Return the tuples that a function adds, in order; ``None`` if no file defines it.
+
+        :raises InputError: what the file says cannot be read.
+        """
+        path = self._files.get(function)
+        if path is None:
+            return None
+        text, _ = preprocess(path.read_text(errors="replace"), macros, str(path))
+        stream = TokenStream(text, str(path))
+        uses = []
+        for index, piece in enumerate(stream.texts):
+            if piece in tuples and stream.texts[index + 1 : index + 2] == ["<"]:
+                pattern = tuples.pattern(piece)
+                arguments = ExprReader(stream, index + 1).arguments()
+                if len(arguments) > len(pattern.parameters):
+                    raise InputError(f"{function}: {piece} takes fewer parameters", path)
+                values = [tuples.print_in(piece, argument) for argument in arguments]
+                uses.append(Use.of(pattern, dict(zip(pattern.parameters, values, strict=False))))
+        if not uses:
+            raise InputError(f"{function}: its source adds no tuple that the headers declare", path)
+        return tuple(uses)
