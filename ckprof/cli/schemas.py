@@ -44,9 +44,9 @@ SCHEMAS: Final = (
     Schema(name="ckprof-parity", what="parity and diff --format json", module="ckprof.report.parity_text"),
     Schema(name="ckprof-parity-lock", what="parity --write", module="ckprof.parity.lockfile"),
     Schema(name="ckprof.convert", what="convert --format json", module="ckprof.cli.convert_report"),
-    Schema(name="ckprof.audit", what="audit --format json", module="ckprof_plugins.consumers.audit_command"),
+    Schema(name="ckprof.audit", what="audit --format json", module="ckprof_plugins.consumers.cmd_audit"),
     Schema(
-        name="ckprof.upgrade", what="upgrade --format json", module="ckprof_plugins.consumers.upgrade_command"
+        name="ckprof.upgrade", what="upgrade --format json", module="ckprof_plugins.consumers.cmd_upgrade"
     ),
     Schema(name="ckprof.extract", what="extract.json", module="ckprof_plugins.extract.lists"),
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),

@@ -1,4 +1,4 @@
-"""What changes from one state of a library, or of a compiler, to the next."""
+"""What an upgrade compares, and what changes from one state of a library, or of a compiler, to the next."""
 
 from __future__ import annotations
 

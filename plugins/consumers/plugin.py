@@ -17,9 +17,9 @@ def ckprof_register_consumers() -> Sequence[Consumer]:
     """Add AITER, hipDNN, Inductor, MIOpen, the old library as traces show it, and generated libraries."""
     from ckprof_plugins.consumers._old_ck.trace_reader import ComposableKernel
     from ckprof_plugins.consumers.aiter.consumer import Aiter
-    from ckprof_plugins.consumers.generated.consumer import GeneratedLibrary
-    from ckprof_plugins.consumers.hipdnn.consumer import Hipdnn
-    from ckprof_plugins.consumers.inductor.consumer import Inductor
+    from ckprof_plugins.consumers.generated_library import GeneratedLibrary
+    from ckprof_plugins.consumers.hipdnn import Hipdnn
+    from ckprof_plugins.consumers.inductor.list_audit import Inductor
     from ckprof_plugins.consumers.miopen.consumer import Miopen
 
     return [Aiter(), ComposableKernel(), GeneratedLibrary(), Hipdnn(), Inductor(), Miopen()]

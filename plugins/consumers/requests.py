@@ -1,4 +1,4 @@
-"""What users ask of files of tuned results."""
+"""What users ask of files of tuned results, and the lists that kernels of rows are looked up in."""
 
 from __future__ import annotations
 

@@ -9,20 +9,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
+from ckprof_plugins.consumers.aiter.consumer import DEVICES, MOST_WRONG, integer, number, read_table
 from ckprof_plugins.consumers.aiter.kernel_lists import read_tree
-from ckprof_plugins.consumers.aiter.tables import integer, number, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.plugin.protocols import AuditRequest
+    from ckprof_plugins.consumers.aiter.consumer import Layout, TunedRow
     from ckprof_plugins.consumers.aiter.kernel_lists import KernelsOfFile
-    from ckprof_plugins.consumers.aiter.tables import Layout, TunedRow
 
-#: largest share of wrong elements that the tuner accepts
-MOST_WRONG: Final = 0.05
-#: compute units of whole devices -> architecture
-DEVICES: Final = {304: "gfx942", 80: "gfx942", 228: "gfx942", 256: "gfx950", 104: "gfx90a", 110: "gfx90a"}
 #: architecture -> how torch calls its fp8 type, as the key spells it
 _FP8: Final = {"gfx942": "torch.float8_e4m3fnuz", "gfx950": "torch.float8_e4m3fn"}
 #: what a name says of its kernel: block and tile, pipeline

@@ -18,8 +18,7 @@ from ckprof_plugins.consumers.inductor.operations import (
     CKGemmOperation,
     CKGroupedConvFwdOp,
 )
-from ckprof_plugins.consumers.inductor.provider import Provider
-from ckprof_plugins.consumers.inductor.torch_templates import choice_of
+from ckprof_plugins.consumers.inductor.provider import Provider, choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

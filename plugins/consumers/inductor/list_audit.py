@@ -14,10 +14,15 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof.model.types import DataType
-from ckprof_plugins.consumers.inductor.device_classes import CLASSES, ENUMERATIONS, operation_of
-from ckprof_plugins.consumers.inductor.listed_convolutions import KIND, convolutions_of
-from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
-from ckprof_plugins.consumers.inductor.torch_types import NEVER_CHOSEN, TYPES
+from ckprof_plugins.consumers.inductor.library_lists import KIND, convolutions_of
+from ckprof_plugins.consumers.inductor.operations import (
+    CLASSES,
+    ENUMERATIONS,
+    NEVER_CHOSEN,
+    TYPES,
+    CKGroupedConvFwdOp,
+    operation_of,
+)
 from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream
 from ckprof_plugins.extract.headers import Vocabulary
 
@@ -25,7 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.plugin.protocols import AuditRequest
-    from ckprof_plugins.consumers.inductor.device_classes import Operation
+    from ckprof_plugins.consumers.inductor.operations import InductorOperation
+
 
 _ELEMENT: Final = re.compile(
     rf"\b(?P<kind>{'|'.join(sorted(CLASSES, key=len, reverse=True))})\s*(?P<rest><.*)"
@@ -169,7 +175,7 @@ def _plain(argument: Expr) -> Expr:
     return Expr("Sequence", argument.args) if argument.name == "S" and argument.args else argument
 
 
-def _undeclared(operation: Operation, line: str) -> str:
+def _undeclared(operation: InductorOperation, line: str) -> str:
     """Return the first field whose word nobody declares; empty if there is none."""
     convolution = isinstance(operation, CKGroupedConvFwdOp)
     for name, value in operation.dict_items():
@@ -190,8 +196,46 @@ def _undeclared(operation: Operation, line: str) -> str:
     return ""
 
 
-def _key(operation: Operation) -> tuple[object, ...]:
+def _key(operation: InductorOperation) -> tuple[object, ...]:
     compute = operation.a_compute_dtype or operation.a_element_dtype
     values = operation.dict_items()
     left = (*_IGNORED, "ds_element_dtype", "cde_elementwise_op", "a_compute_dtype", "b_compute_dtype")
     return (compute, *(value for name, value in values if name not in left))
+
+
+class Inductor:
+    """The C++ lists in the library folder of AMD's package ``ck4inductor``."""
+
+    id = "inductor"
+    label = "PyTorch Inductor: C++ lists of kernels in a library folder"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Say whether a file is a header with kernels of a class that Inductor compiles."""
+        return path.suffix == ".hpp" and any(f"{name}<".encode() in head for name in CLASSES)
+
+    def audit(self, request: AuditRequest) -> FileAudit:
+        """Judge each line that ck4inductor takes for a kernel.
+
+        :raises InputError: the file cannot be read.
+        """
+        return audit(request)
+
+    def cleaned(self, audit: FileAudit) -> bytes:
+        """Return the list without wrong lines; of a tuple whose last one leaves, the comma before it as well.
+
+        :raises InputError: the file cannot be read any more.
+        """
+        wrong = {finding.line for finding in audit.findings if finding.removable}
+        kept: list[str] = []
+        for number, line in enumerate(lines_of(audit.path), 1):
+            if number not in wrong:
+                kept.append(line)
+            elif not line.rstrip().endswith(",") and "//" not in line:
+                last = next((at for at in range(len(kept) - 1, -1, -1) if _is_element(kept[at])), None)
+                if last is not None:
+                    kept[last] = kept[last].rstrip().removesuffix(",")
+        return "\n".join(kept).encode()
+
+
+def _is_element(line: str) -> bool:
+    return line.rstrip().endswith(">,") and any(f"{name}<" in line for name in CLASSES)

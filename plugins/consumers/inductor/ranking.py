@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.consumers.inductor.device_classes import Operation
+    from ckprof_plugins.consumers.inductor.operations import InductorOperation
     from ckprof_plugins.tuning.time_model.model import TimeModel
 
 
@@ -70,7 +70,7 @@ class Models:
         self,
         direction: str,
         dtype: DataType,
-        operations: Sequence[Operation],
+        operations: Sequence[InductorOperation],
         splits: Sequence[Sequence[int]],
     ) -> Selector:
         """Return what ranks operations; their names are their positions.
@@ -91,7 +91,7 @@ class Models:
 def best_first(
     selector: Selector,
     problem: Problem,
-    operations: Sequence[Operation],
+    operations: Sequence[InductorOperation],
     *,
     most: int | None,
 ) -> list[int]:
@@ -121,12 +121,12 @@ def best_first(
     return chosen
 
 
-def _kind(operation: Operation) -> tuple[object, ...]:
+def _kind(operation: InductorOperation) -> tuple[object, ...]:
     tile = operation.m_per_block, operation.n_per_block, operation.k_per_block
     return (*tile, operation.block_gemm_pipeline_version)
 
 
-def traits_of(operation: Operation, dtype: DataType) -> KernelTraits:
+def traits_of(operation: InductorOperation, dtype: DataType) -> KernelTraits:
     """Return what the time of an operation depends on.
 
     :raises StepError: block size and tile contradict each other.
@@ -148,7 +148,7 @@ def _traits(description: tuple[tuple[str, Any], ...], dtype: DataType) -> Kernel
     return gemm_traits(values)
 
 
-def _description(operation: Operation) -> tuple[tuple[str, Any], ...]:
+def _description(operation: InductorOperation) -> tuple[tuple[str, Any], ...]:
     """Return the fields of an instance that traits depend on, and what they are derived from."""
     version = operation.block_gemm_pipeline_version.rpartition("::")[2]
     pipelines: Mapping[str, str] = PRODUCT_PIPELINES

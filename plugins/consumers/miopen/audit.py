@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof_plugins.consumers._old_ck.kernels import index_of
-from ckprof_plugins.consumers.miopen.file_names import base_name, read_name
-from ckprof_plugins.consumers.miopen.kernel_check import KernelCheck
-from ckprof_plugins.consumers.miopen.keys import WrongKeyError, parse_find_key, parse_perf_key
-from ckprof_plugins.consumers.miopen.rows import Entry, is_database, read_bytes, table_rows, text_rows
-from ckprof_plugins.consumers.miopen.solvers import (
+from ckprof_plugins.consumers.miopen.databases import (
+    Entry,
     algorithm_of,
     algorithm_parts,
+    base_name,
     grouped_solver,
+    is_database,
+    read_bytes,
+    read_name,
     table,
+    table_rows,
+    text_rows,
 )
-from ckprof_plugins.consumers.miopen.workspace import workspace_bytes
+from ckprof_plugins.consumers.miopen.kernel_check import KernelCheck, workspace_bytes
+from ckprof_plugins.consumers.miopen.keys import WrongKeyError, parse_find_key, parse_perf_key
 
 if TYPE_CHECKING:
     from ckprof.plugin.protocols import AuditRequest
-    from ckprof_plugins.consumers.miopen.file_names import DatabaseName
+    from ckprof_plugins.consumers.miopen.databases import DatabaseName, GroupedSolver, TextRow
     from ckprof_plugins.consumers.miopen.keys import MiopenKey
-    from ckprof_plugins.consumers.miopen.rows import TextRow
-    from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: characters of a row that reports show

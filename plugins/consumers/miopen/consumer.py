@@ -1,11 +1,23 @@
-"""MIOpen as a consumer of tuned results."""
+"""MIOpen as a consumer of tuned results, and what lines of its logs say about kernels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.consumers.miopen.file_names import TEXT_SUFFIXES
-from ckprof_plugins.consumers.miopen.rows import has_tables, is_database, looks_like_text
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import Sighting
+from ckprof_plugins.consumers._old_ck.kernels import index_of
+from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
+from ckprof_plugins.consumers.miopen.databases import (
+    TEXT_SUFFIXES,
+    grouped_solver,
+    has_tables,
+    is_database,
+    looks_like_text,
+)
+from ckprof_plugins.consumers.miopen.keys import MiopenKey, WrongKeyError, parse_find_key, parse_perf_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,8 +25,94 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.model.audit import FileAudit
-    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest, KernelList, Sighting
+    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest, KernelList
     from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
+    from ckprof_plugins.consumers.miopen.databases import GroupedSolver
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+
+#: words of a log line that may be keys
+_KEY: Final = re.compile(r"\d+[-x]\d[\w-]{10,}")
+_SOLVER: Final = re.compile(r"\bConvHipImplicitGemm(?:3D)?Group\w+")
+_SPLITS: Final = re.compile(r"\+(-?\d+)")
+_TYPES: Final = {item.value: item for item in DataType}
+
+
+def sightings(text: str, lists: Sequence[KernelList]) -> list[Sighting]:
+    """Return what a line says; empty for a line without a solver of Composable Kernel, or a key."""
+    key = _key_in(text)
+    named = _SOLVER.search(text)
+    solver = grouped_solver(named[0]) if named else None
+    if key is None and solver is None:
+        return []
+    problem = None
+    if key is not None:
+        try:
+            problem = key.problem()
+        except WrongKeyError:
+            key = None
+    index = index_of(tuple(lists))
+    operations = operations_in(text)
+    if key is None or problem is None:
+        if solver is None:
+            return []
+        return [Sighting(what=f"solver {solver.name}", direction=_direction(solver), note=_ALONE)]
+    what = f"MIOpen key of {key.direction}" + (f", solver {solver.name}" if solver else "")
+    family: Family = (key.direction, key.ndim, key.dtype)
+    lines = [kernel.source for name in operations for kernel in index.find(family, name)[:1]]
+    note = _note(key, problem, operations, lines, solver, index, text)
+    return [
+        Sighting(
+            what=what,
+            direction=key.direction,
+            problem=problem,
+            dtype=_TYPES.get(key.dtype),
+            layout={2: "nhwgc", 3: "ndhwgc"}[key.ndim],
+            lines=tuple(lines),
+            note=note,
+        )
+    ]
+
+
+_ALONE: Final = (
+    "the line names the solver alone: the kernel stands in the performance database, under the problem's key"
+)
+
+
+def _direction(solver: GroupedSolver) -> str:
+    return {"F": "fwd", "B": "bwd_data", "W": "bwd_weight"}[solver.letter]
+
+
+def _key_in(text: str) -> MiopenKey | None:
+    for word in _KEY.findall(text):
+        for parse in (parse_find_key, parse_perf_key):
+            try:
+                return parse(word)
+            except WrongKeyError:
+                continue
+    return None
+
+
+def _note(
+    key: MiopenKey,
+    problem: ConvProblem,
+    operations: list[str],
+    lines: list[str],
+    solver: GroupedSolver | None,
+    index: KernelIndex,
+    text: str,
+) -> str:
+    if lines:
+        splits = _SPLITS.search(text, text.index(operations[0]) + len(operations[0]))
+        return f"split-K {splits[1]}" if splits else ""
+    if operations:
+        return "no list has the kernel"
+    if solver is None:
+        return "the line names no kernel"
+    family = (key.direction, key.ndim, key.dtype)
+    able = sum(not support(kernel, problem, key.dtype, 1, "").unmet for kernel in index.all_of(family))
+    return f"{_ALONE}; {able} kernels of the lists support the problem"
 
 
 class Miopen:
@@ -44,14 +142,12 @@ class Miopen:
 
         :raises InputError: the file cannot be read any more.
         """
-        from ckprof_plugins.consumers.miopen.cleaning import cleaned
+        from ckprof_plugins.consumers.miopen.databases import cleaned
 
         return cleaned(audit)
 
     def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
         """Return what a line of a log, or a row of a database, says about a kernel."""
-        from ckprof_plugins.consumers.miopen.log_lines import sightings
-
         return sightings(text, lists)
 
     def export(self, request: ExportRequest) -> ConsumerFiles:
@@ -59,7 +155,7 @@ class Miopen:
 
         :raises UsageError: the version, which the names of the files hold, is missing.
         """
-        from ckprof_plugins.consumers.miopen.writing import export
+        from ckprof_plugins.consumers.miopen.exchange import export
 
         return export(request)
 
@@ -69,6 +165,6 @@ class Miopen:
         :raises InputError: the file cannot be read, or has no times.
         :raises UsageError: neither its name nor the hints say the device.
         """
-        from ckprof_plugins.consumers.miopen.reading import measurements
+        from ckprof_plugins.consumers.miopen.exchange import measurements
 
         return measurements(path, hints)

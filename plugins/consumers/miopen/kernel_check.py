@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.audit import Reason
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 
     from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
     from ckprof_plugins.consumers._old_ck.support import Verdict
+    from ckprof_plugins.consumers.miopen.databases import GroupedSolver
     from ckprof_plugins.consumers.miopen.keys import MiopenKey
-    from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.directions._convolution.problem import ConvProblem
+
 
 #: a finding without its place
 Remark = tuple[Reason, str]
@@ -156,3 +158,27 @@ def _demand(kernel: OldKernel) -> tuple[bool, bool, int]:
     ]
     late = kernel.values.get("BlkGemmPipelineVer", "v1") != "v1"
     return kernel.specialization not in ("Default", "OddC"), late, sum(widths)
+
+
+_ALIGNMENT: Final = 256
+#: bytes of an element of the buffer for sums
+_SUM_SIZE: Final = 4
+
+
+def workspace_bytes(key: MiopenKey, problem: ConvProblem) -> int:
+    """Return the bytes of workspace that a find-db states for a key.
+
+    :param key: of one type for all tensors.
+    """
+    groups, size = problem.groups, SIZES[key.dtype]
+    x = problem.batch * groups * problem.in_channels * prod(problem.input)
+    y = problem.batch * groups * problem.out_channels * prod(problem.output)
+    weight = groups * problem.out_channels * problem.in_channels * prod(problem.filter)
+    sums = 0
+    if key.letter == "W" and key.dtype == "fp16" and (problem.in_channels % 2 or problem.out_channels % 2):
+        # "out" of a weight gradient is x
+        sums = _SUM_SIZE * x
+    if not key.is_channels_first:
+        return sums
+    buffers = [x * size, y * size, weight * size, sums]
+    return sum(-(-one // _ALIGNMENT) * _ALIGNMENT for one in buffers)

@@ -19,7 +19,7 @@ from ckprof.plugin.registry import Registry
 from ckprof.store.key import DeviceKey, KernelKey, OperationKey
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.consumers.audit import audit
-from ckprof_plugins.consumers.export import ExportCall, export
+from ckprof_plugins.consumers.cmd_export import ExportCall, export
 from ckprof_plugins.consumers.requests import AuditCall, DeviceChoice, KernelSources
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem

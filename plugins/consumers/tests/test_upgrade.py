@@ -22,8 +22,8 @@ from ckprof_plugins.consumers import changes, upgrade_builds
 from ckprof_plugins.consumers import upgrade as module
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
 from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart, UpgradeSide
+from ckprof_plugins.consumers.cmd_upgrade import render_json, render_junit, render_text, verdict
 from ckprof_plugins.consumers.upgrade import upgrade
-from ckprof_plugins.consumers.upgrade_command import render_json, render_junit, render_text, verdict
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.extract.lists import extract_lists
 from plugins.consumers.tests.aiter.test_aiter_audit import HEADER, NAMES, SOURCE

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof.model.audit import Reason
 from ckprof.plugin.protocols import AuditRequest
-from ckprof_plugins.consumers.hipdnn.consumer import Hipdnn
+from ckprof_plugins.consumers.hipdnn import Hipdnn
 
 
 def override(batch=8):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof
 from ckprof.model.types import DataType
-from ckprof_plugins.consumers.inductor.listed_convolutions import listed_convolutions
+from ckprof_plugins.consumers.inductor.library_lists import listed_convolutions
 from ckprof_plugins.consumers.inductor.ranking import Models, best_first
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 import ckprof_converters
-from ckprof_plugins.consumers.inductor.library_lists import library_lists
-from ckprof_plugins.consumers.inductor.listed_convolutions import listed_convolutions
+from ckprof_plugins.consumers.inductor.library_lists import library_lists, listed_convolutions
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
 

@@ -7,10 +7,12 @@ from dataclasses import fields
 import pytest
 
 from ckprof.errors import InputError
-from ckprof_plugins.consumers.inductor.device_classes import operation_of
-from ckprof_plugins.consumers.inductor.library_lists import library_lists
-from ckprof_plugins.consumers.inductor.listed_convolutions import KIND, listed_convolutions
-from ckprof_plugins.consumers.inductor.operations import CKBatchedGemmOperation, CKGroupedConvFwdOp
+from ckprof_plugins.consumers.inductor.library_lists import KIND, library_lists, listed_convolutions
+from ckprof_plugins.consumers.inductor.operations import (
+    CKBatchedGemmOperation,
+    CKGroupedConvFwdOp,
+    operation_of,
+)
 from ckprof_plugins.extract.classes import class_records
 from plugins.consumers.tests.inductor.library_tree import write_tree
 

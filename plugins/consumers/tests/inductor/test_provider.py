@@ -12,9 +12,8 @@ import ckprof
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.inductor import activation
-from ckprof_plugins.consumers.inductor.listed_convolutions import listed_convolutions
-from ckprof_plugins.consumers.inductor.provider import Provider
-from ckprof_plugins.consumers.inductor.torch_templates import choice_of
+from ckprof_plugins.consumers.inductor.library_lists import listed_convolutions
+from ckprof_plugins.consumers.inductor.provider import Provider, choice_of
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from plugins.consumers.tests.inductor.library_tree import write_tree
 

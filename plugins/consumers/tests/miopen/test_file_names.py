@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.consumers.miopen.file_names import (
+from ckprof_plugins.consumers.miopen.databases import (
     base_name,
     parse_version,
     read_name,

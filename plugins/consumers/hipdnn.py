@@ -1,8 +1,10 @@
-"""hipDNN's overrides of the choice of engines: what a file says, and what is wrong with it."""
+"""hipDNN: overrides of the choice of engines, judged and written."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +13,15 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
+from ckprof.plugin.protocols import ConsumerFiles
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from ckprof.plugin.protocols import AuditRequest, ExportRequest, TunedKernel
+
 
 #: version of the files that are read
 VERSION: Final = 2
@@ -233,3 +240,88 @@ def packed_strides(lengths: Sequence[int], channels_last: bool) -> list[int]:
         inner = [prod(lengths[axis + 1 :]) * lengths[1] for axis in range(2, len(lengths))]
         return [prod(lengths[1:]), 1, *inner]
     return [prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
+
+
+FILE: Final = "hipdnn_overrides.json"
+_NAMES: Final = {direction: name for name, direction in OPERATIONS.items()}
+#: name of a layout -> whether channels are last
+_LAYOUTS: Final = {"nhwgc": True, "ndhwgc": True, "ngchw": False, "ngcdhw": False}
+
+
+def export(request: ExportRequest) -> ConsumerFiles:
+    """Return the file; nothing for problems that are no convolutions."""
+    left_out: Counter[str] = Counter()
+    overrides: dict[str, tuple[float, dict[str, Any]]] = {}
+    for winner in request.winners:
+        problem = winner.problem
+        if not isinstance(problem, ConvProblem) or winner.direction not in _NAMES:
+            left_out[f"{winner.direction} is no convolution"] += 1
+            continue
+        if winner.layout not in _LAYOUTS:
+            left_out[f"tensors of the layout {winner.layout} have no strides of their own"] += 1
+            continue
+        override = _override(winner, problem)
+        key = json.dumps([override["op"], override["tensors"]])
+        if key not in overrides or winner.time_ms < overrides[key][0]:
+            overrides[key] = (winner.time_ms, override)
+    files = {}
+    if overrides:
+        document = {"version": VERSION, "engine_overrides": [item for _, item in overrides.values()]}
+        files[FILE] = (json.dumps(document, indent=2) + "\n").encode()
+    return ConsumerFiles(files=files, entries=len(overrides), left_out=left_out)
+
+
+def _override(winner: TunedKernel, problem: ConvProblem) -> dict[str, Any]:
+    x = [problem.batch, problem.groups * problem.in_channels, *problem.input]
+    w = [problem.groups * problem.out_channels, problem.in_channels, *problem.filter]
+    y = [problem.batch, problem.groups * problem.out_channels, *problem.output]
+    last = _LAYOUTS[winner.layout]
+    return {
+        "op": _NAMES[winner.direction],
+        "engine_name": MIOPEN_ENGINE,
+        "tensors": [
+            {"tensor_id": name, "dim": dim, "stride": packed_strides(dim, last)}
+            for name, dim in zip(TENSORS, (x, w, y), strict=True)
+        ],
+        "autotune_metadata": {
+            # only what is known of the winner; the tuner's own figures are left out
+            "rank": 0,
+            "min_time_ms": winner.time_ms,
+            "workspace_size": winner.workspace_bytes,
+            "strategy": "ckprof",
+            "knobs": [],
+        },
+    }
+
+
+class Hipdnn:
+    """The JSON file with which hipDNN is told which engine runs an operation."""
+
+    id = "hipdnn"
+    label = "hipDNN: JSON overrides of the choice of engines"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Say whether a file is such an override."""
+        return path.suffix == ".json" and b"engine_overrides" in head
+
+    def audit(self, request: AuditRequest) -> FileAudit:
+        """Judge each override.
+
+        :raises InputError: the file cannot be read.
+        """
+        return audit_file(request.path)
+
+    def cleaned(self, audit: FileAudit) -> bytes:
+        """Return the document without wrong overrides.
+
+        :raises InputError: the file cannot be read any more.
+        """
+        document = read_document(audit.path)
+        wrong = {finding.line for finding in audit.findings if finding.removable}
+        overrides = document.get("engine_overrides", []) if isinstance(document, dict) else []
+        kept = [item for number, item in enumerate(overrides, 1) if number not in wrong]
+        return (json.dumps({"version": 2, "engine_overrides": kept}, indent=2) + "\n").encode()
+
+    def export(self, request: ExportRequest) -> ConsumerFiles:
+        """Return a file that has MIOpen run each problem; its own databases choose the kernel."""
+        return export(request)

@@ -1,4 +1,4 @@
-"""``ckprof upgrade``: what changes from one library or compiler to the next."""
+"""``ckprof upgrade``: what changes from one library or compiler to the next, as text, JSON and JUnit XML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart
 from ckprof_plugins.consumers.requests import DeviceChoice
 from ckprof_plugins.consumers.upgrade import upgrade
-from ckprof_plugins.extract.command import change_lines
+from ckprof_plugins.extract.cmd_extract import change_lines
 from ckprof_plugins.extract.lists import comparison_values
 
 if TYPE_CHECKING:

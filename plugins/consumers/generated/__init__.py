@@ -1,1 +1,0 @@
-"""Programs that embed generated kernels: a table of winners in C++."""

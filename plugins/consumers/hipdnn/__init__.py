@@ -1,1 +1,0 @@
-"""hipDNN: overrides of the choice of engines."""

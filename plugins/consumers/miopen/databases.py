@@ -1,0 +1,377 @@
+"""MIOpen's databases: the names of files, the rows, the solvers, and what is left without wrong rows.
+
+A name begins with the architecture and the number of compute units: decimal after ``_`` up to 64, hexadecimal
+without it above. The library looks for databases of users by the exact name; of its own it takes the one with
+the nearest number of compute units if there is none of that name.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.errors import InputError
+from ckprof.private_folders import temporary_folder
+from ckprof.store.schema import APPLICATION_ID
+from ckprof_plugins.consumers.miopen.keys import (
+    NUMBER_COLUMNS,
+    TEXT_COLUMNS,
+    MiopenKey,
+    WrongKeyError,
+    of_columns,
+)
+
+if TYPE_CHECKING:
+    from ckprof.model.audit import FileAudit
+
+
+#: word of an algorithm's name -> letter of keys
+_WORDS: Final = {"Fwd": "F", "BwdData": "B", "BwdWeights": "W"}
+_ALGORITHM: Final = re.compile(r"miopenConvolution(Fwd|BwdData|BwdWeights)Algo([A-Z]\w*)")
+_GROUPED: Final = re.compile(
+    r"ConvHipImplicitGemm(?P<solid>3D)?Group(?P<way>Fwd|Bwd|Wrw)(?P<unit>Xdlops|Wmma)"
+)
+_WAYS: Final = {"Fwd": "F", "Bwd": "B", "Wrw": "W"}
+#: algorithm of all solvers that call Composable Kernel
+IMPLICIT_GEMM: Final = "ImplicitGEMM"
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of solvers -> algorithm; names of those that the library no longer has."""
+
+    solvers: dict[str, str]
+    removed: frozenset[str]
+
+
+@cache
+def table() -> _Table:
+    """Return the solvers of October 2024."""
+    return msgspec.json.decode((files(__package__) / "solvers.json").read_bytes(), type=_Table)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedSolver:
+    """A solver that runs kernels of Composable Kernel for grouped convolutions."""
+
+    name: str
+    letter: str
+    ndim: int
+    #: matrix instructions of its kernels: ``Xdlops`` or ``Wmma``
+    unit: str
+
+
+@cache
+def grouped_solver(name: str) -> GroupedSolver | None:
+    """Return the solver of a name, if it is such a one."""
+    found = _GROUPED.fullmatch(name)
+    if found is None:
+        return None
+    return GroupedSolver(name, _WAYS[found["way"]], 3 if found["solid"] else 2, found["unit"])
+
+
+def solver_name(letter: str, ndim: int) -> str:
+    """Return the name of the solver of a direction."""
+    way = next(way for way, other in _WAYS.items() if other == letter)
+    return f"ConvHipImplicitGemm{'3D' if ndim == 3 else ''}Group{way}Xdlops"
+
+
+@cache
+def algorithm_parts(text: str) -> tuple[str, str]:
+    """Return letter and name of an algorithm such as ``miopenConvolutionFwdAlgoGEMM``; empty for another."""
+    found = _ALGORITHM.fullmatch(text)
+    return (_WORDS[found[1]], found[2]) if found else ("", "")
+
+
+def algorithm_text(letter: str, name: str = IMPLICIT_GEMM) -> str:
+    """Return how find-dbs spell an algorithm."""
+    word = next(word for word, other in _WORDS.items() if other == letter)
+    return f"miopenConvolution{word}Algo{name}"
+
+
+@cache
+def algorithm_of(solver: str) -> str | None:
+    """Return the algorithm of a solver; ``None`` for an unknown one."""
+    if grouped_solver(solver) is not None:
+        return IMPLICIT_GEMM
+    return table().solvers.get(solver)
+
+
+SQLITE_MAGIC: Final = b"SQLite format 3\0"
+#: how keys of both kinds begin
+_TEXT_HEAD: Final = re.compile(rb"\d+[-x]\d+[-x]\d+[-x]\d+[^=\n]*=[\w<>,-]+:")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a row says of one solver."""
+
+    #: position in its row, from 0
+    number: int
+    #: as it stands in the file
+    text: str
+    solver: str
+    values: str
+    #: why the library skips it
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    """One line of a database in text form."""
+
+    line: int
+    text: str
+    key: str
+    contents: str
+    #: why the library skips it
+    problem: str = ""
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries, those that the library skips included."""
+        pieces = self.contents.split(";")
+        if pieces and not pieces[-1]:
+            pieces.pop()
+        seen: set[str] = set()
+        for number, text in enumerate(pieces):
+            solver, colon, values = text.partition(":")
+            problem = "" if colon else "no solver in front of ':'"
+            if colon and algorithm_parts(solver)[0]:
+                # of the first version: the algorithm in front, and two texts behind
+                parts = values.split(",")
+                if len(parts) < 4:
+                    problem = "an entry of the old form lacks values: solver, time, workspace"
+                else:
+                    solver, values = parts[0], f"{parts[1]},{parts[2]},{solver}"
+            if not problem and solver in seen:
+                problem = f"the solver {solver} stands in this row already; the first entry counts"
+            seen.add(solver)
+            yield Entry(number, text, solver, values, problem)
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Say whether a file begins like a database in text form."""
+    return _TEXT_HEAD.match(head) is not None
+
+
+def is_database(head: bytes) -> bool:
+    """Say whether a file begins like a SQLite database that is no store of ours."""
+    return head.startswith(SQLITE_MAGIC) and head[68:72] != APPLICATION_ID.to_bytes(4, "big")
+
+
+def has_tables(head: bytes) -> bool:
+    """Say whether a SQLite database has the table of parameters: its first page names all tables."""
+    return is_database(head) and b"perf_db" in head
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file.
+
+    :raises InputError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+
+
+def text_rows(data: bytes) -> Iterator[TextRow]:
+    """Yield each line that is not empty. Any byte is a character."""
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line:
+            continue
+        text = line.decode("latin-1")
+        key, equals, contents = text.partition("=")
+        problem = ""
+        if not equals or not key:
+            problem = "no key in front of '='"
+        elif not contents:
+            problem = "nothing after the key"
+        yield TextRow(number, text, key, contents, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of the table ``perf_db`` of a SQLite database."""
+
+    number: int
+    solver: str
+    values: str
+    #: ``None``: there is no usable row ``config`` for it
+    key: MiopenKey | None
+    problem: str = ""
+
+
+def table_rows(path: Path) -> Iterator[TableRow]:
+    """Yield the rows in the order of their numbers.
+
+    :raises InputError: the file is no such database.
+    """
+    columns = ", ".join(f"c.{name}" for name in (*TEXT_COLUMNS, *NUMBER_COLUMNS))
+    query = (
+        f"SELECT p.id, p.solver, p.params, p.config, c.id, {columns} "  # noqa: S608 - names of columns
+        "FROM perf_db p LEFT JOIN config c ON c.id = p.config ORDER BY p.id"
+    )
+    names = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
+            keys: dict[int, MiopenKey | str] = {}
+            for cells in connection.execute(query):
+                number, solver, values, config, found = cells[:5]
+                if not isinstance(number, int):
+                    continue
+                if found is None:
+                    yield TableRow(number, str(solver), str(values), None, f"there is no config {config}")
+                    continue
+                if found not in keys:
+                    try:
+                        keys[found] = of_columns(dict(zip(names, cells[5:], strict=True)))
+                    except WrongKeyError as exc:
+                        keys[found] = str(exc)
+                key = keys[found]
+                if isinstance(key, str):
+                    yield TableRow(number, str(solver), str(values), None, key)
+                else:
+                    yield TableRow(number, str(solver), str(values), key)
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as exc:
+        raise InputError(f"cannot be read as MIOpen's performance database: {exc}", path) from None
+
+
+def cleaned(audit: FileAudit) -> bytes:
+    """Return the content of a database without what can be removed from it.
+
+    :raises InputError: the file cannot be read any more.
+    """
+    data = read_bytes(audit.path)
+    wrong: dict[int, set[int | None]] = {}
+    for finding in audit.findings:
+        if finding.removable:
+            wrong.setdefault(finding.line, set()).add(finding.entry)
+    if is_database(data[:100]):
+        return _cleaned_table(audit.path, data, wrong)
+    lines: list[bytes] = []
+    for row in text_rows(data):
+        bad = wrong.get(row.line, set())
+        if None in bad:
+            continue
+        if not bad:
+            lines.append(row.text.encode("latin-1"))
+            continue
+        kept = [entry.text for entry in row.entries() if entry.number not in bad]
+        if kept:
+            lines.append(f"{row.key}={';'.join(kept)}".encode("latin-1"))
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _cleaned_table(path: Path, data: bytes, wrong: dict[int, set[int | None]]) -> bytes:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+        copy = Path(folder, "database")
+        copy.write_bytes(data)
+        try:
+            with closing(sqlite3.connect(copy)) as connection:
+                connection.executemany("DELETE FROM perf_db WHERE id = ?", [(number,) for number in wrong])
+                connection.execute("DELETE FROM config WHERE id NOT IN (SELECT config FROM perf_db)")
+                connection.commit()
+        except (sqlite3.Error, UnicodeDecodeError) as exc:
+            raise InputError(f"cannot be cleaned: {exc}", path) from None
+        return copy.read_bytes()
+
+
+#: largest number of compute units that is written in decimal
+_DECIMAL_UP_TO: Final = 64
+#: version of the tables in the names of SQLite databases
+TABLES_VERSION: Final = "1.1.0"
+_ARCH: Final = r"gfx(?:1[0-2][0-9a-f]{2}|[0-9][0-9a-f]{2})"
+_BASE: Final = re.compile(rf"(?P<arch>{_ARCH})(?:_(?P<decimal>\d+)|(?P<hex>[0-9a-f]+))?")
+_VERSION: Final = r"\d+_\d+_\d+_[0-9A-Za-z\-]+"
+#: what follows after device and dot -> (is it a find-db, is it of a user, has it SQLite's format)
+_ENDINGS: Final = (
+    (re.compile(r"\.(?:HIP|OpenCL)\.fdb\.txt"), True, False, False),
+    (re.compile(rf"\.(?:HIP|OpenCL)\.{_VERSION}\.ufdb\.txt"), True, True, False),
+    (re.compile(r"\.db\.txt"), False, False, False),
+    (re.compile(rf"\.(?:HIP|OpenCL)\.{_VERSION}\.udb\.txt"), False, True, False),
+    (re.compile(r"\.db"), False, False, True),
+    (re.compile(rf"_{re.escape(TABLES_VERSION)}\.udb"), False, True, True),
+)
+#: ends of names that mean a database, whatever comes before
+TEXT_SUFFIXES: Final = (".fdb.txt", ".ufdb.txt", ".db.txt", ".udb.txt")
+SUFFIXES: Final = (*TEXT_SUFFIXES, ".udb", ".db")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseName:
+    """What the name of a file says."""
+
+    arch: str = ""
+    #: 0: it says none
+    compute_units: int = 0
+    #: ``None``: it does not say it
+    is_find: bool | None = None
+    is_user: bool = False
+    #: why the library does not open a file of this name
+    problem: str = ""
+
+
+def base_name(arch: str, compute_units: int) -> str:
+    """Return the beginning of the names of a device's databases."""
+    units = f"_{compute_units}" if compute_units <= _DECIMAL_UP_TO else f"{compute_units:x}"
+    return f"{arch}{units}"
+
+
+def user_find_name(arch: str, compute_units: int, version: str) -> str:
+    """Return the name of a user's find-db."""
+    return f"{base_name(arch, compute_units)}.HIP.{version}.ufdb.txt"
+
+
+def user_perf_name(arch: str, compute_units: int, version: str) -> str:
+    """Return the name of a user's performance database in text form."""
+    return f"{base_name(arch, compute_units)}.HIP.{version}.udb.txt"
+
+
+def user_sqlite_name(arch: str, compute_units: int) -> str:
+    """Return the name of a user's performance database in SQLite's format."""
+    return f"{base_name(arch, compute_units)}_{TABLES_VERSION}.udb"
+
+
+def parse_version(text: str) -> str:
+    """Return a version as names have it: ``3.2.0.5f2ae8c`` or ``3_2_0_5f2ae8c``; empty if it is none."""
+    joined = text.replace(".", "_")
+    return joined if re.fullmatch(_VERSION, joined) else ""
+
+
+def read_name(name: str) -> DatabaseName:
+    """Say what the name of a file means to the library."""
+    suffix = next((one for one in SUFFIXES if name.endswith(one)), "")
+    is_find = suffix.endswith("fdb.txt") if suffix else None
+    is_user = suffix in (".ufdb.txt", ".udb.txt", ".udb")
+    found = _BASE.match(name)
+    if found is None or not (found["decimal"] or found["hex"]):
+        return DatabaseName(
+            is_find=is_find,
+            is_user=is_user,
+            problem="expected the architecture and the number of compute units in front, e.g. "
+            f"{base_name('gfx942', 304)}, {base_name('gfx942', 38)}",
+        )
+    arch = found["arch"]
+    units = int(found["decimal"]) if found["decimal"] else int(found["hex"], 16)
+    problem = ""
+    if found.group() != base_name(arch, units):
+        problem = f"of {units} compute units, the name begins with {base_name(arch, units)}"
+        if found["hex"] and found["hex"].isdigit() and units <= _DECIMAL_UP_TO:
+            problem += f"; of {int(found['hex'])}, with {base_name(arch, int(found['hex']))}"
+    elif not any(ending.fullmatch(name, found.end()) for ending, *_ in _ENDINGS):
+        problem = (
+            f"expected one of {', '.join(SUFFIXES)} after the device, those of users with the version: "
+            f"{user_find_name(arch, units, '3_2_0_COMMIT')}, {user_sqlite_name(arch, units)}"
+        )
+    return DatabaseName(arch=arch, compute_units=units, is_find=is_find, is_user=is_user, problem=problem)
