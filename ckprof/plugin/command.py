@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import argparse
 
-    from ckprof.cli.parser import CommandParser
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Command:
@@ -30,7 +28,7 @@ class Command:
     """
 
     name: str
-    add_arguments: Callable[[CommandParser, Any], None]
+    add_arguments: Callable[[argparse.ArgumentParser, Any], None]
     run: Callable[[argparse.Namespace, Any], int]
     task: str = ""
     summary: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from ckprof.testing.contract import CannotTry
 if TYPE_CHECKING:
     from ckprof.model.parity import ParityReport
     from ckprof.model.problem import Problem
+    from ckprof.plugin.command import Command
     from ckprof.plugin.protocols import (
         Baseline,
         ComparisonFormat,
@@ -224,6 +226,21 @@ class MeasurementTrials:
         report, _ = check_parity(self._profiler, request)
         return report
 
+    def command(self, command: Command) -> Trials:
+        """Yield the trials of a command, which is not run."""
+        yield "says what it is for", lambda: _summary(command)
+        yield "adds its options", lambda: self._help(command)
+
+    def _help(self, command: Command) -> str:
+        profiler = self._profiler
+        parser = ArgumentParser(prog=f"ckprof {command.name}")
+        # what it can ask of a session before it runs
+        session = SimpleNamespace(
+            profiler=profiler, registry=self._registry, manager=profiler.manager, settings=profiler.settings
+        )
+        command.add_arguments(parser, session)
+        return _size(parser.format_help())
+
     def _file(self, store_format: StoreFormat) -> Path:
         return self._samples.folder / f"exported{next(iter(store_format.suffixes), '')}"
 
@@ -272,6 +289,12 @@ def _failure_trial(chosen: ReportFormat | ParityFormat | ComparisonFormat) -> Tr
     render = chosen.render_failure
     if render is not None:
         yield "says why there is no result", lambda: _size(render(_FAILURE))
+
+
+def _summary(command: Command) -> str:
+    if not command.summary or not command.task:
+        raise PluginError("help has no line for it: task or summary is empty")
+    return command.summary
 
 
 def _size(text: str | bytes) -> str:

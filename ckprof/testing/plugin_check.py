@@ -87,6 +87,7 @@ def trials_of_kinds(samples: Samples) -> Mapping[Kind[Any], Callable[[Any], Tria
         Registry.results_views: measured.results_view,
         Registry.inspection_views: measured.inspection_view,
         Registry.store_formats: measured.store_format,
+        Registry.commands: measured.command,
         Registry.consumers: ConsumerTrials(samples).consumer,
     }
 

@@ -205,6 +205,14 @@ def test_plugins_are_listed_with_their_commands(ckprof, install, plugin: Path) -
     assert listed == {command.name for command in command_table()}
 
 
+def test_the_command_of_a_plugin_can_be_tried(ckprof, plugin: Path) -> None:
+    called = ckprof("plugins", "--plugin", plugin, "--check", plugin)
+    assert called.code == 0 and "command 'dig'  adds its options" in called.out
+    plugin.write_text(PLUGIN.replace("look below the surface", ""))
+    called = ckprof("plugins", "--plugin", plugin, "--check", plugin)
+    assert called.code == 4 and "task or summary is empty" in called.out
+
+
 def test_packages_without_the_folder_have_no_commands(monkeypatch) -> None:
     import ckprof_plugins
 

@@ -70,7 +70,7 @@ class Odd:
         raise RuntimeError("no repr")
 
 
-KIND_OF = {kind.hook: kind for kind in KINDS}
+KIND_OF = {kind.hook: kind for kind in KINDS if kind.hook}
 
 
 @cache
