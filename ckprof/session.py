@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
+from ckprof.plain_text import unknown_name
 from ckprof.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from ckprof.events import Event, Listener
+    from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.plugin.manager import PluginManager
-    from ckprof.plugin.protocols import Target
+    from ckprof.plugin.protocols import NamedDevice, Target
     from ckprof.settings import Settings
 
 
@@ -48,3 +50,28 @@ class Session:
             if target.embedded:
                 return target
         raise UsageError("no target plugin works without a device; name one with --target")
+
+    def named_device(self, device: str) -> NamedDevice:
+        """Return a device that any machine has.
+
+        :param device: its name, perhaps with settings after a colon.
+        :raises UsageError: there is none of that name; the message lists those that there are.
+        """
+        devices = self.registry.devices.as_mapping()
+        name = device.partition(":")[0]
+        if name not in devices:
+            raise UsageError(f"--device: {unknown_name('device', name, devices)}; or give an index")
+        return devices[name]
+
+    def recipe(self, target: Target, request: BuildRequest) -> BuildRecipe:
+        """Return how to compile and link for a target, and for the device that the request names.
+
+        :raises ToolchainError: no usable compiler or headers.
+        :raises UsageError: there is no such architecture, API level or device.
+        """
+        if not request.device:
+            return target.recipe(request)
+        device = self.named_device(request.device)
+        if device.target != target.id:
+            raise UsageError(f"target {target.id} has no device of its own: {request.device}; give an index")
+        return device.recipe(target, request)

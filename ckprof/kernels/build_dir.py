@@ -15,7 +15,6 @@ from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.manifest import chunk_size_of, direction_of
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
-from ckprof.plugin.protocols import NamedDeviceTarget
 from ckprof.private_folders import lock_file, private_folder
 
 if TYPE_CHECKING:
@@ -81,8 +80,6 @@ def build_dir_for(
     """
     settings, target = session.settings, session.target(options.target)
     direction = session.registry.operation(candidates[0].instance.direction)
-    if options.device and not isinstance(target, NamedDeviceTarget):
-        raise UsageError(f"target {target.id} has no device of its own: {options.device}; give an index")
     request = BuildRequest(
         arch=options.arch or settings.arch or target.default_arch,
         operation=direction.id,
@@ -94,7 +91,7 @@ def build_dir_for(
         device=options.device,
         sources_only=sources_only,
     )
-    recipe = target.recipe(request)
+    recipe = session.recipe(target, request)
     if options.build_dir is not None:
         root = options.build_dir.absolute()
     else:

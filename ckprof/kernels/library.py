@@ -82,9 +82,15 @@ def build_library(
     build_dir = build_dir_for(session, candidates, options, purpose)
     recipe, direction = build_dir.recipe, build_dir.direction.id
     if purpose is Purpose.RUN and recipe.cannot_run:
+        devices = [
+            f"--device {device.id} runs them on the CPU; "
+            for device in session.registry.devices
+            if device.target == recipe.target and recipe.arch.partition(":")[0] in device.archs
+        ]
         raise ToolchainError(
-            f"--target {recipe.target}: {recipe.cannot_run}; add --build-only to compile them, see what "
-            f"they need with 'ckprof inspect', or run them on the CPU without --target {recipe.target}"
+            f"--target {recipe.target}: {recipe.cannot_run}; {''.join(devices)}add --build-only to compile "
+            "them, see what they need with 'ckprof inspect', or run them on the CPU without "
+            f"--target {recipe.target}"
         )
     make_parts(session, recipe, build_limits(session, options).jobs)
     session.tell(BuildStarted(compiler=recipe.compiler.description, kernels=len(candidates)))

@@ -20,12 +20,10 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem_types import sizes
 from ckprof.model.rates import rates_of
 from ckprof.model.types import types_on
-from ckprof.plain_text import unknown_name
-from ckprof.plugin.protocols import NamedDeviceTarget
 from ckprof.problems.choose import parse_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     import numpy as np
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
-    from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
 SCHEMA: Final = "ckprof-call"
@@ -65,7 +62,8 @@ def call_library(
     split_k = options.split_k if options.split_k is not None else parsed.split_k
     answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": library.name}
     run = _run_options(options)
-    variables = device_variables(session.registry, run.device_name)
+    name = run.device_name
+    variables = session.named_device(name).variables(name) if name else {}
     with (
         scratch_folder() as folder,
         Executor(
@@ -97,23 +95,6 @@ def call_library(
         except (CkprofError, WorkerFailure, InsufficientMemoryError) as failure:
             answer["error"] = str(failure)
     return answer
-
-
-def device_variables(registry: Registry, device: str) -> Mapping[str, str]:
-    """Return the environment variables that a device which a target brings along reads; none for others.
-
-    :raises UsageError: no target has it, or a setting is wrong.
-    """
-    if not device:
-        return {}
-    name = device.partition(":")[0]
-    known: list[str] = []
-    for target in registry.targets:
-        if isinstance(target, NamedDeviceTarget):
-            if name in target.named_devices():
-                return target.device_variables(device)
-            known += target.named_devices()
-    raise UsageError(f"--device: {unknown_name('device', name, known)}; or give an index")
 
 
 def _require_device(opened: str, device: str) -> None:

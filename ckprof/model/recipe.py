@@ -83,7 +83,8 @@ class BuildRequest:
     ck_root: Path | None = None
     #: ``--api-level``, for targets that model several; ``None`` for the latest, or that of the headers
     api_level: str | None = None
-    #: name of a device that the target brings along, with its settings; empty for those of a machine
+    #: name and settings of a :class:`~ckprof.plugin.protocols.NamedDevice`, whose runtime takes the place of
+    #: the target's; empty for the devices of a machine
     device: str = ""
     #: ``--compiler``, or ``None`` for the first usable one
     compiler: str | None = None
@@ -162,7 +163,7 @@ class BuildRecipe:
     cannot_run: str = ""
     #: what has to be there when a library is linked and when it is run
     parts: tuple[MachinePart, ...] = ()
-    #: environment variables that a device which the target brings along reads in workers
+    #: environment variables that a named device reads in workers
     worker_variables: tuple[tuple[str, str], ...] = ()
     #: what a flush of the device's caches must exceed; 0 for those of the host
     last_level_cache_bytes: int = 0

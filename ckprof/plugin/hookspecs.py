@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         InspectionView,
         KernelRanking,
         ListExtractor,
+        NamedDevice,
         Observer,
         Operation,
         ParityFormat,
@@ -103,6 +104,11 @@ def ckprof_register_pipelines() -> Sequence[Pipeline[NoReturn]]:
 @hookspec
 def ckprof_register_targets() -> Sequence[Target]:
     """Return the places where kernels are built and run."""
+
+
+@hookspec
+def ckprof_register_devices() -> Sequence[NamedDevice]:
+    """Return the devices that any machine has, for the kernels of a target: names for ``--device``."""
 
 
 @hookspec

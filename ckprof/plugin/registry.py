@@ -153,12 +153,14 @@ class Registry:
             protocols.FieldIgnoringTarget,
             protocols.InspectableTarget,
             protocols.ModellingTarget,
-            protocols.NamedDeviceTarget,
-            protocols.PredictingTarget,
             protocols.RoofTarget,
             protocols.SubstitutingTarget,
             timing.TimedTarget,
         ),
+    )
+    #: devices that any machine has
+    devices = Kind[protocols.NamedDevice](
+        "device", "ckprof_register_devices", protocols.NamedDevice, (protocols.PredictingDevice,)
     )
     #: other libraries to measure
     baselines = Kind[protocols.Baseline]("baseline", "ckprof_register_baselines", protocols.Baseline)

@@ -212,15 +212,16 @@ def _compile(task: BuildTask) -> BuildReply:
     use_files(Path(name) for name in task.architectures)
     manager = PluginManager()
     manager.load_all(configured=task.plugins)
-    target = Session(settings=Settings(), manager=manager, tell=ignore).target(task.target)
-    recipe = target.recipe(
+    session = Session(settings=Settings(), manager=manager, tell=ignore)
+    recipe = session.recipe(
+        session.target(task.target),
         BuildRequest(
             arch=task.arch,
             api_level=task.api_level or None,
             compiler=task.compiler or None,
             ck_root=Path(task.ck_root) if task.ck_root else None,
             device=task.device,
-        )
+        ),
     )
     cache = ObjectCache(object_cache_dir())
     wanted = {kernel.instance: kernel.object_key for kernel in task.kernels}

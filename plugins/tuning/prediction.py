@@ -15,7 +15,7 @@ from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
 from ckprof.option import option, positive
 from ckprof.plugin.operations import tensors_of
-from ckprof.plugin.protocols import PredictingTarget
+from ckprof.plugin.protocols import PredictingDevice
 from ckprof_plugins.tuning.prediction_calibration import read_measured
 
 if TYPE_CHECKING:
@@ -118,17 +118,18 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     :raises CkprofError: no toolchain, or the library cannot be asked.
     """
     target = session.target(options.build.target)
-    if not isinstance(target, PredictingTarget):
-        able = [other.id for other in session.registry.targets if isinstance(other, PredictingTarget)]
+    able = {one.target: one for one in session.registry.devices if isinstance(one, PredictingDevice)}
+    predicting = able.get(target.id)
+    if predicting is None:
         raise UsageError(
             f"--target {target.id} predicts no times" + (f"; these do: {', '.join(able)}" if able else "")
         )
     if not options.problems:
         raise UsageError("no problem to predict times for: give --problem, --problems or --problem-set")
     selection = options.selection
-    build = replace(options.build, target=target.id, device=target.prediction_device())
+    build = replace(options.build, target=target.id, device=predicting.id)
     arch = build.arch or session.settings.arch or target.default_arch
-    device = target.prediction_model(arch, options.gpu)
+    device = predicting.prediction_model(arch, options.gpu)
     library = build_library(
         session, selection.candidates, build, Purpose.RUN, keep_invalid=selection.keep_invalid
     )
@@ -144,7 +145,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         questions=tuple(_question(library.direction, *one, library.recipe.arch) for one in asked),
         profile=options.profile or options.hot > 0,
     )
-    answers = list(zip(asked, target.predict(request), strict=True))
+    answers = list(zip(asked, predicting.predict(request), strict=True))
     calibration = measured.calibration(
         {
             (case.problem, kernel.instance.key, split): answer.time.time_us

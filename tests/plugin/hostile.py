@@ -123,6 +123,18 @@ class MyTarget:
     def recipe(self, request): ...
 
 
+class MyDevice:
+    id, label, target, archs = "mine", "mine", "cpu", ("gfx942",)
+
+    def variables(self, device):
+        return {}
+
+    def recipe(self, target, request): ...
+
+    def findings(self):
+        return []
+
+
 class MyBaseline:
     id, label, entry = "mine", "mine", "nowhere:engine"
 
@@ -253,6 +265,7 @@ CASES: dict[str, Case] = {
         command=("list", "pipelines"),
     ),
     "target": Case(hook="ckprof_register_targets", make=MyTarget, member="findings", command=("doctor",)),
+    "device": Case(hook="ckprof_register_devices", make=MyDevice, member="findings", command=("doctor",)),
     "baseline": Case(
         hook="ckprof_register_baselines",
         make=MyBaseline,

@@ -73,8 +73,8 @@ from ckprof.plugin.protocols.targets import DeviceIdentifier as DeviceIdentifier
 from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoringTarget
 from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
 from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
-from ckprof.plugin.protocols.targets import NamedDeviceTarget as NamedDeviceTarget
-from ckprof.plugin.protocols.targets import PredictingTarget as PredictingTarget
+from ckprof.plugin.protocols.targets import NamedDevice as NamedDevice
+from ckprof.plugin.protocols.targets import PredictingDevice as PredictingDevice
 from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget
 from ckprof.plugin.protocols.targets import SubstitutingTarget as SubstitutingTarget
 from ckprof.plugin.protocols.targets import Target as Target

@@ -66,45 +66,6 @@ class InspectableTarget(Protocol):
 
 
 @runtime_checkable
-class NamedDeviceTarget(Protocol):
-    """A target that brings devices along, which any machine has: ``--device`` takes their names.
-
-    Its recipes are asked with :attr:`ckprof.model.recipe.BuildRequest.device` then. What libraries say of
-    such a device begins with its name, and so stores tell its times from others.
-    """
-
-    def named_devices(self) -> Sequence[str]:
-        """Return the names."""
-
-    def device_variables(self, device: str) -> Mapping[str, str]:
-        """Return the environment variables that such a device reads.
-
-        :param device: its name, with settings as the target spells them.
-        :raises UsageError: there is no such device, or a setting is wrong.
-        """
-
-
-@runtime_checkable
-class PredictingTarget(Protocol):
-    """A target that predicts from machine code how long kernels take, without the device."""
-
-    def prediction_device(self) -> str:
-        """Return the device that libraries are built for to be asked, one of its named ones."""
-
-    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
-        """Return the product that a name means; an empty one means the usual product of the architecture.
-
-        :raises UsageError: there is no such product, or nothing is known of the architecture.
-        """
-
-    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
-        """Return the answers to the questions, in their order.
-
-        :raises ToolchainError: the library cannot be asked.
-        """
-
-
-@runtime_checkable
 class ModellingTarget(Protocol):
     """A target that may run kernels of its own in place of those of the architecture that is named."""
 
@@ -157,6 +118,67 @@ class SubstitutingTarget(Protocol):
 
         :return: a few words, e.g. ``a kernel for groups of one channel``.
         :raises ToolchainError: what tells it cannot be compiled here.
+        """
+
+
+class NamedDevice(Protocol):
+    """A device that any machine has, for the kernels of one target: ``--device`` takes its name.
+
+    It brings a runtime of its own, and computes on the host. What libraries say of it begins with its name,
+    and so stores tell its times from others.
+    """
+
+    @property
+    def id(self) -> str:
+        """What users type with ``--device``, settings apart."""
+
+    @property
+    def label(self) -> str:
+        """A few words for tables and help texts."""
+
+    @property
+    def target(self) -> str:
+        """Id of the target whose kernels it runs."""
+
+    @property
+    def archs(self) -> Sequence[str]:
+        """The architectures that it can be."""
+
+    def variables(self, device: str) -> Mapping[str, str]:
+        """Return the environment variables that it reads in processes that run kernels.
+
+        :param device: its name, with settings after a colon, e.g. ``emulated:seed=7``.
+        :raises UsageError: a setting is wrong.
+        """
+
+    def recipe(self, target: Target, request: BuildRequest) -> BuildRecipe:
+        """Return the target's recipe, changed so that libraries are linked with the device.
+
+        :param target: the one that :attr:`target` names.
+        :param request: with the device in :attr:`ckprof.model.recipe.BuildRequest.device`, for which the
+            target's recipe leaves its runtime out.
+        :raises ToolchainError: no usable compiler or headers.
+        :raises UsageError: it cannot be such an architecture, or a setting is wrong.
+        """
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what it needs and whether that is there, for ``ckprof doctor``. Must not raise."""
+
+
+@runtime_checkable
+class PredictingDevice(Protocol):
+    """A named device that predicts how long kernels take on the device that it stands for."""
+
+    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
+        """Return the product that a name means; an empty one means the usual product of the architecture.
+
+        :raises UsageError: there is no such product, or nothing is known of the architecture.
+        """
+
+    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
+        """Return the answers to the questions, in their order.
+
+        :raises ToolchainError: the library cannot be asked.
         """
 
 

@@ -7,14 +7,11 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError
-from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.architecture import architectures
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
 from ckprof_plugins.targets.hip.device_libraries import find_device_libraries, isa_library
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
-from ckprof_plugins.targets.hip.emulator.device import NAME
-from ckprof_plugins.targets.hip.emulator.library import ARCHITECTURES, built_library
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, bundles
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
@@ -42,7 +39,6 @@ def findings() -> Sequence[Finding]:
         ("device libraries", _libraries, INSTALL_COMMAND),
         ("CK Tile headers", _ck_headers, FETCH_COMMAND),
         ("fetched sources", _bundles, ""),
-        ("emulated device", _emulated, "apt-get install g++"),
         ("code object reader", _reader, "pip install 'ckprof[inspect]'"),
     )
     for topic, part, advice in parts:
@@ -162,14 +158,6 @@ def _bundles() -> list[Finding]:
         else Finding(f"sources of {month}", State.MISSING, bundle.note, f"{FETCH_COMMAND} {month}")
         for month, bundle in bundles().items()
     ]
-
-
-def _emulated() -> list[Finding]:
-    compiler = find_compiler()
-    root = find_hip_root()
-    ready = "compiled" if built_library() else f"compiled on first use by {' '.join(compiler.command)}"
-    text = f"{', '.join(sorted(ARCHITECTURES))}, {ready} (headers: {root}); --device {NAME}"
-    return [Finding("emulated device", State.OK, text)]
 
 
 def _reader() -> list[Finding]:

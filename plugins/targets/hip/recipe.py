@@ -16,14 +16,12 @@ from ckprof.model.types import DataType
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.hip.device_libraries import find_device_libraries, library_flags
 from ckprof_plugins.targets.hip.devices import devices
-from ckprof_plugins.targets.hip.emulator import device as emulated
-from ckprof_plugins.targets.hip.emulator.library import ARCHITECTURES
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.rocm import find_hip_root, install_advice, runtime_link_flags
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
-    from ckprof.model.recipe import BuildRequest, MachinePart, Precompiling
+    from ckprof.model.recipe import BuildRequest, Precompiling
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -66,8 +64,6 @@ PRECOMPILING: Final = Precompiling(
 )
 
 
-#: what is flushed of an emulated device, which has no cache
-_EMULATED_CACHE: Final = 2**16
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
 _SHIM: Final = INCLUDE_DIR / "ckprof_hip_shim.hpp"
@@ -114,9 +110,6 @@ def recipe(request: BuildRequest) -> BuildRecipe:
     :raises UsageError: there is no such architecture.
     """
     base = find_architecture(request.arch).name
-    variables = emulated.variables_of(request.device) if request.device else {}
-    if request.device:
-        emulated.require_emulated(base)
     there = bool(request.device) or any(device.arch == base for device in devices())
     headers = find_headers(request.ck_root)
     if request.api_level not in (None, headers.api_level):
@@ -140,11 +133,7 @@ def recipe(request: BuildRequest) -> BuildRecipe:
         digested=(libraries,),
     )
     if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and there):
-        made = _recipe(request, tools, _library(request, hip, runnable=there))
-        if request.device:
-            # its caches are those of the host, which no flush of a GPU's is worth
-            made = replace(made, last_level_cache_bytes=_EMULATED_CACHE)
-        return replace(made, worker_variables=tuple(variables.items()))
+        return _recipe(request, tools, _library(request, hip, runnable=there))
     return _recipe(request, tools, _code_objects())
 
 
@@ -180,7 +169,6 @@ class _ProductParts:
     unit_flags: tuple[str, ...] = ()
     support_sources: tuple[Path, ...] = ()
     link_flags: tuple[str, ...] = ()
-    parts: tuple[MachinePart, ...] = ()
     cannot_run: str = ""
 
 
@@ -214,15 +202,14 @@ def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _Pro
             f"{install_advice(request.arch.partition(':')[0])}"
         )
     arch = request.arch.partition(":")[0]
-    runtime = emulated.link_flags() if request.device else runtime_link_flags()
-    parts = emulated.parts() if request.device else ()
+    # a device that brings its own runtime adds the flags of that
+    runtime = () if request.device else runtime_link_flags()
     return _ProductParts(
         flags=LIBRARY_FLAGS,
         # a level that the user names is meant for both
         kernel_flags=() if any(flag.startswith("-O") for flag in request.extra_flags) else KERNEL_FLAGS,
         support_sources=_RUNTIME,
         link_flags=("-pthread", "-Wl,-z,defs", *runtime),
-        parts=parts,
         functions_per_unit=_FUNCTIONS_PER_UNIT,
         further_memory_bytes=_FURTHER_MEMORY,
         cannot_run="" if runnable else _why_not(arch),
@@ -248,7 +235,6 @@ def _why_not(arch: str) -> str:
     if not present:
         return (
             f"no AMD GPU was found, so kernels for {arch} can be compiled but not run, verified or timed here"
-            + (f"; --device {emulated.NAME} runs them on the CPU" if arch in ARCHITECTURES else "")
         )
     there = ", ".join(f"{device.index}: {device.arch}" for device in present)
     return f"no {arch} was found (devices here: {there}), so its kernels can be compiled but not run here"
@@ -281,7 +267,6 @@ def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> Build
             *(("-include", str(_SHIM)) if shim else ()),
         ),
         link_flags=parts.link_flags,
-        parts=parts.parts,
         include_dirs=(tools.headers.root, INCLUDE_DIR, abi_dir()),
         digested_dirs=(tools.headers.root / "ck_tile", abi_dir(), INCLUDE_DIR),
         prefix_header=parts.prefix_header,

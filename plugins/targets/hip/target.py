@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity, DeviceKernel
     from ckprof.model.finding import Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
-    from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
 
@@ -53,21 +52,6 @@ class HipTarget:
 
         return recipe(request)
 
-    def named_devices(self) -> Sequence[str]:
-        """Return the name of the emulated device."""
-        from ckprof_plugins.targets.hip.emulator.device import NAME
-
-        return (NAME,)
-
-    def device_variables(self, device: str) -> Mapping[str, str]:
-        """Return the environment variables that an emulated device reads.
-
-        :raises UsageError: there is no such device, or a setting is wrong.
-        """
-        from ckprof_plugins.targets.hip.emulator.device import variables_of
-
-        return variables_of(device)
-
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""
         from ckprof_plugins.targets.hip.code_object import read_kernels
@@ -93,29 +77,3 @@ class HipTarget:
         from ckprof_plugins.targets.hip.estimate import estimate
 
         return estimate(kernel, work)
-
-    def prediction_device(self) -> str:
-        """Return the emulated device, which executes some workgroups of a launch."""
-        from ckprof_plugins.targets.hip.emulator.device import NAME
-
-        return NAME
-
-    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
-        """Return a product.
-
-        :raises UsageError: there is no such product, or nothing is known of the architecture.
-        """
-        from ckprof.model.prediction import PredictedDevice
-        from ckprof_plugins.targets.hip.timing.tables import find_model
-
-        found = find_model(arch.partition(":")[0], name)
-        return PredictedDevice(name=found.name, compute_units=found.compute_units)
-
-    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
-        """Return times from what the emulated device executes.
-
-        :raises ToolchainError: the library is not linked with the emulated device.
-        """
-        from ckprof_plugins.targets.hip.timing.prediction import predict
-
-        return predict(request)

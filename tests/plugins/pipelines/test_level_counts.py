@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.api_level import API_LEVEL_2025_11
+from plugins.emulator.tests.run_record import Record, summary, table
 from tests.plugins.pipelines.level_counts import OPERATIONS, counts
-from tests.plugins.pipelines.run_record import Record, summary, table
 
 pytestmark = pytest.mark.thorough
 

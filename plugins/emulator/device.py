@@ -1,0 +1,176 @@
+"""The device that any machine has: its settings, and how libraries are linked with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import CkprofError, UsageError
+from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.model.finding import Finding, FindingState
+from ckprof.model.recipe import BuildRecipe, MachinePart, Product, Purpose
+from ckprof.plain_text import unknown_name
+from ckprof_plugins.emulator.library import (
+    ARCHITECTURES,
+    COMPILE_S,
+    emulator_library,
+    library_path,
+)
+from ckprof_plugins.targets.hip.rocm import find_hip_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
+    from ckprof.model.recipe import BuildRequest
+    from ckprof.plugin.protocols import Target
+
+#: what ``--device`` calls it
+NAME: Final = "emulated"
+#: settings that are numbers -> variable that the emulator reads
+_NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "seed": "CKPROF_EMULATED_SEED",
+        "threads": "CKPROF_EMULATED_THREADS",
+        "budget": "CKPROF_EMULATED_BUDGET",
+        "memory": "CKPROF_EMULATED_MEMORY",
+    }
+)
+#: settings that are words -> variable, and the words
+_WORDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
+    {"faults": ("CKPROF_EMULATED_FAULTS", ("error", "abort"))}
+)
+_CHECKS: Final = "CKPROF_EMULATED_CHECKS"
+_CHECK_SETTING: Final = "check"
+#: what can be checked
+CHECKS: Final = ("races", "uninitialised", "waits", "bounds", "barriers")
+_ALL: Final = "all"
+
+
+#: what is flushed of it: its caches are those of the host, which no flush of a GPU's is worth
+_CACHE_BYTES: Final = 2**16
+
+
+class EmulatedDevice:
+    """An AMD GPU in software: kernels of the hip target run on the CPU, instruction by instruction."""
+
+    #: what users type with ``--device``
+    id = NAME
+    #: a few words for tables and help texts
+    label = "AMD GPUs in software: executes the instructions of compiled kernels on the CPU"
+    #: whose kernels it runs
+    target = "hip"
+    #: what it can be
+    archs = ARCHITECTURES
+
+    def variables(self, device: str) -> Mapping[str, str]:
+        """Return the environment variables that say what ``emulated:seed=7,check=races+waits`` says.
+
+        :raises UsageError: a setting is wrong.
+        """
+        return variables_of(device)
+
+    def recipe(self, target: Target, request: BuildRequest) -> BuildRecipe:
+        """Return the target's recipe for this device, which takes the place of the HIP runtime.
+
+        :raises ToolchainError: no usable compiler, headers or device libraries.
+        :raises UsageError: it cannot be such an architecture, or a setting is wrong.
+        """
+        variables = variables_of(request.device)
+        arch = request.arch.partition(":")[0]
+        if arch not in ARCHITECTURES:
+            known = ", ".join(sorted(ARCHITECTURES))
+            raise UsageError(f"--device {NAME}: {arch} cannot be emulated; these can: {known}")
+        recipe = target.recipe(request)
+        if request.purpose is Purpose.SUPPORT_CHECK or recipe.product is not Product.LIBRARY:
+            return recipe
+        library = library_path()
+        folder = library.parent
+        linked = replace(
+            recipe,
+            link_flags=(*recipe.link_flags, f"-L{folder}", f"-Wl,-rpath,{folder}", f"-l:{library.name}"),
+            parts=(
+                MachinePart(
+                    name=f"the {NAME} device",
+                    folder=folder,
+                    cpu_s=COMPILE_S,
+                    present=library.is_file(),
+                    make=_make,
+                ),
+            ),
+        )
+        if request.sources_only:
+            return linked
+        return replace(linked, last_level_cache_bytes=_CACHE_BYTES, worker_variables=tuple(variables.items()))
+
+    def findings(self) -> Sequence[Finding]:
+        """Return what it needs and whether that is there. Never raises."""
+        topic = f"{NAME} device"
+        try:
+            command, headers = find_compiler().command, find_hip_root()
+            compiled = library_path().is_file()
+        except (CkprofError, OSError, ValueError) as exc:
+            advice = "apt-get install g++"
+            return (Finding(topic, FindingState.MISSING, str(exc).splitlines()[0], advice),)
+        ready = "compiled" if compiled else f"compiled on first use by {' '.join(command)}"
+        text = f"{', '.join(sorted(ARCHITECTURES))}, {ready} (headers: {headers}); --device {NAME}"
+        return (Finding(topic, FindingState.OK, text),)
+
+    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
+        """Return a product.
+
+        :raises UsageError: there is no such product, or nothing is known of the architecture.
+        """
+        from ckprof.model.prediction import PredictedDevice
+        from ckprof_plugins.emulator.tables import find_model
+
+        found = find_model(arch.partition(":")[0], name)
+        return PredictedDevice(name=found.name, compute_units=found.compute_units)
+
+    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
+        """Return times from what the device executes.
+
+        :raises ToolchainError: the library is not linked with it.
+        """
+        from ckprof_plugins.emulator.prediction import predict
+
+        return predict(request)
+
+
+def variables_of(device: str) -> dict[str, str]:
+    """Return the environment variables that say what ``emulated:seed=7,check=races+waits`` says.
+
+    :raises UsageError: a setting is wrong.
+    """
+    settings = device.partition(":")[2]
+    found: dict[str, str] = {}
+    for part in filter(None, settings.split(",")):
+        key, _, value = part.partition("=")
+        if key == _CHECK_SETTING:
+            found[_CHECKS] = ",".join(_known_checks(value))
+        elif key in _WORDS:
+            variable, words = _WORDS[key]
+            if value not in words:
+                raise UsageError(f"--device {device}: {key} is {value!r}, expected {' or '.join(words)}")
+            found[variable] = value
+        elif key not in _NUMBERS:
+            known = (*_NUMBERS, *_WORDS, _CHECK_SETTING)
+            raise UsageError(f"--device {device}: {unknown_name('setting', key, known)}")
+        elif not (value.isascii() and value.isdecimal()) or (key == "threads" and int(value) == 0):
+            raise UsageError(f"--device {device}: {key} is {value!r}, expected a number")
+        else:
+            found[_NUMBERS[key]] = value
+    return found
+
+
+def _known_checks(value: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(value.split("+")))
+    for name in names:
+        if name not in (*CHECKS, _ALL):
+            raise UsageError(f"--device {NAME}: {unknown_name('check', name, (*CHECKS, _ALL))}")
+    return CHECKS if _ALL in names else names
+
+
+def _make(jobs: int | None, on_progress: Callable[[int, int, str], None]) -> None:
+    emulator_library(jobs=jobs, on_progress=on_progress)

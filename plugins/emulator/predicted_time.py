@@ -1,0 +1,292 @@
+"""From the counts of launches to the time of a device: see the page on predict for the formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ckprof.model.kernel_profile import ExecutedInstruction, KernelProfile, Span, SpanKind, Timeline
+from ckprof.model.prediction import PredictedTime
+from ckprof_plugins.emulator.tables import device_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof_plugins.emulator.tables import DeviceModel
+
+
+#: unit -> what it is called
+UNITS: Final = {
+    "matrix": "matrix unit",
+    "vector": "vector unit",
+    "lds": "LDS",
+    "memory": "global memory",
+    "scalar": "scalar unit",
+    "branch": "branches",
+    "message": "scalar loads",
+    "control": "waits and barriers",
+}
+#: what waves wait for -> what it is called
+WAITS: Final = {
+    "unit": "a busy unit",
+    "result": "a result",
+    "memory": "global memory",
+    "local": "LDS or scalar loads",
+    "barrier": "other waves at a barrier",
+    "code": "its code",
+}
+
+
+class Executed(msgspec.Struct, frozen=True):
+    """An instruction: sums over all executions that were simulated, and over those of one workgroup."""
+
+    address: int
+    text: str
+    source: str
+    unit: str
+    in_loop: bool
+    #: by the waves of one workgroup; of it are LDS cycles, lines and bytes
+    executions: float
+    #: in the simulation, loops perhaps shortened; of these are the cycles of issue and stalls
+    simulated: float
+    issue: float
+    stalled: dict[str, float]
+    lds_cycles: float
+    conflict_cycles: float
+    lines: float
+    missed_lines: float
+    bytes: float
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """Waves of one SIMD for a while."""
+
+    cycles: float
+    waves: tuple[tuple[int, int], ...]
+    #: kind, what, wave, address, begin, end
+    spans: tuple[tuple[str, str, int, int, float, float], ...]
+
+
+def profile_of(launch: Launch) -> KernelProfile | None:
+    """Return the profile of a launch, if the device was asked for it."""
+    watched = launch.timeline
+    if watched is None:
+        return None
+    found = [(one, _mean_cycles(one)) for one in launch.executed]
+    all_cycles = sum(cycles * one.executions for one, cycles in found) or 1.0
+    return KernelProfile(
+        symbol=launch.kernel,
+        grid=launch.grid,
+        block=launch.block,
+        iterations=launch.iterations,
+        limited_by=launch.limited_by,
+        instructions=tuple(_instruction(one, cycles * one.executions / all_cycles) for one, cycles in found),
+        timeline=Timeline(
+            cycles=watched.cycles,
+            waves=watched.waves,
+            spans=tuple(
+                Span(
+                    kind=SpanKind(kind),
+                    what=what,
+                    wave=wave if wave < len(watched.waves) else None,
+                    address=address,
+                    begin=begin,
+                    end=end,
+                )
+                for kind, what, wave, address, begin, end in watched.spans
+            ),
+        ),
+        units=UNITS,
+        waits=WAITS,
+    )
+
+
+def _mean_cycles(one: Executed) -> float:
+    """Return what a wave spends at an instruction, on average."""
+    return (one.issue + sum(one.stalled.values())) / (one.simulated or 1.0)
+
+
+def _instruction(one: Executed, share: float) -> ExecutedInstruction:
+    simulated, executions = one.simulated or 1.0, one.executions or 1.0
+    return ExecutedInstruction(
+        address=one.address,
+        text=one.text,
+        source=one.source,
+        unit=one.unit,
+        in_loop=one.in_loop,
+        executions=round(one.executions),
+        share=share,
+        issue_cycles=one.issue / simulated,
+        stall_cycles={cause: cycles / simulated for cause, cycles in one.stalled.items()},
+        lds_cycles=one.lds_cycles / executions,
+        conflict_cycles=one.conflict_cycles / executions,
+        lines=one.lines / executions,
+        missed_lines=one.missed_lines / executions,
+        memory_bytes=one.bytes / executions,
+    )
+
+
+#: units of which each SIMD has one
+_OF_SIMDS: Final = ("vector", "matrix")
+#: power of the norm that joins what goes on at once: the largest of them, with a smooth transition
+_NORM: Final = 4.0
+
+
+class UnitTime(msgspec.Struct, frozen=True):
+    """What a compute unit did, in cycles; see ``src/timing/compute_unit.hpp``."""
+
+    cycles: float
+    error_cycles: float
+    busy: dict[str, float]
+    stalled: dict[str, float]
+    steps: float
+    conflict_cycles: float
+    cache_lines: float
+    missed_lines: float
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """What the emulated device says of a launch, or of memory that was set."""
+
+    kernel: str = ""
+    grid: tuple[int, int, int] = (0, 0, 0)
+    block: tuple[int, int, int] = (0, 0, 0)
+    workgroups: int = 0
+    resident: int = 0
+    limited_by: str = ""
+    queue: int = 0
+    iterations: int = 0
+    group_steps: int = 0
+    lines_read: int = 0
+    lines_written: int = 0
+    time: UnitTime | None = None
+    alone: UnitTime | None = None
+    edge: UnitTime | None = None
+    #: with a profile only, see :mod:`ckprof_plugins.emulator.predicted_time`
+    executed: tuple[Executed, ...] = ()
+    timeline: Watched | None = None
+    #: bytes of memory that was set; 0 for a launch
+    set_bytes: int = 0
+
+
+def joined(terms: Sequence[float]) -> float:
+    """Return the time of what goes on at once."""
+    return float(sum(term**_NORM for term in terms) ** (1 / _NORM))
+
+
+def compose(
+    launches: Sequence[Launch], model: DeviceModel, *, traffic_bytes: int, peak_us: float, line_bytes: int
+) -> PredictedTime:
+    """Return the predicted time of launches, one after the other.
+
+    :param launches: at least one of a kernel.
+    :param traffic_bytes: of all tensors, each once.
+    :param peak_us: that the multiplications take at the peak rate of the device.
+    :param line_bytes: of a line of the caches.
+    """
+    kernels = [launch for launch in launches if launch.time is not None]
+    memory = model.memory_gb_per_s * 1e3 * device_value("memory_share")
+    set_us = sum(launch.set_bytes for launch in launches) / memory
+    unit_us = device_value("unit_scale") * sum(_unit_us(launch, model) for launch in kernels)
+    memory_us = traffic_bytes / memory
+    missed = sum(launch.time.missed_lines * _units(launch, model) for launch in kernels if launch.time)
+    level_us = missed * line_bytes / (model.last_level_gb_per_s * 1e3)
+    launch_us = device_value("launch_us") * len(launches)
+    parts = {
+        "launch": launch_us,
+        "compute_units": unit_us,
+        "memory": memory_us,
+        "last_level_cache": level_us,
+        "set": set_us,
+    }
+    time_us = launch_us + set_us + joined((unit_us, memory_us, level_us))
+    busy, stalls = _shares(kernels)
+    first = max(kernels, key=lambda launch: _unit_us(launch, model))
+    bound_us = max(peak_us, traffic_bytes / (model.memory_gb_per_s * 1e3))
+    error = sum(launch.time.error_cycles for launch in kernels if launch.time is not None)
+    return PredictedTime(
+        time_us=time_us,
+        extrapolation_us=device_value("unit_scale") * error / model.clock_mhz,
+        limit=_limit(parts, busy, stalls, first, model),
+        roof_share=bound_us / time_us,
+        workgroups=sum(launch.workgroups for launch in kernels),
+        resident=first.resident,
+        queue=first.queue,
+        parts=parts,
+        busy=busy,
+        stalls=stalls,
+        profile=profile_of(first),
+    )
+
+
+def _unit_us(launch: Launch, model: DeviceModel) -> float:
+    if launch.time is None:
+        return 0.0
+    cycles = launch.time.cycles
+    if launch.edge is not None and launch.alone is not None:
+        # the compute unit that gets the last workgroup has one of these in place of a usual one
+        cycles += max(0.0, launch.edge.cycles - launch.alone.cycles)
+    return cycles / model.clock_mhz
+
+
+def _units(launch: Launch, model: DeviceModel) -> float:
+    """Return to how many compute units as busy as the busiest one a launch is equal."""
+    return launch.workgroups / launch.queue if launch.queue else model.compute_units
+
+
+def _shares(kernels: Sequence[Launch]) -> tuple[dict[str, float], dict[str, float]]:
+    times = [launch.time for launch in kernels if launch.time is not None]
+    cycles = sum(time.cycles for time in times) or 1.0
+    busy = {
+        unit: sum(time.busy[unit] for time in times) / cycles / (4 if unit in _OF_SIMDS else 1)
+        for unit in times[0].busy
+        if unit != "control"
+    }
+    waited = sum(sum(time.stalled.values()) + 4 * time.steps for time in times) or 1.0
+    stalls = {why: sum(time.stalled[why] for time in times) / waited for why in times[0].stalled}
+    return busy, stalls
+
+
+#: unit -> what it is called as a limit
+_NAMES: Final = {
+    "matrix": "matrix units",
+    "vector": "vector instructions",
+    "lds": "LDS",
+    "memory": "addresses and cache of global memory",
+    "scalar": "scalar instructions",
+    "branch": "branches",
+    "message": "scalar loads",
+}
+#: what waves wait for -> what it is called as a limit
+_WAITS: Final = {
+    "result": "latency of results",
+    "memory": "latency of global memory",
+    "local": "latency of LDS and scalar loads",
+    "barrier": "barriers",
+    "code": "fetching code",
+}
+#: share of the time from which on a unit is what limits
+_WORKS: Final = 0.7
+
+
+def _limit(
+    parts: Mapping[str, float],
+    busy: Mapping[str, float],
+    stalls: Mapping[str, float],
+    launch: Launch,
+    model: DeviceModel,
+) -> str:
+    """Return what most of the time is spent on, in a few words."""
+    most = max(parts, key=lambda name: parts[name])
+    if most != "compute_units":
+        return {
+            "launch": "launch",
+            "memory": "bandwidth of memory",
+            "last_level_cache": "bandwidth of the last level cache",
+            "set": "setting memory to zero",
+        }[most]
+    unit, wait = (max(shares, key=lambda name: shares[name]) for shares in (busy, stalls))
+    text = _NAMES[unit] if busy[unit] >= _WORKS or wait == "unit" else _WAITS[wait]
+    filled = launch.workgroups / (launch.queue * model.compute_units) if launch.queue else 1.0
+    return text if filled > _WORKS else f"{text}; {filled:.0%} of the compute units' time is used"

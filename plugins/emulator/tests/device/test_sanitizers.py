@@ -1,0 +1,91 @@
+"""The emulated device with sanitizers in it: instructions, the runtime, a whole kernel on four threads."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plugins.emulator.tests.device.tested_library import FLAGS
+
+pytestmark = [pytest.mark.amd, pytest.mark.slow, pytest.mark.timeout(3600)]
+
+HERE = Path(__file__).parent
+#: what has threads
+THREADS = (
+    "test_whole_kernel.py",
+    "test_runtime_state.py",
+    "test_runtime_faults.py",
+    "test_global_definedness.py",
+)
+
+
+def run(
+    libraries: tuple[str, ...],
+    flags: tuple[str, ...],
+    files: list[Path],
+    *,
+    left_out: str = "",
+    **options: str,
+) -> None:
+    """Run tests in a process that a sanitizer's libraries are loaded into first.
+
+    :param left_out: a part of the names of tests that are not run.
+    """
+    compiler = os.environ.get("CXX") or shutil.which("g++")
+    if compiler is None or "clang" in compiler:
+        pytest.skip("no g++, whose sanitizers can be loaded into another program")
+    found = [
+        subprocess.run(
+            [*shlex.split(compiler), f"-print-file-name=lib{name}.so"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for name in (*libraries, "stdc++")
+    ]
+    if not all(map(os.path.isabs, found)):
+        pytest.skip(f"g++ has no library of a sanitizer: {', '.join(found)}")
+    environment = {**os.environ, "LD_PRELOAD": " ".join(found), FLAGS: shlex.join(flags), **options}
+    # addresses that are drawn from all of the memory are too many for some
+    fixed = (shutil.which("setarch") or "", "-R")
+    done = subprocess.run(
+        [
+            *(fixed if fixed[0] else ()),
+            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "amd and not slow"),
+            *("-k", f"not ({left_out})" if left_out else ""),
+            *map(str, files),
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+    assert " passed" in done.stdout
+
+
+def test_addresses_and_undefined_behaviour():
+    flags = (
+        "-O1",
+        "-g1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-fno-omit-frame-pointer",
+    )
+    # leaks are Python's; its own allocator's memory is none that the sanitizer knows
+    options = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    run(("asan", "ubsan"), flags, sorted(set(HERE.glob("test_*.py")) - {Path(__file__)}), **options)
+
+
+def test_threads():
+    options = {"TSAN_OPTIONS": "halt_on_error=1:exitcode=66"}
+    # kernels that wait for what others store use plain accesses for that, as the device has no others
+    waiting = "wait_for_later"
+    flags = ("-O1", "-g1", "-fsanitize=thread")
+    run(("tsan",), flags, [HERE / name for name in THREADS], left_out=waiting, **options)

@@ -1,0 +1,374 @@
+"""Prints the figures of the page on predict: ``python -m plugins.emulator.tests.timing.figures [HALF]``.
+
+Needs clang 22, CK Tile headers of November 2025 in ``$CK_ROOT``, and minutes: 16 kernels are compiled
+for gfx950 the first time. HALF is 0 (problems by which constants were chosen), 1 (the others), or all.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+import ckprof
+from ckprof.kernels.requests import BuildOptions
+from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.predicted_times import PredictedTimes
+from ckprof_plugins.tuning.predicted_training import with_predicted
+from ckprof_plugins.tuning.prediction import PredictOptions
+from ckprof_plugins.tuning.search.prior import physical_model
+from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.time_model import terms
+from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.work import work
+from plugins.tuning.tests.sizes import forward_with_runs
+from plugins.tuning.tests.time_model.conftest import MEASURED, request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.time_model.measurements import Measurements
+    from ckprof_plugins.tuning.time_model.model import TimeModel
+
+    Times = Mapping[tuple[Problem, str], float]
+
+TABLES: Final = ("20kernels", "30kernels_even")
+UNITS: Final = 256
+#: problems that few are measured on, and how often they are drawn
+FEW, DRAWS = 8, 10
+#: as many measured times count as an offset of 0
+SHRINKING: Final = 4
+
+
+def kernel_of(column: str) -> str:
+    """Return the tile and pipeline of the kernel that a column of the tables is about.
+
+    compv5 columns agree with compv3 within 0.5 %; those of compv4 depend on tile_m alone.
+    """
+    tile, pipeline = column.split("_")
+    if pipeline != "compv4":
+        return f"{tile}_compv3"
+    return {"16": "16x64x128_compv4", "32": "32x64x128_compv4"}.get(tile.split("x")[0], "64x64x128_compv4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A table, and the problems of it that are asked about."""
+
+    name: str
+    table: Measurements
+    chosen: tuple[int, ...]
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [self.table.problems[index] for index in self.chosen]
+
+
+def tables(half: str) -> list[Judged]:
+    """Return both tables with every second problem by the order of the lines, or all.
+
+    A problem of several lines belongs to the half of its first one.
+    """
+    found = []
+    for name in TABLES:
+        table = read_csv(_path(name), traits_of_name, (ConvProblem,))
+        halves: dict[Problem, str] = {}
+        for number, line in enumerate(_lines(name)):
+            halves.setdefault(_problem({key: int(line[key]) for key in _SIZES}), str(number % 2))
+        chosen = [index for index, problem in enumerate(table.problems) if half in ("all", halves[problem])]
+        found.append(Judged(name=name, table=table, chosen=tuple(chosen)))
+    return found
+
+
+def lines_of(judged: Judged) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns of a table, and the lines of the problems that are asked about."""
+    asked = set(judged.problems)
+    lines = _lines(judged.name)
+    return list(lines[0]), [
+        line for line in lines if _problem({key: int(line[key]) for key in _SIZES}) in asked
+    ]
+
+
+def _path(name: str) -> Path:
+    return MEASURED / f"gfx950_fwd_bf16_{name}.csv"
+
+
+def _lines(name: str) -> list[dict[str, str]]:
+    lines = [line for line in _path(name).read_text().splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines))
+
+
+_SIZES: Final = ("N", "C", "K", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w")
+
+
+def _problem(size: Mapping[str, int]) -> Problem:
+    pads = (size["pad_h"], size["pad_w"])
+    return ConvProblem(
+        groups=1,
+        batch=size["N"],
+        out_channels=size["K"],
+        in_channels=size["C"],
+        filter=(size["Y"], size["X"]),
+        input=(size["Hi"], size["Wi"]),
+        strides=(size["stride_h"], size["stride_w"]),
+        dilations=(1, 1),
+        left_pads=pads,
+        right_pads=pads,
+    )
+
+
+def predicted(problems: Sequence[Problem]) -> tuple[dict[tuple[Problem, str], float], float]:
+    """Return problem, tile and pipeline -> microseconds, and the seconds of one prediction."""
+    profiler = ckprof.Profiler()
+    query = ckprof.InstanceQuery(
+        rule_set="default",
+        directions="fwd",
+        filters='dtype == "bf16" and ndim == 2',
+        arch="gfx950",
+        target="hip",
+    )
+    options = PredictOptions(
+        selection=profiler.instances(query).require(),
+        problems=tuple(ProblemCase(problem=problem) for problem in problems[:1]),
+        build=BuildOptions(target="hip", arch="gfx950"),
+        gpu="MI350X",
+    )
+    profiler.predict(options)  # compiles
+    start = _processor_seconds()
+    answer = profiler.predict(
+        replace(options, problems=tuple(ProblemCase(problem=problem) for problem in problems))
+    )
+    seconds = _processor_seconds() - start
+    times = {}
+    asked = 0
+    for of in answer.problems:
+        for kernel in of.kernels:
+            fields = kernel.kernel.instance.fields()
+            asked += 1
+            if kernel.time is not None:
+                name = "{tile_m}x{tile_n}x{tile_k}_{gemm_pipeline}".format(**fields)
+                times[of.case.problem, name] = kernel.time.time_us
+    return times, seconds / asked
+
+
+def _processor_seconds() -> float:
+    """Return what this process and those that it has waited for have used."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def as_columns(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
+    """Return the same for columns of a table, on all problems."""
+    return {
+        (problem, column): times[problem, kernel_of(column)]
+        for problem in dict.fromkeys(problem for problem, _ in times)
+        for column in judged.table.kernels
+        if (problem, kernel_of(column)) in times
+    }
+
+
+def by_column(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
+    """Return those on the problems that are asked about."""
+    asked = set(judged.problems)
+    return {key: time_us for key, time_us in as_columns(times, judged).items() if key[0] in asked}
+
+
+def of_model(
+    model: TimeModel, judged: Judged, problems: Iterable[Problem]
+) -> dict[tuple[Problem, str], float]:
+    """Return what a time model says."""
+    times = {}
+    for problem in problems:
+        sizes = forward_with_runs(problem)
+        for column, traits in judged.table.kernels.items():
+            kernel = model.kernel(column, traits)
+            done = work(kernel.computes, sizes, 1, UNITS)
+            times[problem, column] = float(terms(done, model.shared, kernel.parameters).total)
+    return times
+
+
+def rank_numbers(values: Sequence[float]) -> np.ndarray:
+    order = np.sort(values)
+    return np.array([np.mean(np.flatnonzero(order == value)) for value in values])
+
+
+def figures(
+    times: Times, judged: Judged, columns: Iterable[str], only: Sequence[Problem]
+) -> tuple[list[float], list[float], list[float]]:
+    """Return efficiencies, rank correlations and ratios of measured to predicted times."""
+    index = {problem: number for number, problem in enumerate(judged.table.problems)}
+    efficiencies, ranks, ratios = [], [], []
+    for problem in only:
+        known = [
+            (times[problem, column], judged.table.times[index[problem], column, 1])
+            for column in columns
+            if (problem, column) in times and (index[problem], column, 1) in judged.table.times
+        ]
+        if len(known) < 5:
+            continue
+        guessed, measured = (np.array(values) for values in zip(*known, strict=True))
+        # of equal ones the last is taken: the later version of the pipeline
+        best = np.flatnonzero(guessed <= guessed.min() * (1 + 1e-12))[-1]
+        efficiencies.append(float(measured.min() / measured[best]))
+        ranks.append(float(np.corrcoef(rank_numbers(guessed), rank_numbers(measured))[0, 1]))
+        ratios += list(measured / guessed)
+    return efficiencies, ranks, ratios
+
+
+def row(label: str, judged_by: str, found: tuple[list[float], list[float], list[float]]) -> str:
+    """Return a line of a table."""
+    efficiencies, ranks, ratios = map(np.array, found)
+    error = np.median(np.abs(np.median(ratios) / ratios - 1))
+    return (
+        f"| {label} | {judged_by} | {len(efficiencies)} | {100 * efficiencies.mean():.1f} % | "
+        f"{100 * np.quantile(efficiencies, 0.1):.1f} % | {np.nanmedian(ranks):.2f} | {100 * error:.1f} % | "
+        f"{np.median(ratios):.2f} |"
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    half = sys.argv[1] if len(sys.argv) > 1 else "1"
+    judged = tables(half)
+    problems = list(dict.fromkeys(problem for one in judged for problem in one.problems))
+    times, seconds = predicted(problems)
+    print(f"{seconds:.3f} s of processor time for a kernel and a problem")
+    print("| predicted by | judged by | problems | mean | P10 | rank correlation | error | constant |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    own = [column for column in judged[0].table.kernels if kernel_of(column) == column]
+    for one, other, label in ((judged[0], judged[1], TABLES[0]), (judged[1], judged[0], TABLES[1])):
+        machine = by_column(times, one)
+        supported = [problem for problem in one.problems if any(key[0] == problem for key in machine)]
+        prior = of_model(physical_model(UNITS, 2), one, supported)
+        for columns in (own, list(one.table.kernels)):
+            what = f"{label}, {len(columns)} columns"
+            print(row("machine code", what, figures(machine, one, columns, supported)))
+            print(row("*time model, untrained*", what, figures(prior, one, columns, supported)))
+        # shapes that are predicted and not measured: those of the other table, and those that are judged
+        everywhere = as_columns(times, one)
+        shapes = {"other shapes": other.problems, "all shapes": [*other.problems, *one.problems]}
+        for name, of in shapes.items():
+            model = fitted(everywhere, one, dict.fromkeys(of))
+            what = f"time model, fitted to machine code of {name}"
+            chosen = of_model(model, one, supported)
+            print(row(what, label, figures(chosen, one, one.table.kernels, supported)))
+        few = few_measured(machine, one, supported, everywhere, shapes)
+        for name, found in few.items():
+            print(row(name, f"{label}, other problems", found))
+        model = train(request(other.table.subset(other.chosen)))
+        trained = of_model(model, one, supported)
+        print(
+            row(
+                "time model, trained on the other table",
+                label,
+                figures(trained, one, one.table.kernels, supported),
+            )
+        )
+        learned = fitted(
+            everywhere, one, dict.fromkeys(shapes["all shapes"]), other.table.subset(other.chosen)
+        )
+        print(
+            row(
+                "time model, fitted to the other table and to machine code of all shapes",
+                label,
+                figures(of_model(learned, one, supported), one, one.table.kernels, supported),
+            )
+        )
+        both = blended(trained, machine, 0.3)
+        print(row("the same and machine code", label, figures(both, one, one.table.kernels, supported)))
+
+
+def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> PredictedTimes:
+    """Return predicted times of the columns of a table as a file of them says it."""
+    asked = {problem for problem, _ in machine}
+    known = tuple(problem for problem in problems if problem in asked)
+    times = {
+        (index, column, 1): machine[problem, column]
+        for index, problem in enumerate(known)
+        for column in judged.table.kernels
+        if (problem, column) in machine
+    }
+    table = replace(judged.table, problems=known, times=times, predicted=frozenset(times), arch="gfx950")
+    return PredictedTimes(table=table, fields={column: {} for column in judged.table.kernels})
+
+
+def fitted(
+    machine: Times, judged: Judged, problems: Iterable[Problem], measured: Measurements | None = None
+) -> TimeModel:
+    """Return a time model that is fitted to predicted times, and to a few measured ones."""
+    blended = with_predicted(
+        ckprof.Profiler().registry, measured, as_table(machine, judged, problems), Path()
+    )
+    return train(replace(request(blended.table), predicted_half=blended.half))
+
+
+def few_measured(
+    machine: Times,
+    judged: Judged,
+    problems: Sequence[Problem],
+    everywhere: Times,
+    shapes: Mapping[str, Sequence[Problem]],
+) -> dict[str, tuple[list[float], list[float], list[float]]]:
+    """Return figures with a few measured problems, judged by the others, over several draws."""
+    draw = np.random.default_rng(0)
+    index = {problem: number for number, problem in enumerate(judged.table.problems)}
+    found: dict[str, tuple[list[float], list[float], list[float]]] = {}
+    for _ in range(DRAWS):
+        chosen = [problems[number] for number in draw.choice(len(problems), FEW, replace=False)]
+        rest = [problem for problem in problems if problem not in chosen]
+        shifted = with_offsets(machine, judged, chosen)
+        measured = judged.table.subset(tuple(index[problem] for problem in chosen))
+        trained = of_model(train(request(measured)), judged, rest)
+        blends = [
+            (
+                f"time model, fitted to {FEW} and to machine code of {name}",
+                of_model(fitted(everywhere, judged, dict.fromkeys([*of, *chosen]), measured), judged, rest),
+            )
+            for name, of in shapes.items()
+        ]
+        for name, times in (
+            *blends,
+            (f"machine code, offsets of {FEW} measured problems", shifted),
+            (f"*time model, trained on {FEW}*", trained),
+            ("both", blended(shifted, trained, 0.3)),
+        ):
+            kept = found.setdefault(name, ([], [], []))
+            for values, more in zip(kept, figures(times, judged, judged.table.kernels, rest), strict=True):
+                values.extend(more)
+    return found
+
+
+def with_offsets(
+    machine: Times, judged: Judged, chosen: Sequence[Problem]
+) -> dict[tuple[Problem, str], float]:
+    """Return times that are multiplied by what each kernel took longer than the others on some problems."""
+    index = {problem: number for number, problem in enumerate(judged.table.problems)}
+    errors: dict[str, list[float]] = {}
+    for problem in chosen:
+        logs = {
+            column: float(np.log(judged.table.times[index[problem], column, 1] / machine[problem, column]))
+            for column in judged.table.kernels
+            if (problem, column) in machine and (index[problem], column, 1) in judged.table.times
+        }
+        middle = np.median(list(logs.values())) if logs else 0.0
+        for column, log in logs.items():
+            errors.setdefault(column, []).append(log - middle)
+    offsets = {column: sum(logs) / (len(logs) + SHRINKING) for column, logs in errors.items()}
+    return {key: time_us * float(np.exp(offsets.get(key[1], 0.0))) for key, time_us in machine.items()}
+
+
+def blended(first: Times, second: Times, share: float) -> dict[tuple[Problem, str], float]:
+    """Return geometric means; a share of 0 is the first alone."""
+    return {key: first[key] ** (1 - share) * second[key] ** share for key in first if key in second}
+
+
+if __name__ == "__main__":
+    main()

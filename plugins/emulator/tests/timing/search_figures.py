@@ -1,0 +1,70 @@
+"""Prints what a search needs with and without predicted times, for ``plugins/tuning/docs/tune.md``.
+
+``python -m plugins.emulator.tests.timing.search_figures [HALF]``; what it needs is what
+:mod:`plugins.emulator.tests.timing.figures` needs.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+from pathlib import Path
+
+import ckprof
+from ckprof.model.types import DataType
+from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, render_model
+from ckprof_plugins.tuning.tune_requests import SearchOptions
+from plugins.emulator.tests.timing.figures import (
+    TABLES,
+    Judged,
+    as_columns,
+    fitted,
+    lines_of,
+    predicted,
+    tables,
+)
+
+
+def searched(path: Path, model: Path | None) -> tuple[int, float]:
+    """Return the measurements of a settled search, and the sum of the best times that it found."""
+    options = ckprof.ReplayOptions(
+        files=(path,), direction="fwd", dtype=DataType.BF16, search=SearchOptions(model=model)
+    )
+    end = ckprof.Profiler().replay(options).progress[-1]
+    return end.measured, end.total_us
+
+
+def _write(path: Path, judged: Judged) -> None:
+    """Write the lines of the problems that are asked about."""
+    header, lines = lines_of(judged)
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, header)
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def main() -> None:
+    """Print a line for each table, and for a search without and with predicted times."""
+    judged = tables(sys.argv[1] if len(sys.argv) > 1 else "1")
+    times, _ = predicted(list(dict.fromkeys(problem for one in judged for problem in one.problems)))
+    print("| table | predicted times | problems | measurements per problem | best times, sum |")
+    print("| --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for one, name in zip(judged, TABLES, strict=True):
+            path, model = Path(folder) / f"{name}_gfx950.csv", Path(folder) / "model.json"
+            _write(path, one)
+            text = render_model(
+                fitted(as_columns(times, one), one, one.problems),
+                Origin(sources=[], digest="", problems=len(one.problems), rows=len(times), dropped=[]),
+                Quality(mean=None, median=None, p10=None, worst=None),
+            )
+            model.write_text(text)
+            for what, used in (("none", None), ("of all problems", model)):
+                count, total = searched(path, used)
+                problems = len(one.problems)
+                print(f"| {name} | {what} | {problems} | {count / problems:.1f} | {total:.0f} us |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Times from machine code: tables of devices, and what puts the emulated device's counts together."""
