@@ -7,6 +7,7 @@ A package brings commands with a file ``COMMANDS.toml`` in its folder, which has
     summary = "rank kernels by times that follow from their machine code, without a device"
     first = "DIRECTION --conf --problem"    # what --help shows, where that is not everything
     needs = ["emulator"]                    # feature packages that the command does not work without
+    schemas = { "ckprof-prediction" = "predicted_times: predict --format json" }   # module with VERSION: what
     module = "commands"                     # another module of the package, in place of cmd_predict
 
 The core has such a file, and so have feature packages. Packages of others name each command as an entry point
@@ -19,7 +20,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,6 +65,8 @@ class ListedCommand:
     summary: str = ""
     first: str = ""
     needs: tuple[str, ...] = ()
+    #: name of a form of files -> module with its version, and what it is of; see :mod:`ckprof.cli.schemas`
+    schemas: Mapping[str, str] = field(default_factory=dict)
     #: the command of a plugin that was imported
     command: Command | None = None
     #: why it cannot be used
@@ -223,11 +226,12 @@ def _listed(name: str, owner: str, place: str, entry: Mapping[str, Any]) -> List
     """
     texts = {key: value for key, value in entry.items() if key in ("task", "summary", "first")}
     needs = entry.get("needs", [])
-    wrong = [key for key in entry if key not in texts and key != "needs"]
+    schemas = entry.get("schemas", {})
+    wrong = [key for key in entry if key not in texts and key not in ("needs", "schemas")]
     wrong += [key for key, value in texts.items() if not isinstance(value, str)]
     if wrong or not isinstance(needs, list) or not all(isinstance(package, str) for package in needs):
         raise ValueError(f"[{name}]: expected texts task, summary, first and a list needs")
-    return ListedCommand(name=name, owner=owner, place=place, needs=tuple(needs), **texts)
+    return ListedCommand(name=name, owner=owner, place=place, needs=tuple(needs), schemas=schemas, **texts)
 
 
 def _others_announce_commands() -> bool:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from ckprof.cli.commands import command_table
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
@@ -26,7 +28,7 @@ class Schema:
         return version
 
 
-SCHEMAS: Final = (
+_CORE: Final = (
     Schema(
         name="store",
         what="SQLite file of sweep, run --store and tune",
@@ -44,27 +46,11 @@ SCHEMAS: Final = (
     Schema(name="ckprof-parity", what="parity and diff --format json", module="ckprof.report.parity_text"),
     Schema(name="ckprof-parity-lock", what="parity --write", module="ckprof.parity.lockfile"),
     Schema(name="ckprof.convert", what="convert --format json", module="ckprof.cli.convert_report"),
-    Schema(name="ckprof.audit", what="audit --format json", module="ckprof_plugins.consumers.cmd_audit"),
-    Schema(
-        name="ckprof.upgrade", what="upgrade --format json", module="ckprof_plugins.consumers.cmd_upgrade"
-    ),
-    Schema(name="ckprof.extract", what="extract.json", module="ckprof_plugins.extract.lists"),
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
-    Schema(
-        name="ckprof-prediction", what="predict --format json", module="ckprof_plugins.tuning.predicted_times"
-    ),
-    Schema(
-        name="ckprof-profile", what="inspect --page FILE.json", module="ckprof_plugins.pages.profile_view"
-    ),
     Schema(name="ckprof-call", what="call", module="ckprof.measure.call"),
     Schema(name="ckprof.problems", what="problems --format json", module="ckprof.problems.list_file"),
     Schema(name="ckprof.problem_set", what="--problem-set FILE.json", module="ckprof.problems.problem_set"),
-    Schema(
-        name="ckprof-time-model",
-        what="train, tune and select --model",
-        module="ckprof_plugins.tuning.time_model.model_file",
-    ),
     Schema(
         name="ckprof-architectures", what="architectures of ckprof.toml", module="ckprof.model.architecture"
     ),
@@ -82,7 +68,18 @@ SCHEMAS: Final = (
 )
 
 
+def schemas() -> tuple[Schema, ...]:
+    """Return the schemas of the core, and those that the tables of packages' commands name."""
+    further = (
+        Schema(name=name, what=what.strip(), module=f"{command.owner}.{module}")
+        for command in command_table()
+        for name, (module, _, what) in ((name, text.partition(":")) for name, text in command.schemas.items())
+    )
+    return (*_CORE, *further)
+
+
 def schema_lines() -> str:
     """Return a line per schema: name, version, what it is of."""
-    width = max(len(schema.name) for schema in SCHEMAS)
-    return "\n".join(f"{schema.name:<{width}}  {schema.version!s:>3}  {schema.what}" for schema in SCHEMAS)
+    found = schemas()
+    width = max(len(schema.name) for schema in found)
+    return "\n".join(f"{schema.name:<{width}}  {schema.version!s:>3}  {schema.what}" for schema in found)

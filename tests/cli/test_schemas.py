@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ckprof.cli.main import main
-from ckprof.cli.schemas import SCHEMAS
+from ckprof.cli.schemas import schemas
 from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.version import __version__
 
@@ -31,14 +31,15 @@ def constants() -> dict[str, set[int]]:
 
 
 def test_every_schema_of_the_code_is_in_the_table():
-    table = {schema.name: {schema.version} for schema in SCHEMAS if schema.constant == "VERSION"}
+    table = {schema.name: {schema.version} for schema in schemas() if schema.constant == "VERSION"}
     assert constants() == table
 
 
-def test_the_document_has_the_table():
-    page = (ROOT / "docs" / "schemas.md").read_text()
-    rows = dict(re.findall(r"^\| `([^`]+)` \| (\d+) \|", page, re.MULTILINE))
-    assert rows == {schema.name: str(schema.version) for schema in SCHEMAS}
+def test_the_documents_have_the_table():
+    pages = [ROOT / "docs" / "schemas.md", *(ROOT / "plugins").glob("*/docs/*.md")]
+    tables = [page.read_text().partition("\n| schema | version |")[2] for page in pages]
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (\d+) \|", "".join(tables), re.MULTILINE))
+    assert rows == {schema.name: str(schema.version) for schema in schemas()}
 
 
 def test_the_version_is_printed(capsys):
@@ -48,5 +49,5 @@ def test_the_version_is_printed(capsys):
         assert main(words) == 0
         first, *lines = capsys.readouterr().out.splitlines()
         assert first == f"ckprof {__version__}"
-        assert [line.split("  ")[0] for line in lines] == [schema.name for schema in SCHEMAS]
+        assert [line.split("  ")[0] for line in lines] == [schema.name for schema in schemas()]
         assert re.search(rf"^store +{SCHEMA_VERSION} ", "\n".join(lines), re.MULTILINE)

@@ -16,8 +16,8 @@ from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.lists.list_files import find_list
 from ckprof.measure.requests import SupportRequest
 from ckprof.profiler import Profiler
-from ckprof_plugins.consumers._old_ck.kernels import kernels_of
-from ckprof_plugins.consumers._old_ck.support import AUTOMATIC, demands_of, support
+from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, kernels_of
+from ckprof_plugins.consumers._old_ck.support import demands_of, support
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from plugins.consumers.tests.databases import index
 
