@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ckprof.compare.options import ChangePolicy, CompareOptions
     from ckprof.compare.self_test import SelfTest
     from ckprof.events import Listener
+    from ckprof.kernels.candidates import Rejection
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.emit import EmittedList
     from ckprof.kernels.inspection import Inspection
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
     from ckprof.kernels.source.source_tree import SourceTree
-    from ckprof.kernels.validity import Rejection
     from ckprof.lists.explain_line import ExplainedPlace
     from ckprof.measure.batch import BatchRequest
     from ckprof.measure.options import RunOptions
@@ -126,7 +126,7 @@ class Profiler(Session):
         :raises NothingLeftError: no instance is valid.
         :raises CkprofError: the folder cannot be written.
         """
-        from ckprof.kernels.generate import generate_sources
+        from ckprof.kernels.library import generate_sources
         from ckprof.kernels.requests import BuildOptions
 
         return generate_sources(self, selection.require(), options or BuildOptions())

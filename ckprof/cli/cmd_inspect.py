@@ -13,8 +13,7 @@ from ckprof.cli.kernel_text import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, InputError, UsageError
-from ckprof.kernels.folder_inspection import load_inspection
-from ckprof.kernels.inspection import compare, inspect_selection, render_report
+from ckprof.kernels.inspection import compare, inspect_selection, load_inspection, render_report
 from ckprof.report.inspection_report import (
     comparison_document,
     condition,

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.cli.console import Console
+    from ckprof.kernels.candidates import Rejection
     from ckprof.kernels.choose import Selection
-    from ckprof.kernels.validity import Rejection
     from ckprof.measure.run_plan import RunRequest
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, UsageError
-from ckprof.kernels.build.code_flags import environment_flags
+from ckprof.kernels.build.keys import environment_flags
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.manifest import chunk_size_of, direction_of

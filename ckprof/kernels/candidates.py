@@ -1,20 +1,27 @@
-"""Instances under their final names, in a fixed and numbered order: those of lists and of rule sets."""
+"""Instances under their final names, in a fixed and numbered order; which are valid, the same, or unfused."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from ckprof.errors import CkprofError
+from ckprof.errors import CkprofError, UsageError
 from ckprof.model.kernel import KEY_DIGITS, SelectedKernel
+from ckprof.model.outcome import Outcome, Status
+from ckprof.model.requirement import NOT_ASKED
+from ckprof.model.same_kernels import SameKernels, Substitution
+from ckprof.plugin.protocols import FieldIgnoringTarget, FusingPipeline, SubstitutingTarget
+from ckprof.plugin.timing import TimedKernel, TimedPipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ckprof.kernels.choose import Selection
     from ckprof.model.conversion import Conversion
     from ckprof.model.instance import Instance
+    from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import Pipeline, RuleSetEntry
+    from ckprof.plugin.protocols import Pipeline, RuleSetEntry, Target
     from ckprof.plugin.registry import Registry
 
 
@@ -154,3 +161,166 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
         )
         for index, (instance, defect) in enumerate(entries)
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A candidate that has no kernel in a library."""
+
+    candidate: Candidate
+    #: ``unsupported`` for one that is not valid; else how its compilation failed
+    status: Status = Status.UNSUPPORTED
+    reason: str
+    #: every rule that it violates
+    unmet_requirements: tuple[UnmetRequirement, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What becomes of it on every problem."""
+        return Outcome(
+            key=self.candidate.instance.key,
+            problem_index=0,
+            status=self.status,
+            reason=self.reason,
+            unmet_requirements=(*self.unmet_requirements, NOT_ASKED) if self.unmet_requirements else (),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedInstances:
+    """Instances in their order, valid ones apart from invalid ones."""
+
+    valid: tuple[Candidate, ...]
+    invalid: tuple[Rejection, ...] = ()
+
+    def renumbered(self) -> CheckedInstances:
+        """Return the same, with the positions of valid and of invalid ones counted apart."""
+        return CheckedInstances(
+            valid=tuple(replace(item, index=index) for index, item in enumerate(self.valid)),
+            invalid=tuple(
+                replace(item, candidate=replace(item.candidate, index=index))
+                for index, item in enumerate(self.invalid)
+            ),
+        )
+
+
+def check_validity(candidates: Iterable[Candidate], arch: str, api_level: str) -> CheckedInstances:
+    """Ask the pipeline of each candidate which rules it violates; a known defect comes first."""
+    valid: list[Candidate] = []
+    invalid: list[Rejection] = []
+    for candidate in candidates:
+        unmet = tuple(candidate.pipeline.unmet_requirements(candidate.instance, arch, api_level))
+        if candidate.defect is not None:
+            unmet = (candidate.defect, *unmet)
+        if unmet:
+            reason = "; ".join(f"{requirement.message} ({requirement.rule})" for requirement in unmet)
+            invalid.append(Rejection(candidate=candidate, reason=reason, unmet_requirements=unmet))
+        else:
+            valid.append(candidate)
+    return CheckedInstances(valid=tuple(valid), invalid=tuple(invalid))
+
+
+#: the fields that have a meaning, and the names of the others
+_Kind = tuple[frozenset[tuple[str, Any]], frozenset[str]]
+
+
+def same_kernels(target: Target, candidates: Iterable[Candidate]) -> tuple[SameKernels, ...]:
+    """Return the groups of instances that are the same kernel on a target, none if it tells nothing."""
+    if not isinstance(target, FieldIgnoringTarget):
+        return ()
+    groups: dict[_Kind, list[tuple[int, Mapping[str, Any]]]] = {}
+    reasons: dict[str, str] = {}
+    for candidate, kernel in _timed(candidates):
+        fields = kernel.fields
+        ignored = target.ignored_fields(kernel)
+        reasons |= {name: some.reason for some in ignored for name in some.names}
+        names = frozenset(name for some in ignored for name in some.names)
+        kept = frozenset((name, value) for name, value in fields.items() if name not in names)
+        groups.setdefault((kept, names), []).append((candidate.index, fields))
+    return tuple(
+        _described(names, members, reasons) for (_, names), members in groups.items() if len(members) > 1
+    )
+
+
+def substitutions(
+    target: Target, candidates: Iterable[Candidate], problems: Sequence[Problem]
+) -> tuple[Substitution, ...]:
+    """Return the kernels that a target runs in place of instances' for problems; none if it tells nothing."""
+    if not isinstance(target, SubstitutingTarget):
+        return ()
+    groups: dict[tuple[int, str], list[int]] = {}
+    for candidate, kernel in _timed(candidates):
+        for number, problem in enumerate(problems):
+            name = target.substitute(kernel, problem)
+            if name:
+                groups.setdefault((number, name), []).append(candidate.index)
+    return tuple(
+        Substitution(problem_index=number, kernel=name, instances=tuple(sorted(indices)))
+        for (number, name), indices in sorted(groups.items())
+    )
+
+
+def _timed(candidates: Iterable[Candidate]) -> Iterator[tuple[Candidate, TimedKernel]]:
+    """Yield the candidates whose pipelines say what their kernels do, with that."""
+    for candidate in candidates:
+        pipeline, instance = candidate.pipeline, candidate.instance
+        if isinstance(pipeline, TimedPipeline):
+            fields = instance.fields()
+            yield (
+                candidate,
+                TimedKernel(
+                    direction=instance.direction,
+                    dtype=instance.dtype.value,
+                    fields=fields,
+                    traits=pipeline.traits(fields),
+                ),
+            )
+
+
+def _described(
+    names: frozenset[str], members: list[tuple[int, Mapping[str, Any]]], reasons: Mapping[str, str]
+) -> SameKernels:
+    first = members[0][1]
+    differing = [
+        name
+        for name in first
+        if name in names and any(fields.get(name) != first[name] for _, fields in members)
+    ]
+    return SameKernels(
+        instances=tuple(index for index, _ in members),
+        fields=tuple(differing),
+        reasons=tuple(dict.fromkeys(reasons[name] for name in differing)),
+    )
+
+
+def with_unfused(selection: Selection) -> tuple[Selection, Mapping[str, str]]:
+    """Return a selection with the instances behind it that its own would be if nothing were fused to them.
+
+    :returns: the selection, and content key of an instance -> that of the one without what is fused.
+    :raises UsageError: nothing is fused to any instance.
+    """
+    known = {candidate.instance.key: candidate for candidate in selection.candidates}
+    names = KernelNames((candidate.name, candidate.instance) for candidate in selection.candidates)
+    # behind those that filters and rules left out, whose numbers mean them
+    number = len(selection.candidates) + selection.filtered + len(selection.invalid)
+    number = max(number, 1 + max(candidate.index for candidate in selection.candidates))
+    pairs: dict[str, str] = {}
+    for candidate in selection.candidates:
+        plain = _unfused(candidate)
+        if plain is None:
+            continue
+        pairs[candidate.instance.key] = plain.key
+        if plain.key not in known:
+            known[plain.key] = names.candidate(
+                plain, candidate.pipeline, index=number, source=candidate.source, defect=candidate.defect
+            )
+            number += 1
+    if not pairs:
+        raise UsageError(f"nothing is fused to the kernels of {selection.source}: they have no epilogue")
+    # whether those that were added are valid is asked before they are written
+    return replace(selection, candidates=tuple(known.values()), arch=None), pairs
+
+
+def _unfused(candidate: Candidate) -> Instance | None:
+    pipeline = candidate.pipeline
+    return pipeline.unfused(candidate.instance) if isinstance(pipeline, FusingPipeline) else None

@@ -6,10 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
-from ckprof.kernels.candidates import Candidate, KernelNames, entry_candidates, list_candidates
+from ckprof.kernels.candidates import (
+    Candidate,
+    CheckedInstances,
+    KernelNames,
+    check_validity,
+    entry_candidates,
+    list_candidates,
+)
 from ckprof.kernels.events import InvalidLeftOut, ListRead
 from ckprof.kernels.filters import select
-from ckprof.kernels.validity import CheckedInstances, check_validity
 from ckprof.lists.list_files import find_list, read_list
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.architecture import find_architecture
@@ -21,8 +27,8 @@ from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ckprof.kernels.candidates import Rejection
     from ckprof.kernels.requests import InstanceQuery
-    from ckprof.kernels.validity import Rejection
     from ckprof.model.architecture import Architecture
     from ckprof.model.conversion import Conversion
     from ckprof.plugin.protocols import Operation

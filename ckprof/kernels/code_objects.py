@@ -27,7 +27,7 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.kernels.build.sources import MarkedSources
+    from ckprof.kernels.build.keys import MarkedSources
     from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Target

@@ -10,8 +10,8 @@ from ckprof.events import Event
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.kernels.candidates import Rejection
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.kernels.validity import Rejection
     from ckprof.model.conversion import Conversion
 
 

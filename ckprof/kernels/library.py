@@ -1,20 +1,19 @@
-"""From chosen instances to a kernel library: what the build makes of each of them."""
+"""From chosen instances to their sources, and to a kernel library: what the build makes of each of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.kernels.build.builder import BuildLimits, BuildResult, build_tree
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.candidates import CheckedInstances, Rejection, check_validity
 from ckprof.kernels.code_objects import read_ahead, write_code_objects
-from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted
-from ckprof.kernels.generate import generate
-from ckprof.kernels.machine_parts import make_parts
-from ckprof.kernels.validity import Rejection
+from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted, PartFinished, PartStarted
+from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
 from ckprof.model.recipe import Product, Purpose
 from ckprof.paths import object_cache_dir
 
@@ -26,11 +25,120 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.requests import BuildOptions
+    from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.model.kernel import SelectedKernel
-    from ckprof.model.recipe import BuildRecipe
+    from ckprof.model.recipe import BuildRecipe, MachinePart
     from ckprof.model.results import BuildSummary
-    from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.protocols import KernelRanking, Operation
     from ckprof.session import Session
+
+
+def make_parts(session: Session, recipe: BuildRecipe, jobs: int | None = None) -> None:
+    """Bring what the recipe needs on this machine up to date, and say so where that takes time.
+
+    :param jobs: compilers at once; ``None`` for one per CPU.
+    :raises ToolchainError: no compiler, it fails, or there is no space.
+    """
+    for part in recipe.parts:
+        _Making(session, part).run(jobs)
+
+
+class _Making:
+    def __init__(self, session: Session, part: MachinePart) -> None:
+        self._session = session
+        self._part = part
+        self._started = False
+
+    def run(self, jobs: int | None) -> None:
+        if not self._part.present:
+            self._start(self._part.cpu_s)
+        try:
+            self._part.make(jobs, self._step)
+        finally:
+            if self._started:
+                self._session.tell(PartFinished())
+
+    def _start(self, cpu_s: float | None) -> None:
+        self._started = True
+        self._session.tell(PartStarted(name=self._part.name, folder=self._part.folder, cpu_s=cpu_s))
+
+    def _step(self, done: int, total: int, name: str) -> None:
+        # what is up to date takes no step
+        if not self._started:
+            self._start(None)
+        self._session.tell(BuildProgress(done=done, total=total, name=name))
+
+
+def generate_sources(
+    session: Session, selection: Selection, options: BuildOptions
+) -> tuple[SourceTree, list[Rejection]]:
+    """Write the sources of a selection without compiling them.
+
+    :returns: the tree, and the candidates that a rule rejects.
+    :raises NothingLeftError: no instance is valid.
+    :raises CkprofError: no toolchain, or the folder cannot be written.
+    """
+    build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, sources_only=True)
+    checked = CheckedInstances(valid=selection.candidates)
+    if not selection.is_checked_for(build_dir.arch, build_dir.recipe.api_level):
+        checked = check_validity(selection.candidates, build_dir.arch, build_dir.recipe.api_level)
+    if not checked.valid:
+        raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
+    build_dir = _ranked(session, options, build_dir, checked.valid)
+    # what another build system will link with
+    make_parts(session, build_dir.recipe, options.jobs or session.settings.jobs)
+    with build_dir.lock:
+        tree, _ = generate(checked.valid, build_dir, keep_invalid=True)
+    return tree, list(checked.invalid)
+
+
+def _ranked(
+    session: Session, options: BuildOptions, build_dir: BuildDir, candidates: Sequence[Candidate]
+) -> BuildDir:
+    """Return a folder whose registry and C functions choose kernels as a plugin ranks them, if one does.
+
+    :raises PluginError: several plugins do.
+    """
+    rankings = session.manager.call(
+        "ckprof_rank_kernels",
+        arguments=options.plugin_options,
+        session=session,
+        build_dir=build_dir,
+        candidates=candidates,
+    )
+    if not rankings or build_dir.embedding is None:
+        return build_dir
+    if len(rankings) > 1:
+        names = " and ".join(name for name, _ in rankings)
+        raise PluginError(f"{names} both rank the kernels: leave the options of one of them out")
+    ranking = cast("KernelRanking", rankings[0][1])
+    return replace(build_dir, embedding=replace(build_dir.embedding, ranking=ranking))
+
+
+def generate(
+    candidates: Sequence[Candidate], build_dir: BuildDir, *, keep_invalid: bool = False
+) -> tuple[SourceTree, list[Rejection]]:
+    """Write the sources of all valid candidates.
+
+    :param keep_invalid: write those that a rule rejects as well.
+    :returns: the tree, and the candidates that were left out because a rule rejects them.
+    """
+    checked = CheckedInstances(valid=tuple(candidates))
+    if not keep_invalid:
+        checked = check_validity(candidates, build_dir.arch, build_dir.recipe.api_level)
+    tree = generate_tree(
+        TreeRequest(
+            root=build_dir.root,
+            library_name=build_dir.direction.interface.library,
+            direction=build_dir.direction,
+            arch=build_dir.arch,
+            api_level=build_dir.recipe.api_level,
+            target=build_dir.recipe.target,
+            candidates=checked.valid,
+            embedding=build_dir.embedding,
+        )
+    )
+    return tree, list(checked.invalid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +276,7 @@ def link_library(
     :returns: the shared library, ``None`` if no kernel is valid, and the candidates that a rule rejects.
     :raises CkprofError: no toolchain, no CMake, or the build failed.
     """
-    from ckprof.kernels.build.cmake import build_with_cmake
+    from ckprof.kernels.build.build_systems import build_with_cmake
 
     build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, embed=True)
     jobs = build_limits(session, options).jobs

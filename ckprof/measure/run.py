@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.kernels.same_kernels import same_kernels, substitutions
+from ckprof.kernels.candidates import same_kernels, substitutions
 from ckprof.measure.baselines import Baselines, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.beside import NOTHING_BESIDE, BesideBench

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ckprof.kernels.candidates import with_unfused
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.fitting import problems_for
-from ckprof.kernels.unfused import with_unfused
 from ckprof.measure.beside import Unfused, problems_beside
 from ckprof.measure.options import RunOptions
 from ckprof.problems.choose import parse_problems

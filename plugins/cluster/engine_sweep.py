@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError
-from ckprof.kernels.build.jobs import available_cpus
+from ckprof.kernels.build.units import available_cpus
 from ckprof.measure.host import cpu_model
 from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.options import CacheMode

@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.kernels.build.entries import PackedEntry
 from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import KernelCell, RoundOptions
 from ckprof.model.kernel import SelectedKernel
@@ -24,6 +23,7 @@ from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.version import __version__
+from ckprof_plugins.cluster.packed_entries import PackedEntry
 
 T = TypeVar("T")
 

@@ -14,16 +14,12 @@ from ckprof.errors import CkprofError, Interrupted, ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.kernels.build.builder import BuildLimits, build_tree
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.digests import FolderDigests
-from ckprof.kernels.build.entries import pack, unpack
-from ckprof.kernels.build.keys import Keys
+from ckprof.kernels.build.keys import FolderDigests, KernelFolder, KernelSources, Keys
 from ckprof.kernels.build.plan import kernel_unit
-from ckprof.kernels.build.sources import KernelFolder, KernelSources
 from ckprof.kernels.build.units import locate
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.events import BuildProgress
-from ckprof.kernels.generate import generate
-from ckprof.kernels.library import build_limits
+from ckprof.kernels.library import build_limits, generate
 from ckprof.model.architecture import use_files
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
@@ -45,6 +41,7 @@ from ckprof_plugins.cluster.messages import (
     decode_entry,
     encode,
 )
+from ckprof_plugins.cluster.packed_entries import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

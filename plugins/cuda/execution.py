@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
-from ckprof.kernels.build.digests import FolderDigests, digest_parts
-from ckprof.kernels.build.keys import abi_dir
-from ckprof.kernels.build.tool_output import ask
-from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.build.keys import FolderDigests, abi_dir, digest_parts
+from ckprof.kernels.build.toolchain import ask, find_compiler
 from ckprof.model.gemm_work import Reduction, RunAxis, RunChunks, Schedule
 from ckprof.model.same_kernels import IgnoredFields
 from ckprof.model.types import ComputeType, DataType

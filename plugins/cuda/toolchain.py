@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError
-from ckprof.kernels.build.tool_output import ask
-from ckprof.kernels.build.toolchain import search_compilers
+from ckprof.kernels.build.toolchain import ask, search_compilers
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
 from ckprof.model.recipe import Compiler, CompilerFamily

@@ -131,7 +131,7 @@ def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[M
         table, half = blended.table, blended.half
     if table is None or options.inspection is None:
         return cast("Measurements", table), half
-    from ckprof.kernels.folder_inspection import load_inspection
+    from ckprof.kernels.inspection import load_inspection
     from ckprof.kernels.requests import BuildOptions
 
     loaded = load_inspection(session, options.inspection, BuildOptions())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.errors import InputError, UsageError
-from ckprof.kernels.build.jobs import available_cpus
+from ckprof.kernels.build.units import available_cpus
 from ckprof.kernels.library import build_limits
 from ckprof.measure.observers import observers
 from ckprof.measure.support import support_answers

@@ -17,11 +17,10 @@ from typing import Any
 
 import pytest
 
-from ckprof.kernels.candidates import entry_candidates
+from ckprof.kernels.candidates import check_validity, entry_candidates
 from ckprof.kernels.choose import shipped_list_reader
 from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
-from ckprof.kernels.validity import check_validity
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRequest

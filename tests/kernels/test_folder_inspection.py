@@ -11,10 +11,10 @@ import pytest
 from ckprof import Profiler
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode, InputError, NothingLeftError
-from ckprof.kernels import folder_inspection
+from ckprof.kernels import inspection
 from ckprof.kernels.build.builder import BuildResult
 from ckprof.kernels.build.step import BuildFailure
-from ckprof.kernels.folder_inspection import load_inspection
+from ckprof.kernels.inspection import load_inspection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.model.outcome import Status
@@ -87,8 +87,8 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
             objects[kernel.key].write_text(f"_Z{kernel.device_marker}v")
         return BuildResult(objects=objects, failures=failures)
 
-    monkeypatch.setattr(folder_inspection, "build_tree", build)
-    monkeypatch.setattr(folder_inspection, "inspecting_target", lambda session, name: target)
+    monkeypatch.setattr(inspection, "build_tree", build)
+    monkeypatch.setattr(inspection, "inspecting_target", lambda session, name: target)
     return SimpleNamespace(target=target, failing=failing)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import ckprof
 from ckprof.errors import UsageError
-from ckprof.kernels.unfused import with_unfused
+from ckprof.kernels.candidates import with_unfused
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import ckprof
-from ckprof.kernels.validity import check_validity
+from ckprof.kernels.candidates import check_validity
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.requirement import UnmetRequirement
 

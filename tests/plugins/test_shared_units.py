@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import ckprof
-from ckprof.kernels.build.precompiled import compile_command
+from ckprof.kernels.build.plan import compile_command
 from ckprof.kernels.build.units import TranslationUnit
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import CpuTarget

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.kernels.build.digests import FolderDigests
-from ckprof.kernels.build.keys import Keys
+from ckprof.kernels.build.keys import FolderDigests, Keys
 from ckprof.measure.device import OpenedDevice
 from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind

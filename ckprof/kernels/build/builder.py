@@ -15,38 +15,76 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build import compile_step, ninja_file
+from ckprof.kernels.build import build_systems, compile_step
 from ckprof.kernels.build.cache import Group
-from ckprof.kernels.build.digests import FolderDigests
-from ckprof.kernels.build.failed_groups import FailedGroups
-from ckprof.kernels.build.jobs import job_count, memory_budget_bytes
-from ckprof.kernels.build.keys import Keys
-from ckprof.kernels.build.link import LibraryFile
-from ckprof.kernels.build.plan import LINK_STEP, Planner, Unit, kernel_unit, plain_unit
-from ckprof.kernels.build.precompiled import PREFIX_STEP
+from ckprof.kernels.build.keys import FolderDigests, Keys
+from ckprof.kernels.build.plan import (
+    LINK_STEP,
+    PREFIX_STEP,
+    LibraryFile,
+    Planner,
+    Unit,
+    kernel_unit,
+    plain_unit,
+)
 from ckprof.kernels.build.step import BuildFailure, StepFiles, explain
 from ckprof.kernels.build.units import (
     TranslationUnit,
     common_part_of,
     compilers_for_kernels,
     functions_per_unit,
+    job_count,
     locate,
+    memory_budget_bytes,
     partition,
     translation_unit,
 )
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
-from ckprof.model.results import BuildSummary
+from ckprof.model.results import BuildSummary, SeparatedKernels
 from ckprof.private_folders import lock_file, private_folder, temporary_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.kernels.build.cache import ObjectCache
-    from ckprof.kernels.build.sources import KernelFolder
+    from ckprof.kernels.build.keys import KernelFolder
     from ckprof.kernels.build.step import Step, StepResult
     from ckprof.model.recipe import BuildRecipe
+
+
+@dataclass
+class FailedGroups:
+    """Divides what did not compile, until it is known which kernels do not."""
+
+    #: key of a unit -> largest group in which it may still be, after a group with it has failed
+    limits: dict[str, int] = field(default_factory=dict)
+    #: content key of each instance -> name of its kernel; the reason
+    _failed: list[tuple[Mapping[str, str], str]] = field(default_factory=list)
+
+    def add(self, members: Sequence[Unit], reason: str) -> None:
+        """Note a group that did not compile; its members go into groups of half its size.
+
+        :param reason: what the compiler said.
+        """
+        half = (len(members) + 1) // 2
+        self.limits |= {unit.key: half for unit in members}
+        names = {unit.kernel.key: unit.name for unit in members if unit.kernel is not None}
+        self._failed.append((names, reason))
+
+    def separated(self, failed: Collection[str]) -> tuple[SeparatedKernels, ...]:
+        """Return the largest groups whose kernels all compile, but not together.
+
+        :param failed: content keys of the instances that do not compile.
+        """
+        blameless = [one for one in self._failed if one[0].keys().isdisjoint(failed)]
+        return tuple(
+            SeparatedKernels(kernels=tuple(names.values()), reason=reason)
+            for names, reason in blameless
+            if not any(names.keys() < others.keys() for others, _ in blameless)
+        )
+
 
 _SLOWEST: Final = 10
 _LOG_NAME: Final = 180
@@ -266,11 +304,11 @@ class _Build:
             shutil.rmtree(self._files.folder, ignore_errors=True)
             self._files.write(steps, self._timeout_s)
             (self._work_dir / "build.ninja").write_text(
-                ninja_file.render(steps, self._files), encoding="utf-8"
+                build_systems.render(steps, self._files), encoding="utf-8"
             )
         except OSError as exc:
             raise ToolchainError(f"{self._work_dir}: cannot be written: {exc.strerror or exc}") from exc
-        ninja_file.run(self._work_dir, self._jobs, self._on_progress)
+        build_systems.run(self._work_dir, self._jobs, self._on_progress)
 
     def _account(self, step: Step, *, kernels: int = 0) -> None:
         result = self._files.result(step.id)

@@ -21,7 +21,7 @@ from filelock import Timeout
 
 from ckprof.errors import InputError, ToolchainError
 from ckprof.files import scratch_folder, write_atomically
-from ckprof.kernels.build.digests import digest_file
+from ckprof.kernels.build.keys import digest_file
 from ckprof.paths import CACHE_VARIABLE
 from ckprof.private_folders import lock_file
 

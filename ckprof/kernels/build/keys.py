@@ -6,19 +6,187 @@ two checkouts share their objects, and whatever changes makes a new key instead 
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import ckprof.kernels.source
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.code_flags import environment_flags
-from ckprof.kernels.build.digests import FolderDigests, digest_parts
+from ckprof.files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.recipe import BuildRecipe
+
+
+#: a file changed this recently may change again without its time stamp moving on
+_SETTLED_NS: Final = 2_000_000_000
+
+
+def digest_parts(*parts: str | bytes) -> str:
+    """Return a digest that depends on every part and on where one ends and the next begins."""
+    state = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """Return the digest of a file's bytes.
+
+    :raises OSError: it cannot be read.
+    """
+    state = hashlib.blake2b(digest_size=20)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
+class FolderDigests:
+    """Digests of folders by the relative names and the contents of all files below them.
+
+    Reading thousands of headers for every build is slow, so a digest is kept together with names, sizes and
+    times of change and holds as long as these do.
+
+    :param store: folder for known digests; ``None`` reads all files every time.
+    """
+
+    def __init__(self, store: Path | None) -> None:
+        self._store = store
+        self._known: dict[Path, str] = {}
+
+    def of(self, folder: Path) -> str:
+        """Return the digest of a folder; that of a missing folder is that of an empty one."""
+        folder = folder.resolve()
+        if folder not in self._known:
+            self._known[folder] = self._look_up(folder)
+        return self._known[folder]
+
+    def _look_up(self, folder: Path) -> str:
+        started = time.time_ns()
+        files = sorted(_files(folder))
+        listing = repr([(name, size, changed) for name, size, changed, _ in files])
+        signature = digest_parts(listing)
+        memo = self._store / f"{digest_parts(str(folder))}.json" if self._store is not None else None
+        if memo is not None:
+            try:
+                record = json.loads(memo.read_text())
+                if record["signature"] == signature:
+                    return str(record["digest"])
+            except (OSError, ValueError, KeyError, TypeError):
+                pass
+        digest = _content_digest((name, path) for name, _, _, path in files)
+        newest = max((changed for _, _, changed, _ in files), default=0)
+        if memo is not None and newest + _SETTLED_NS < started:
+            try:
+                write_atomically(memo, json.dumps({"signature": signature, "digest": digest}))
+            except OSError:
+                pass  # only costs time: the next run reads the files again
+        return digest
+
+
+def _files(folder: Path) -> list[tuple[str, int, int, Path]]:
+    """Return relative name, size, time of change and path of every file below a folder."""
+    files: list[tuple[str, int, int, Path]] = []
+    for parent, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
+        for name in names:
+            path = Path(parent, name)
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # a dangling link cannot be included either
+            files.append((path.relative_to(folder).as_posix(), status.st_size, status.st_mtime_ns, path))
+    return files
+
+
+def _content_digest(files: Iterable[tuple[str, Path]]) -> str:
+    return digest_parts(*(part for name, path in files for part in (name, path.read_bytes())))
+
+
+#: variables from which the usual compilers take folders of headers, tools and changes of their command line
+_VARIABLES: Final = (
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "CCC_OVERRIDE_OPTIONS",
+)
+
+
+def environment_flags(recipe: BuildRecipe, environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return what the environment adds to the command line of a recipe's compiler, as ``NAME=value``.
+
+    ``CXXFLAGS`` is not among it: no compiler reads it.
+    """
+    names = (*_VARIABLES, *recipe.variables)
+    return tuple(f"{name}={environment[name]}" for name in names if environment.get(name, "").strip())
+
+
+def code_flags(recipe: BuildRecipe) -> tuple[str, ...]:
+    """Return all flags that kernels are compiled with, but for folders of headers."""
+    compiler = recipe.compiler.added_words
+    return (*compiler, *recipe.compile_flags, *recipe.kernel_flags, *environment_flags(recipe))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSources:
+    """The generated files of one kernel."""
+
+    #: content key of the instance
+    key: str
+    #: kernel name, unique in the tree: the stem of both files
+    name: str
+    #: the kernel itself
+    header: Path
+    #: the translation unit that includes the header and offers the kernel to the library
+    entry: Path
+    #: C symbol of the kernel's table row
+    symbol: str
+    #: what its compilation costs, in device functions
+    weight: int = 1
+
+    def fields(self) -> Mapping[str, object]:
+        """Return the fields of the instance that decide about its machine code, as far as they are known."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedSources(KernelSources):
+    """Those of a kernel whose machine code can be told from that of others."""
+
+    #: what the linker's names of its device functions contain; empty if they do not tell whose they are
+    device_marker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFolder:
+    """A folder of generated kernels, of which objects can be made."""
+
+    root: Path
+    #: the library's name without prefix and suffix
+    library_name: str
+    #: one per distinct content key, in the order in which a library lists them
+    kernels: tuple[KernelSources, ...]
+
+    @property
+    def shared_sources(self) -> tuple[Path, ...]:
+        """What is compiled once and linked into the library beside its kernels and its table."""
+        return ()
+
+    def write_library_source(self, symbols: Sequence[str]) -> Path:
+        """Write the source that lists the kernels with these symbols, and return its path."""
+        raise NotImplementedError("only whole trees are linked")
+
 
 #: raised whenever compile commands or the layout of the cache change
 BUILD_SCHEMA: Final = 1

@@ -1,4 +1,4 @@
-"""The C++ that makes a kernel, and a library of kernels, reachable through the C interface."""
+"""The C++ through which kernels and libraries of kernels are reached: the C interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
-from ckprof.kernels.source.cpp import string_literal
 from ckprof.kernels.source.jinja import render, render_cached
 from ckprof.version import __version__
 
@@ -18,6 +17,33 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.source.source_tree import KernelFiles
     from ckprof.plugin.protocols import KernelRanking, LibraryInterface, Operation
+
+
+def boolean(value: bool) -> str:
+    """Return ``true`` or ``false``."""
+    return "true" if value else "false"
+
+
+@lru_cache(maxsize=4096)
+def string_literal(text: str) -> str:
+    """Return ``text`` as a C++ string literal.
+
+    Bytes that are not printable ASCII become octal escapes, which, unlike hexadecimal ones, end after three
+    digits whatever follows.
+    """
+    if text.isascii() and text.isprintable():
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    parts = []
+    for byte in text.encode():
+        character = chr(byte)
+        if character in '\\"':
+            parts.append(f"\\{character}")
+        elif 0x20 <= byte < 0x7F:
+            parts.append(character)
+        else:
+            parts.append(f"\\{byte:03o}")
+    return f'"{"".join(parts)}"'
 
 
 #: The registry for programs that embed kernels.

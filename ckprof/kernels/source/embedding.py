@@ -23,9 +23,10 @@ from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.kernels.source.c_interface import (
     ABI_INCLUDE_DIR,
     EMBED_DIR,
+    boolean,
+    string_literal,
     table_source,
 )
-from ckprof.kernels.source.cpp import boolean, string_literal
 from ckprof.kernels.source.jinja import render
 from ckprof.version import __version__
 

@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ckprof.errors import PluginError
-from ckprof.kernels.build.sources import KernelFolder, MarkedSources
-from ckprof.kernels.source import generated_files, manifest
+from ckprof.kernels.build.keys import KernelFolder, MarkedSources
+from ckprof.kernels.source import manifest
 from ckprof.kernels.source.c_interface import (
     kernel_entry,
     kernel_symbol,
     table_source,
 )
 from ckprof.kernels.source.embedding import embedding_files
-from ckprof.kernels.source.generated_files import write_if_changed
+from ckprof.kernels.source.manifest import write_if_changed
 from ckprof.plugin.protocols import NamedPipeline
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def generate_tree(request: TreeRequest) -> SourceTree:
             removed=tuple(removed),
         )
 
-    state = generated_files.up_to_date(request.root, digest)
+    state = manifest.up_to_date(request.root, digest)
     if state is not None and len(state.kernels) == len(candidates):
         return tree(
             [
@@ -143,7 +143,7 @@ def generate_tree(request: TreeRequest) -> SourceTree:
                 for candidate, (_, marker, weight) in zip(candidates, state.kernels, strict=True)
             ]
         )
-    generated_files.forget(request.root)
+    manifest.forget(request.root)
     with _collection_paused():
         kernels, texts = _texts(request, candidates)
     removed = manifest.remove_stale(request.root, texts)
@@ -151,7 +151,7 @@ def generate_tree(request: TreeRequest) -> SourceTree:
         request.root / name for name, text in texts.items() if write_if_changed(request.root / name, text)
     ]
     properties = [(kernel.name, kernel.device_marker, kernel.weight) for kernel in kernels]
-    generated_files.remember(request.root, digest, properties, texts)
+    manifest.remember(request.root, digest, properties, texts)
     return tree(kernels, written, removed)
 
 
@@ -164,7 +164,7 @@ def _digest(request: TreeRequest, candidates: Sequence[Candidate]) -> str:
         f"{candidate.instance.key} {candidate.instance.id} {candidate.name}" for candidate in candidates
     ]
     writers = {id(candidate.pipeline): candidate.pipeline for candidate in candidates}.values()
-    return generated_files.request_digest(
+    return manifest.request_digest(
         parts, {type(writer).__module__.partition(".")[0] for writer in (direction, *writers)}
     )
 

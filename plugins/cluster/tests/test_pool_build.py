@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import Interrupted
-from ckprof.kernels.build.entries import PackedEntry
 from ckprof.kernels.events import BuildProgress
 from ckprof.plugin.protocols.engines import Pool, WorkerLost
 from ckprof.sweep.events import SweepWarning
@@ -20,6 +19,7 @@ from ckprof_plugins.cluster.messages import (
     decode_build_task,
     encode,
 )
+from ckprof_plugins.cluster.packed_entries import PackedEntry
 from ckprof_plugins.cluster.pool_build import PoolBuild, combined
 
 

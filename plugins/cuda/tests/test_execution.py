@@ -10,9 +10,9 @@ import pytest
 import ckprof
 import ckprof_plugins.cuda
 from ckprof.errors import ToolchainError
+from ckprof.kernels.candidates import substitutions
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.kernels.same_kernels import substitutions
 from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.timing import TimedKernel, TimedPipeline, TimedTarget

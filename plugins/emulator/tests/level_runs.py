@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof import Profiler
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.digests import FolderDigests
+from ckprof.kernels.build.keys import FolderDigests
 from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.measure.options import RunOptions

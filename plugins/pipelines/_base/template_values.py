@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from ckprof.kernels.source.cpp import string_literal
+from ckprof.kernels.source.c_interface import string_literal
 
 if TYPE_CHECKING:
     from ckprof_plugins.directions._convolution.kernel import ConvOperation

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ckprof.kernels.source.cpp import boolean, string_literal
+from ckprof.kernels.source.c_interface import boolean, string_literal
 from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.elementwise.functor import Functor

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import InputError
-from ckprof.kernels.source.cpp import boolean
+from ckprof.kernels.source.c_interface import boolean
 from ckprof.model.gemm_work import Schedule
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.template_values import rejection

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_if_changed
-from ckprof.kernels.build.digests import digest_parts
+from ckprof.kernels.build.keys import digest_parts
 from ckprof.model.architecture import architectures
 from ckprof.paths import cache_dir
 from ckprof.version import __version__
@@ -45,7 +45,7 @@ def device_table_source() -> Path:
 
 def _row(arch: Architecture) -> str:
     """Return the members of ``device_record`` as C++ text."""
-    from ckprof.kernels.source.cpp import string_literal
+    from ckprof.kernels.source.c_interface import string_literal
 
     capabilities = "".join(f"{capability} " for capability in sorted(arch.capabilities))
     members = (

@@ -6,10 +6,9 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError, UsageError
+from ckprof.kernels.build.build_systems import ninja_command
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.ninja_file import ninja_command
-from ckprof.kernels.build.probe import ziglang_executable
-from ckprof.kernels.build.toolchain import search_compilers
+from ckprof.kernels.build.toolchain import search_compilers, ziglang_executable
 from ckprof.measure.host import host_properties
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State

@@ -11,7 +11,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.kernels.build.tool_output import ask
+from ckprof.kernels.build.toolchain import ask
 from ckprof.measure.host import cpuinfo_field
 from ckprof.model.recipe import CompilerFamily
 

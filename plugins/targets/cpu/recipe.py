@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.keys import abi_dir
-from ckprof.kernels.build.probe import is_zig
-from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.build.toolchain import find_compiler, is_zig
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS, LATEST_API_LEVEL
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.tool_output import ask
+from ckprof.kernels.build.toolchain import ask
 from ckprof.model.architecture import find_architecture
 from ckprof.paths import cache_dir
 from ckprof_plugins.targets.hip.rocm import INSTALL_COMMAND, rocm_roots

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.digests import FolderDigests, digest_parts
-from ckprof.kernels.build.keys import abi_dir
+from ckprof.kernels.build.keys import FolderDigests, abi_dir, digest_parts
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
 from ckprof.model.types import DataType

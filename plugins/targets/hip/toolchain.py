@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
-from ckprof.kernels.build.digests import digest_parts
-from ckprof.kernels.build.probe import Rejection, probe
-from ckprof.kernels.build.tool_output import ask
-from ckprof.kernels.build.toolchain import probe_store
+from ckprof.kernels.build.keys import digest_parts
+from ckprof.kernels.build.toolchain import Rejection, ask, probe, probe_store
 from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ckprof.errors import ToolchainError
 from ckprof.files import write_if_changed
 from ckprof.kernels.build.builder import BuildLimits, BuildResult, build_tree
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.sources import KernelFolder, KernelSources
+from ckprof.kernels.build.keys import KernelFolder, KernelSources
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 

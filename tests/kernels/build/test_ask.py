@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ckprof.kernels.build.tool_output import ask
+from ckprof.kernels.build.toolchain import ask
 
 
 def test_answers_come_with_their_exit_status():

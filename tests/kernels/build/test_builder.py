@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build import ninja_file
+from ckprof.kernels.build import build_systems
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.model.outcome import Status
 
@@ -46,7 +46,7 @@ def test_second_build_starts_nothing(make_tree, make_recipe, compiler, build, mo
     tree, recipe = make_tree(3), make_recipe(compiler)
     first = build(tree, recipe)
     before = first.library.stat()
-    monkeypatch.setattr(ninja_file, "run", lambda *_: pytest.fail("ninja was started"))
+    monkeypatch.setattr(build_systems, "run", lambda *_: pytest.fail("ninja was started"))
     started = time.monotonic()
     second = build(tree, recipe)
     assert time.monotonic() - started < 0.2

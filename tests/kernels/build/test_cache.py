@@ -11,7 +11,7 @@ from ckprof import files as atomic_write
 from ckprof.errors import ToolchainError
 from ckprof.files import own
 from ckprof.kernels.build.cache import RECORD, Group, ObjectCache
-from ckprof.kernels.build.digests import FolderDigests, digest_file, digest_parts
+from ckprof.kernels.build.keys import FolderDigests, digest_file, digest_parts
 
 
 def store(cache: ObjectCache, key: str, content: bytes = b"object", used: float | None = None) -> Path:
@@ -144,7 +144,7 @@ def test_known_folder_digests_hold_until_a_file_changes(tmp_path, monkeypatch):
     os.utime(header, (1e9, 1e9))
     first = FolderDigests(tmp_path / "store").of(header.parent)
     with monkeypatch.context() as patch:
-        patch.setattr("ckprof.kernels.build.digests._content_digest", lambda _: pytest.fail("read again"))
+        patch.setattr("ckprof.kernels.build.keys._content_digest", lambda _: pytest.fail("read again"))
         assert FolderDigests(tmp_path / "store").of(header.parent) == first
     os.utime(header, (1e9 + 1, 1e9 + 1))
     assert FolderDigests(tmp_path / "store").of(header.parent) == first

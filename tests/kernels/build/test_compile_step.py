@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ckprof.kernels.build import compile_step
-from ckprof.kernels.build.precompiled import PrefixHeader, compile_command
+from ckprof.kernels.build.plan import PrefixHeader, compile_command
 from ckprof.kernels.build.step import Step, StepFiles
 from ckprof.kernels.build.units import TranslationUnit
 

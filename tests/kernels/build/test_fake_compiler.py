@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build import compile_step, link
+from ckprof.kernels.build import compile_step, plan
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build.step import error_lines
 from ckprof.model.outcome import Status
@@ -240,7 +240,7 @@ def test_two_builds_at_once_share_a_cache(make_tree, make_recipe, fake_compiler,
 def test_a_library_of_unknown_content_is_linked_again(make_tree, make_recipe, fake_compiler, build, calls):
     tree, recipe = make_tree(1), make_recipe(fake_compiler())
     built = build(tree, recipe).library
-    assert link.LibraryFile(build.work_dir, "tiny").path == built
+    assert plan.LibraryFile(build.work_dir, "tiny").path == built
     (build.work_dir / "libtiny.key.json").unlink()
     calls()
     assert build(tree, recipe).summary.from_cache == 1

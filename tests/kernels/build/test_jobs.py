@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ckprof.kernels.build.jobs import available_cpus, free_memory_bytes, job_count
+from ckprof.kernels.build.units import available_cpus, free_memory_bytes, job_count
 
 GIB = 2**30
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ckprof.kernels.build.digests import FolderDigests
-from ckprof.kernels.build.keys import Keys
-from ckprof.kernels.build.link import link_command
+from ckprof.kernels.build.keys import FolderDigests, Keys
+from ckprof.kernels.build.plan import link_command
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 
 RECIPE = BuildRecipe(

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ExitCode, ToolchainError
-from ckprof.kernels.build import probe, toolchain
-from ckprof.kernels.build.probe import Rejection, parse_version
-from ckprof.kernels.build.toolchain import find_compiler, search_compilers
+from ckprof.kernels.build import toolchain
+from ckprof.kernels.build.toolchain import Rejection, find_compiler, parse_version, search_compilers
 from ckprof.model.recipe import Compiler, CompilerFamily
 
 GCC = "{name} (Debian 12.2.0-14+deb12u1) {version}\nCopyright (C) 2022 Free Software Foundation, Inc.\n"
@@ -122,8 +121,8 @@ def test_what_users_add_to_a_compiler_is_told(bin_dir, store, command, added):
 
 
 def test_the_call_of_the_packaged_compiler_is_nothing_added():
-    assert probe.added_words(("/opt/ziglang/zig", "c++", "-O1")) == ("-O1",)
-    assert probe.added_words(("python3", "-m", "ziglang", "c++", "-O1")) == ("-O1",)
+    assert toolchain.added_words(("/opt/ziglang/zig", "c++", "-O1")) == ("-O1",)
+    assert toolchain.added_words(("python3", "-m", "ziglang", "c++", "-O1")) == ("-O1",)
 
 
 def test_unusable_compilers_are_skipped_with_their_reasons(bin_dir, store, caplog, monkeypatch):
@@ -161,13 +160,13 @@ def test_no_compiler_at_all_says_what_to_install(bin_dir, store):
 
 
 def test_a_hanging_compiler_is_skipped_and_asked_again(bin_dir, store, monkeypatch):
-    monkeypatch.setattr(probe, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(toolchain, "_TIMEOUT_S", 0.2)
     path = gcc(bin_dir / "g++", before="time.sleep(30)")
-    answer = probe.probe(("g++",), store)
+    answer = toolchain.probe(("g++",), store)
     assert isinstance(answer, Rejection) and "no answer within 0.2 s" in answer.reason
     monkeypatch.undo()
     gcc(path)
-    assert isinstance(probe.probe((str(path),), store), Compiler)
+    assert isinstance(toolchain.probe((str(path),), store), Compiler)
 
 
 def test_answers_are_kept_until_the_executable_changes(bin_dir, store):
@@ -182,7 +181,7 @@ def test_answers_are_kept_until_the_executable_changes(bin_dir, store):
     assert find_compiler(store=store).version == (12, 3, 0)
     gcc(path, "9.1.0")
     for _ in range(2):
-        assert isinstance(probe.probe(("g++",), store), Rejection)
+        assert isinstance(toolchain.probe(("g++",), store), Rejection)
     assert calls(path) == 3 * asked + 1
 
 
@@ -205,8 +204,7 @@ def test_identity_depends_on_version_and_executable_not_on_the_name(bin_dir, sto
 
 def test_the_bundled_compiler_is_the_last_resort(bin_dir, store, tmp_path, monkeypatch):
     bundled = clang(tmp_path / "zig", "22.1.8")
-    for module in (toolchain, probe):
-        monkeypatch.setattr(module, "ziglang_executable", lambda: bundled)
+    monkeypatch.setattr(toolchain, "ziglang_executable", lambda: bundled)
     found = find_compiler(store=store)
     # not through Python, which would look for the package in the current folder first
     assert found.command == (str(bundled), "c++")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.kernels.source import generated_files
 from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.jinja import render, render_cached
+from ckprof.kernels.source.manifest import RECORD_FILE
 from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
 from ckprof.model.api_level import LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
@@ -103,13 +103,13 @@ def test_the_tree_is_self_contained_and_the_same_everywhere(generate, instances,
     first, second = (generate(instances, root=tmp_path / name).root for name in ("a", "b"))
     assert files_of(first) == files_of(second)
     assert (first / "include" / "ck_tile" / "core.hpp").is_file()
-    for name in files_of(first) - {generated_files.FILE, "compile_commands.json"}:
+    for name in files_of(first) - {RECORD_FILE, "compile_commands.json"}:
         text = (first / name).read_text()
         assert text == (second / name).read_text()
         assert str(tmp_path) not in text
     manifest = json.loads((first / "manifest.json").read_text())
     kernels = {name for kernel in manifest["kernels"] for name in kernel["files"]}
-    assert kernels | set(manifest["files"]) | {"manifest.json", generated_files.FILE} == files_of(first)
+    assert kernels | set(manifest["files"]) | {"manifest.json", RECORD_FILE} == files_of(first)
     for kernel in manifest["kernels"]:
         assert kernel["instance"]["tile"]["m"] == 128 and kernel["instance_string"]
 
@@ -145,7 +145,7 @@ def test_what_was_touched_is_restored(corruption, generate, instances):
     elif corruption == "remove":
         victim.unlink()
     else:
-        (tree.root / generated_files.FILE).unlink()
+        (tree.root / RECORD_FILE).unlink()
     again = generate(instances)
     assert victim.read_text() == good
     assert again.written == (() if corruption == "forget" else (victim,))

@@ -10,7 +10,7 @@ from jinja2 import nodes
 
 import ckprof
 import ckprof_plugins
-from ckprof.kernels.source.cpp import boolean, string_literal
+from ckprof.kernels.source.c_interface import boolean, string_literal
 from ckprof.kernels.source.jinja import render
 
 TEMPLATES = sorted(

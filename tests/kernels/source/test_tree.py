@@ -13,7 +13,7 @@ import pytest
 import ckprof
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.kernels.candidates import KernelNames, entry_candidates
-from ckprof.kernels.source import generated_files
+from ckprof.kernels.source import manifest
 from ckprof.kernels.source.c_interface import kernel_symbol
 from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
 from ckprof.model.instance import Instance
@@ -45,7 +45,7 @@ def contents(root):
     return {
         path.relative_to(root): path.read_bytes()
         for path in root.rglob("*")
-        if path.is_file() and path.name != generated_files.FILE
+        if path.is_file() and path.name != manifest.RECORD_FILE
     }
 
 

@@ -18,8 +18,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.builder import BuildLimits, build_tree
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build.compile_step import MESSAGES_FILE
-from ckprof.kernels.build.digests import FolderDigests
-from ckprof.kernels.build.keys import Keys, abi_version
+from ckprof.kernels.build.keys import FolderDigests, Keys, abi_version
 from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.kernels.source.c_interface import library_source
 from ckprof.measure.worker.abi import AbiStatus

@@ -12,8 +12,7 @@ import pytest
 from filelock import FileLock
 
 from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.digests import FolderDigests
-from ckprof.kernels.build.keys import Keys
+from ckprof.kernels.build.keys import FolderDigests, Keys
 from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.cpu.device_table import device_table_source

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
-from ckprof.kernels.build.digests import digest_file
-from ckprof.kernels.build.entries import pack, unpack
+from ckprof.kernels.build.keys import digest_file
+from ckprof_plugins.cluster.packed_entries import pack, unpack
 
 
 def put(cache, key, content):
