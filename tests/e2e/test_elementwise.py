@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 
@@ -130,63 +129,3 @@ def test_random_runs_of_all_directions(ckprof):
     counts = runs(ckprof, seed=20261126, questions=50, problems=12)
     assert all(counts[f"{direction} ok"] >= 50 for direction in ("fwd", *GRADIENTS)), counts
     assert counts["ok"] >= 500
-
-
-@pytest.mark.amd
-@pytest.mark.usefixtures("amd_toolchain")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "AddClamp",
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ("Clamp", "ScaleAddScaleAddRelu", "DynamicUnaryOp", "ScaleAdd")
-        ),
-    ],
-)
-def test_headers_of_november_on_the_emulated_device(ckprof, name):
-    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
-    root = os.environ.get("CK_BUILDER_ROOT")
-    if not root:
-        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
-    device = ("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root)
-    run(
-        ckprof,
-        ElementwiseOp.parse(name),
-        "--dtype",
-        "fp16",
-        "--instance-spec",
-        "gemm_pipeline=compv3",
-        *device,
-    )
-
-
-#: with a tap for every element of the image, with one for each channel, and without one for three of four
-GRADIENT_SIZES = ("3 2 6 7 1 1 1 2 1 0 0 1", "1 1 6 7 2 2 1 1 0 0 0 0")
-
-
-@pytest.mark.amd
-@pytest.mark.slow
-@pytest.mark.usefixtures("amd_toolchain")
-@pytest.mark.parametrize(
-    ("direction", "more"),
-    [("bwd_data", ()), ("bwd_weight", ("--instance-spec", "two_stage=true", "--split-k", "1,2"))],
-)
-def test_gradients_on_headers_of_november(ckprof, direction, more):
-    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
-    root = os.environ.get("CK_BUILDER_ROOT")
-    if not root:
-        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
-    texts = ["Bilinear,alpha=0.5,beta=-2", *(["Bilinear,d0=channel"] if direction == "bwd_data" else [])]
-    lines = [f"2 3 2 24 8 {sizes} --elementwise-op {text}" for sizes in GRADIENT_SIZES for text in texts]
-    called = ckprof(
-        *("run", direction, "--instance-spec", "tile=32x32x32,waves=1x1x1,mma=16x16x16"),
-        *("--instance-spec", "vectors=8,8,4,gemm_pipeline=compv3,elementwise_op=Bilinear", *more),
-        *(word for line in lines for word in ("--problem", line)),
-        *("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--ck-root", root),
-        *("--max-time", "0", "--format", "json"),
-        timeout=800,
-    )
-    assert called.code == 0, called.err
-    outcomes = [one for problem in json.loads(called.out)["problems"] for one in problem["outcomes"]]
-    assert len(outcomes) == 4 and {one["status"] for one in outcomes} == {"ok"}, outcomes

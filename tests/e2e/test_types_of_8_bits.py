@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 
 import pytest
@@ -109,25 +108,3 @@ def test_random_problems(ckprof, name):
     _, operation, settings = KERNELS[name]
     sizes = random_sizes(20261126, 40, 2)
     run(ckprof, name, [line_of(one, operation, settings[i % len(settings)]) for i, one in enumerate(sizes)])
-
-
-@pytest.mark.amd
-@pytest.mark.slow
-@pytest.mark.usefixtures("amd_toolchain")
-@pytest.mark.parametrize(
-    ("name", "arch"),
-    [
-        *((name, "gfx942") for name in ("fp8", "int8", "scaled-add", "bytes-scaled")),
-        # which computes them with instructions of fp32
-        ("fp8", "gfx90a"),
-    ],
-)
-def test_headers_of_november_on_the_emulated_device(ckprof, name, arch):
-    """Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``."""
-    root = os.environ.get("CK_BUILDER_ROOT")
-    if not root:
-        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
-    _, operation, settings = KERNELS[name]
-    device = ("--target", "hip", "--arch", arch, "--device", "emulated", "--ck-root", root)
-    sizes = ("--instance-spec", "vectors=8,8,8,tile=64x64x32,waves=2x2x1,mma=32x32x16")
-    run(ckprof, name, [line_of(SIZES, operation, settings[0])], *sizes, *device)

@@ -1,4 +1,4 @@
-"""Compile and run kernels of the shipped lists on the emulated AMD device, and count them for docs/amd.md.
+"""Compile and run kernels of the shipped lists on the emulated AMD device, and count them for its pages.
 
 .. code-block:: text
 
@@ -163,7 +163,7 @@ def main() -> None:
     run.add_argument("--minutes", type=float, default=60.0)
     run.add_argument("--sample", action="store_true", help="one kernel of each kind")
     run.add_argument("--only", default="", help="a part of the names of lists or kernels")
-    count = commands.add_parser("table", help="print the table of docs/amd.md")
+    count = commands.add_parser("table", help="print the table of docs/kernels-that-ran.md of the package")
     count.add_argument("--level", default=API_LEVEL_2025_11)
     commands.add_parser("summary", help="print the sums of all records")
     for command in (run, count):

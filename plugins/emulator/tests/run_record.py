@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate
 
-RECORDS: Final = Path(__file__).parents[2] / "data" / "emulated" / "ran"
+RECORDS: Final = Path(__file__).parent / "data" / "ran"
 #: a kernel that was compiled and run
 RAN: Final = ""
 _DIGEST_LENGTH: Final = 16
