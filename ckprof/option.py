@@ -31,7 +31,8 @@ _DIGITS: Final = 6
 class Option:
     """How users set a field."""
 
-    #: what help says; a name of many in braces, such as ``{baselines}``, stands for what plugins provide
+    #: what help says; a name of many in braces, such as ``{baselines}``, or of a kind that plugins
+    #: provide, such as ``{strategy}``, stands for these
     help: str
     #: how it is typed, if not ``--`` and the name of the field; without dashes, it is a positional argument
     flag: str = ""

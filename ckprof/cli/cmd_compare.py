@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--format",
         default="table",
         metavar="ID",
-        help="format of the result (default: table): {comparison_formats}",
+        help="format of the result (default: table): {comparison format}",
     )
     add_outputs(group)
 

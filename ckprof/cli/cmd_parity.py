@@ -70,7 +70,7 @@ def add_comparison_options(parser: argparse.ArgumentParser) -> None:
         "--format",
         default="table",
         metavar="ID",
-        help="format of the result (default: table): {parity_formats}",
+        help="format of the result (default: table): {parity format}",
     )
     add_outputs(group)
     add_fields(group, ParityRequest, "fail_on", "revision")

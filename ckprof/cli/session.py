@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.stop_signals import StopSignals
     from ckprof.events import Event, Listener
+    from ckprof.plugin.kinds import Kind
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.registry import Registry
     from ckprof.settings import Settings
@@ -51,11 +53,7 @@ class Session:
         registry, settings = self.registry, self.settings
         return {
             "baselines": lambda: ", ".join(registry.baselines.ids) or "none installed",
-            "strategies": lambda: _labels(registry.strategies),
-            "comparison_formats": lambda: _labels(registry.comparison_formats),
-            "consumers": lambda: _labels(registry.consumers),
-            "parity_formats": lambda: _labels(registry.parity_formats),
-            "store_report_formats": lambda: _labels(registry.store_report_formats),
+            **{kind.name: partial(_labels, registry, kind) for kind in registry.kinds},
             "revisions": _revisions,
             "dtypes": _dtypes,
             "compile_timeout": lambda: f"{settings.compile_timeout:g}",
@@ -68,8 +66,8 @@ class Session:
             self.console.warning(f"plugin {plugin.name} ({plugin.location}) is not active: {plugin.error}")
 
 
-def _labels(entries: Iterable[Any]) -> str:
-    return "; ".join(f"{entry.id}: {entry.label}" for entry in entries)
+def _labels(registry: Registry, kind: Kind[Any]) -> str:
+    return "; ".join(f"{entry.id}: {entry.label}" for entry in registry.entries(kind))
 
 
 def _dtypes() -> str:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         RuleSet,
         SearchStrategy,
         StoreFormat,
-        StoreReportFormat,
         Target,
     )
     from ckprof.plugin.protocols.engines import Engine
@@ -168,11 +167,6 @@ def ckprof_register_report_formats() -> Sequence[ReportFormat]:
 @hookspec
 def ckprof_register_comparison_formats() -> Sequence[ComparisonFormat]:
     """Return the output formats that the plugin adds to ``ckprof compare``."""
-
-
-@hookspec
-def ckprof_register_store_report_formats() -> Sequence[StoreReportFormat]:
-    """Return the output formats that the plugin adds to ``ckprof report``."""
 
 
 @hookspec

@@ -88,6 +88,9 @@ class Kind(Generic[T]):
     further_check: Callable[[Any], str] | None = None
     #: called once with the registry and all objects
     prepare: Callable[[Registry, RegistryEntries[Any]], None] | None = None
+    #: of a kind that a plugin adds: what ``ckprof plugins --check`` tries of an object, given
+    #: :class:`ckprof.testing.samples.Samples`
+    trials: Callable[[Any, Any], Any] | None = None
 
     @overload
     def __get__(self, registry: None, owner: type) -> Kind[T]: ...

@@ -190,10 +190,6 @@ class Registry:
     comparison_formats = Kind[protocols.ComparisonFormat](
         "comparison format", "ckprof_register_comparison_formats", protocols.ComparisonFormat
     )
-    #: formats of reports on stores
-    store_report_formats = Kind[protocols.StoreReportFormat](
-        "store report format", "ckprof_register_store_report_formats", protocols.StoreReportFormat
-    )
     #: what programs get of the results of runs
     results_views = Kind[protocols.ResultsView](
         "view of results", "ckprof_register_results_views", protocols.ResultsView

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
         ResultsView,
         SearchStrategy,
         StoreFormat,
-        StoreReportFormat,
         Target,
     )
-    from ckprof.profiler import Profiler
     from ckprof.testing.contract import Trials
     from ckprof.testing.samples import Samples
 
@@ -128,11 +126,6 @@ class MeasurementTrials:
             lambda: _size(comparison_format.render(self._profiler.compare(store, store))),
         )
         yield from _failure_trial(comparison_format)
-
-    def store_report_format(self, report_format: StoreReportFormat) -> Trials:
-        """Yield the trials of a format of reports of stores."""
-        store = self._samples.store
-        yield "renders a report", lambda: _size(report_format.render(_report(self._profiler, store)))
 
     def results_view(self, view: ResultsView) -> Trials:
         """Yield the trials of what a plugin makes of results."""
@@ -319,10 +312,3 @@ def _lines(operation: Any, problem: Problem) -> str:
         if again.problem != problem:
             raise PluginError(f"{text!r} is read as {again.problem.describe()}")
     return ", ".join(operation.line_forms)
-
-
-def _report(profiler: Profiler, store: Path) -> Any:
-    """Return the report of a store, of the package that has them."""
-    from importlib import import_module
-
-    return import_module("ckprof_plugins.pages.content").report(profiler, store)

@@ -7,6 +7,7 @@ the record to a verified result; formats render what a run of an instance gave.
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,10 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
     if registers.verdict is not Verdict.PASSED:
         return
     with tempfile.TemporaryDirectory(prefix="ckprof-check-", dir=temporary_folder()) as folder:
-        trials = trials_of_kinds(Samples(profiler, paths, Path(folder)))
-        for kind, trials_of in trials.items():
+        samples = Samples(profiler, paths, Path(folder))
+        trials = trials_of_kinds(samples)
+        for kind in profiler.registry.kinds:
+            trials_of = trials.get(kind) or partial(kind.trials or _no_trials, samples)
             entries = profiler.registry.entries(kind)
             for id_, item in entries.as_mapping().items():
                 if entries.provider(id_) == name:
@@ -83,13 +86,16 @@ def trials_of_kinds(samples: Samples) -> Mapping[Kind[Any], Callable[[Any], Tria
         Registry.formats: measured.report_format,
         Registry.parity_formats: measured.parity_format,
         Registry.comparison_formats: measured.comparison_format,
-        Registry.store_report_formats: measured.store_report_format,
         Registry.results_views: measured.results_view,
         Registry.inspection_views: measured.inspection_view,
         Registry.store_formats: measured.store_format,
         Registry.commands: measured.command,
         Registry.consumers: ConsumerTrials(samples).consumer,
     }
+
+
+def _no_trials(samples: Samples, entry: object) -> Trials:
+    return ()
 
 
 def _tried(what: str, trials_of: Callable[[Any], Trials], entry: object) -> Iterator[ContractCheck]:

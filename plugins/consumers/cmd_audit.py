@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="PATH",
         nargs="+",
         type=Path,
-        help="file or folder of a program that uses tuned results: {consumers}",
+        help="file or folder of a program that uses tuned results: {consumer}",
     )
     add_fields(parser, AuditCall, "consumer")
     add_fields(parser.add_argument_group("kernels"), KernelSources, "conf", "tree")

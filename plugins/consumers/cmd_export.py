@@ -39,7 +39,7 @@ class ExportCall:
 
     store: Path
     consumer: str = field(
-        metadata=option("program that shall use the winners: {consumers}", flag="--for", metavar="ID")
+        metadata=option("program that shall use the winners: {consumer}", flag="--for", metavar="ID")
     )
     folder: Path = field(
         metadata=option(

@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof import``."""
     parser.epilog = _EPILOG
     parser.add_argument(
-        "paths", metavar="FILE", nargs="+", type=Path, help="file with times of kernels: {consumers}"
+        "paths", metavar="FILE", nargs="+", type=Path, help="file with times of kernels: {consumer}"
     )
     parser.add_argument(
         "--store", metavar="FILE", type=Path, required=True, help="store to add to, or a new one"

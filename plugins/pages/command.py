@@ -9,14 +9,15 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.report_file import check_report, write_report
 from ckprof.errors import ExitCode, UsageError
 from ckprof.wording import counted
+from ckprof_plugins.pages.formats import STORE_REPORT_FORMATS
 from ckprof_plugins.pages.options import ReportOptions
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.plugin.protocols import StoreReportFormat
     from ckprof_plugins.pages.content import ReportContent
+    from ckprof_plugins.pages.formats import StoreReportFormat
 
 _EPILOG: Final = """\
 examples:
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--format",
         metavar="ID",
         help="format of the result (default: what the name of the file says, else html): "
-        "{store_report_formats}",
+        "{store report format}",
     )
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file")
     group.add_argument(
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     report_format = _format(arguments, session)
     outputs = [(report_format, arguments.output)]
     if arguments.png is not None:
-        image = session.registry.store_report_formats.find("png")
+        image = session.registry.entries(STORE_REPORT_FORMATS).find("png")
         # an image alone, unless a page is asked for as well
         outputs = [*(outputs if arguments.output or arguments.format else []), (image, arguments.png)]
     for _, path in outputs:
@@ -101,7 +102,7 @@ def _write(report: str | bytes, path: Path | None, content: ReportContent, sessi
 
 
 def _format(arguments: argparse.Namespace, session: Session) -> StoreReportFormat:
-    formats = session.registry.store_report_formats
+    formats = session.registry.entries(STORE_REPORT_FORMATS)
     if arguments.format is not None:
         return formats.find(arguments.format)
     if arguments.output is not None:

@@ -10,6 +10,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem import traffic_of
 from ckprof.model.roof import Roof
 from ckprof.plain_text import plain
+from ckprof.plugin.protocols import ResultsView
 from ckprof.report.document import Heading, Items
 from ckprof.report.rows import rows_of_problem, rows_with_baselines
 from ckprof.report.run_summary import terminal_document
@@ -170,3 +171,9 @@ def _table(table: Table[Any]) -> Markup:
 def _cell(name: str, column: Column[Any], text: str) -> Markup:
     side = "left" if column.align == "left" else "right"
     return tag(name, plain(text) or " ", style=f"text-align: {side}")
+
+
+VIEWS: Final = (
+    ResultsView(id="html", label="tables for notebooks", make=results_html),
+    ResultsView(id="plot", label="charts of a run", make=RunCharts),
+)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.plugin.markers import hookimpl
-from ckprof.plugin.protocols import InspectionView, ResultsView, StoreReportFormat
+from ckprof.plugin.protocols import InspectionView, ResultsView
+from ckprof_plugins.pages.formats import STORE_REPORT_FORMATS, StoreReportFormat
 
 if TYPE_CHECKING:
     import argparse
+
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
@@ -32,42 +35,9 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
 
 
 @hookimpl
-def ckprof_register_inspection_views() -> list[InspectionView]:
-    """Return the predicted profiles of kernels."""
-    from ckprof_plugins.pages import profile_view
-
-    return [
-        InspectionView(
-            id="page",
-            label="predicted profiles of kernels",
-            options=("page", "gpu"),
-            prepare=profile_view.prepare,
-        )
-    ]
-
-
-@hookimpl
-def ckprof_register_results_views() -> list[ResultsView]:
-    """Return tables and charts for notebooks."""
-    from ckprof_plugins.pages import notebook
-
-    return [
-        ResultsView(id="html", label="tables for notebooks", make=notebook.results_html),
-        ResultsView(id="plot", label="charts of a run", make=notebook.RunCharts),
-    ]
-
-
-@hookimpl
-def ckprof_register_store_report_formats() -> list[StoreReportFormat]:
-    """Return HTML, Markdown and PNG for reports of stores."""
-    from ckprof_plugins.pages import image, markdown, page
-
-    return [
-        StoreReportFormat(id="html", label="one page with charts", suffix=".html", render=page.render_html),
-        StoreReportFormat(
-            id="md", label="tables for pull requests", suffix=".md", render=markdown.render_markdown
-        ),
-        StoreReportFormat(
-            id="png", label="best kernels and charts as an image", suffix=".png", render=image.render_png
-        ),
-    ]
+def ckprof_register(registry: Additions) -> None:
+    """Add the formats of reports, the profiles of kernels, and tables and charts for notebooks."""
+    registry.add(STORE_REPORT_FORMATS)
+    registry.add_lazy(StoreReportFormat, "ckprof_plugins.pages.formats:shipped")
+    registry.add_lazy(InspectionView, "ckprof_plugins.pages.profile_view:PAGE")
+    registry.add_lazy(ResultsView, "ckprof_plugins.pages.notebook:VIEWS")

@@ -14,6 +14,7 @@ from ckprof.cli.shared_options import chosen_build_options
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.model.kernel_profile import SpanKind
 from ckprof.plain_text import plain
+from ckprof.plugin.protocols import InspectionView
 from ckprof.report.document import Block, Document, Heading, Items
 from ckprof.report.table import Table
 from ckprof.wording import percent
@@ -256,3 +257,8 @@ def _content(
         profile=time.profile,
         function=functions[0] if functions else None,
     )
+
+
+PAGE: Final = InspectionView(
+    id="page", label="predicted profiles of kernels", options=("page", "gpu"), prepare=prepare
+)

@@ -56,7 +56,7 @@ class SearchOptions:
     strategy: str = field(
         default=DEFAULT_STRATEGY,
         metadata=option(
-            f"how kernels are looked for: {{strategies}} (default: {DEFAULT_STRATEGY})", metavar="ID"
+            f"how kernels are looked for: {{strategy}} (default: {DEFAULT_STRATEGY})", metavar="ID"
         ),
     )
     tie: float = field(

@@ -1,4 +1,4 @@
-"""``ckprof compare`` and ``ckprof report`` on stores."""
+"""``ckprof compare`` on stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 import ckprof as library
 from ckprof.compare.verdict import Verdict
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.pages.content import report
 from tests.measured import Made, attempts, later
 
 
@@ -90,8 +89,6 @@ def test_the_smallest_change_of_interest(ckprof, stores):
         ("compare", "a.db", "b.db", "--fail-on", "bad"),
         ("compare", "a.db", "b.db", "--format", "yaml"),
         ("compare", "a.db", "b.db", "--min-change", "0"),
-        ("report", "a.db", "-o", "x.pdf"),
-        ("report", "a.db", "--roof", "high"),
     ],
 )
 def test_wrong_usage(ckprof, wrong):
@@ -99,11 +96,10 @@ def test_wrong_usage(ckprof, wrong):
     assert (called.code, called.out) == (2, "")
 
 
-@pytest.mark.parametrize("command", ["compare", "report"])
-def test_inputs_that_are_no_stores(ckprof, stores, tmp_path, command):
+def test_inputs_that_are_no_stores(ckprof, stores, tmp_path):
     (tmp_path / "text.db").write_text("hello")
     for name in ("no.db", "text.db"):
-        called = ckprof(command, name, *([stores / "old.db"] if command == "compare" else []))
+        called = ckprof("compare", name, stores / "old.db")
         assert (called.code, called.out) == (3, "")
         assert name in called.err
 
@@ -142,40 +138,12 @@ def test_a_self_test_that_cannot_fail_fails(ckprof, stores):
     assert "measure in several, e.g. with 'ckprof sweep --sessions 4'" in called.err
 
 
-def test_a_report(ckprof, stores, tmp_path):
-    called = ckprof("report", stores / "old.db", "-o", "report.html", "--roof", "measured=100,50")
-    assert called.code == 0
-    assert "report.html: 3 problems, 4 instances" in called.err
-    page = (tmp_path / "report.html").read_text()
-    assert "measured roof" in page
-    assert "Comparison" not in page
-
-
-def test_a_report_of_two_stores(ckprof, stores, tmp_path):
-    assert ckprof("report", stores / "old.db", stores / "slow.db", "-o", "report.html").code == 0
-    page = (tmp_path / "report.html").read_text()
-    assert '<h2 id="comparison-h">Comparison</h2>' in page
-
-
-def test_markdown(ckprof, stores):
-    called = ckprof("report", stores / "old.db", "--format", "md", "--title", "Nightly")
-    assert called.out.startswith("## Nightly")
-
-
-def test_a_report_in_no_folder(ckprof, stores, tmp_path):
-    (tmp_path / "file").write_text("")
-    called = ckprof("report", stores / "old.db", "-o", "file/report.html")
-    assert called.code == 3
-
-
 def test_the_library_does_the_same(stores):
     profiler = library.Profiler()
     comparison = profiler.compare(stores / "old.db", stores / "slow.db")
     assert comparison.verdicts[Verdict.SLOWER] == 1
     options = library.CompareOptions(policy=library.ChangePolicy(min_change=0.5), direction="fwd")
     assert profiler.compare(stores / "old.db", stores / "slow.db", options).verdicts[Verdict.SLOWER] == 0
-    content = report(profiler, stores / "old.db")
-    assert "<h1>Measurements of" in profiler.registry.store_report_formats.find("html").render(content)
 
 
 @pytest.mark.parametrize("name", ["old.db", "report.json", "shard.ndjson"])

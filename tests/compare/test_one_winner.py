@@ -1,4 +1,4 @@
-"""A run, a store, a report and a comparison of the same measurements name the same winner, time and ties."""
+"""A run, a store and a comparison of the same measurements name the same winner, time and ties."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.ranking import Order, ranking
+from ckprof.model.ranking import ranking
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.pages.best import best_rows
-from ckprof_plugins.pages.options import ReportOptions
 from tests.store.samples import make_attempt, make_session
 
 ROUNDS = 5
@@ -93,10 +91,9 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
     outcomes = outcomes_of(attempts)
     ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
     (problem,) = side.by_problem
-    rows = best_rows(side, ReportOptions())
     compared = compare(side, side).problems
     if ranked[0].rank is None:
-        assert (stored, side.best(problem), rows, compared) == ([], None, [], ())
+        assert (stored, side.best(problem), compared) == ([], None, ())
         return
     winner = ranked[0].outcome.key
     times = {row.key.instance: row.time_ms for row in side.rows.values() if row.ranked}
@@ -106,11 +103,8 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
         key: time / times[winner] for key, time in times.items()
     }
     assert [one.key.kernel.instance for one in stored] == [winner]
-    assert [(row.best.key.instance, row.best.time_ms) for row in rows] == [(winner, times[winner])]
     assert [(one.old.key.instance, one.new.time_ms, one.changed) for one in compared] == [
         (winner, times[winner], False)
     ]
     first = [one.outcome.key for one in ranked if one.rank == 1]
     assert [row.key.instance for row in side.first_places(problem)] == first
-    assert rows[0].standing.first == len(first)
-    assert (rows[0].standing.order in (Order.TIE, Order.OPEN)) == (len(first) > 1)

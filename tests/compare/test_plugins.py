@@ -1,4 +1,4 @@
-"""Formats of comparisons and reports that plugins bring."""
+"""Formats of comparisons that plugins bring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ckprof import hookimpl
 from ckprof.errors import PluginError
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import ComparisonFormat, StoreReportFormat
+from ckprof.plugin.protocols import ComparisonFormat
 from ckprof.plugin.registry import Registry
 
 
@@ -15,14 +15,6 @@ class Plugin:
     @hookimpl
     def ckprof_register_comparison_formats(self):
         return [ComparisonFormat(id="count", label="a number", render=lambda found: str(len(found.rows)))]
-
-    @hookimpl
-    def ckprof_register_store_report_formats(self):
-        return [
-            StoreReportFormat(
-                id="count", label="a number", suffix=".n", render=lambda content: str(len(content.best))
-            )
-        ]
 
 
 def registry_of(*plugins: object, shipped: bool = False) -> Registry:
@@ -37,7 +29,6 @@ def registry_of(*plugins: object, shipped: bool = False) -> Registry:
 def test_plugins_add_formats() -> None:
     registry = registry_of(Plugin(), shipped=True)
     assert registry.comparison_formats.ids == ("count", "csv", "github", "json", "junit", "md", "table")
-    assert registry.store_report_formats.ids == ("count", "html", "md", "png")
 
 
 def test_two_formats_with_the_same_id_are_an_error() -> None:
@@ -53,18 +44,12 @@ def test_the_command_line_takes_them(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(
         "from ckprof import hookimpl\n"
-        "from ckprof.plugin.protocols import ComparisonFormat, StoreReportFormat\n"
+        "from ckprof.plugin.protocols import ComparisonFormat\n"
         "@hookimpl\n"
         "def ckprof_register_comparison_formats():\n"
         "    return [ComparisonFormat(id='n', label='a number', render=lambda c: f'{len(c.rows)} rows')]\n"
-        "@hookimpl\n"
-        "def ckprof_register_store_report_formats():\n"
-        "    render = lambda content: f'{len(content.best)} best'\n"
-        "    return [StoreReportFormat(id='n', label='n', suffix='.n', render=render)]\n"
     )
     with StoreWriter(tmp_path / "a.db") as writer:
         writer.append_many(attempts(Made(rounds=4)))
     assert main(["compare", "a.db", "a.db", "--plugin", "mine.py", "--format", "n"]) == 0
     assert capsys.readouterr().out == "12 rows"
-    assert main(["report", "a.db", "--plugin", "mine.py", "-o", "x.n"]) == 0
-    assert (tmp_path / "x.n").read_text() == "3 best"

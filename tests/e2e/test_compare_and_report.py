@@ -1,4 +1,4 @@
-"""Comparing, settling and reporting what real kernels were measured to take, as a new user does it."""
+"""Comparing and settling what real kernels were measured to take, as a new user does it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ExitCode
+from ckprof.model.roof import RoofKind
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof.sweep.roofs import kept_roofs
 from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -81,13 +83,6 @@ def test_other_code_is_not_taken_for_what_was_measured(ckprof: Ckprof, swept: Pa
     )
 
 
-def test_a_report_of_a_sweep(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
-    done = ckprof("report", "old.db", "-o", "report.html")
-    assert done.code == ExitCode.OK, done.err
-    assert "report.html: 1 problem, 4 instances" in done.err
-    assert "Best per problem" in (tmp_path / "report.html").read_text()
-
-
 #: two layers of a network; the second one is there three times
 NETWORK = """{
   "schema": "ckprof.problems", "version": 1, "origin": "two layers",
@@ -117,18 +112,14 @@ def test_layers_lines_and_roofs_are_kept_whatever_measures(
     (tmp_path / "network.json").write_text(NETWORK)
     done = ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db")
     assert done.code == ExitCode.OK, done.err
-    done = ckprof("report", "r.db", "--box-plots", "-o", "report.html")
-    assert done.code == ExitCode.OK, done.err
-    page = (tmp_path / "report.html").read_text()
-    assert "2 problems, which occur as 4 layers in all" in page
-    assert "P2 block" in page and "measured roof" in page
-    text = ckprof("report", "r.db", "--format", "md").out
-    (row,) = [line for line in text.splitlines() if "| best kernel per layer" in line]
+    text = ckprof("results", "show", "r.db").out
+    (row,) = [line for line in text.splitlines() if "best kernel per layer" in line]
+    assert "4 of 4" in row
     with Store(tmp_path / "r.db") as store:
         kernels = {attempt.key.kernel.instance: attempt.kernel for attempt in store}
-    assert "4 of 4" in row
+        roofs = [roof for session in store.sessions() for roof in kept_roofs(session, store.devices()[0])]
+    assert {roof.kind for roof in roofs} >= {RoofKind.MEASURED}
     lines = short_list.read_text().splitlines()
     for kernel in kernels.values():
         name, _, line = kernel.source.rpartition(":")
         assert Path(name).name == short_list.name and lines[int(line) - 1].strip()
-        assert f"{short_list.name}:{line}" in page

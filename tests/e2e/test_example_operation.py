@@ -89,15 +89,13 @@ def test_a_wrong_kernel_is_caught(call, tmp_path):
     assert "wrong_result" in called.out
 
 
-def test_sweep_results_and_report(call, tmp_path):
+def test_sweep_and_results(call):
     sweep = ("sweep", "row_softmax", "--conf", LIST, *PROBLEMS, "--store", "s.db", "--round-time", "0.01")
     done = call(*sweep)
     assert done.code == 0, done.err
     assert "2 of 2 rankings are finished" in done.out
     shown = call("results", "show", "s.db")
     assert shown.code == 0 and "33 rows of 40" in shown.out and "1 rows of 32" in shown.out
-    assert call("report", "s.db", "-o", "report.html").code == 0
-    assert "33 rows of 40" in (tmp_path / "report.html").read_text()
     same = call("compare", "s.db", "s.db")
     assert same.code == 0, same.err
 
@@ -144,5 +142,5 @@ def test_wrong_problems(call, line, message):
 def test_ckprof_does_not_know_it():
     for folder in ("ckprof", "plugins", "converters"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".hpp", ".h", ".cpp", ".j2", ".json"):
+            if path.suffix in (".py", ".hpp", ".h", ".cpp", ".j2", ".json") and "tests" not in path.parts:
                 assert "softmax" not in path.read_text(), Path(path)

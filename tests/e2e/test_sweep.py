@@ -96,8 +96,6 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
     assert shown.code == ExitCode.OK
     assert "8 measurements" in shown.out and "best kernel" in shown.out
     assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
-    page = ckprof("report", "results.db")
-    assert ">measured roof</text>" in page.out
 
 
 def test_results_go_out_and_come_in(sweep, ckprof: Ckprof, short_list: Path) -> None:
@@ -273,7 +271,6 @@ def test_all_that_decides_a_time_makes_another_measurement(
         )
         (changed,) = [one for one in json.loads(compared.out)["what_changed"] if one["name"] == name]
         assert changed["new"] != changed["old"], tag
-    assert "-fno-tree-vectorize" in ckprof("report", "results.db@change0", "--format", "md").out
 
 
 def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from ckprof.plugin.protocols import (
     Search,
     SearchStrategy,
     StoreFormat,
-    StoreReportFormat,
 )
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.plugin.protocols.formats import ExportResult
@@ -326,12 +325,6 @@ CASES: dict[str, Case] = {
         make=simple_format(ComparisonFormat),
         member="render",
         command=("compare", "a.db", "a.db", "--format", "mine"),
-    ),
-    "store report format": Case(
-        hook="ckprof_register_store_report_formats",
-        make=simple_format(StoreReportFormat, suffix=".mine"),
-        member="render",
-        command=("report", "a.db", "-o", "new.mine"),
     ),
     "store format that reads": Case(
         hook="ckprof_register_store_formats", make=store_format, member="read", command=IMPORT

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from functools import cache
 from xml.etree import ElementTree
 
 import pytest
@@ -24,11 +22,6 @@ from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_c
 from ckprof.report.junit import JUnit, add
 from ckprof.report.run_summary import render_best, render_for_terminal
 from ckprof.report.table import Terminal
-from ckprof_plugins.pages import image
-from ckprof_plugins.pages.content import report_content
-from ckprof_plugins.pages.markdown import render_markdown
-from ckprof_plugins.pages.options import ReportOptions
-from ckprof_plugins.pages.page import render_html
 from tests.measured import Made, attempts, later
 
 from .hostile_text import (
@@ -43,18 +36,6 @@ from .test_parity_formats import FULL, report
 
 ALL = " ".join(PAYLOADS)
 HOSTILE = pytest.mark.parametrize("payload", [*PAYLOADS, ALL], ids=lambda text: ascii(text)[1:25])
-#: of whole pages; in the fast suite all in one, and a link, a comment, a fence, controls, a service's command
-HOSTILE_PAGE = pytest.mark.parametrize(
-    "payload",
-    [
-        ALL,
-        *(
-            pytest.param(payload, marks=pytest.mark.thorough if number % 5 else ())
-            for number, payload in enumerate(PAYLOADS)
-        ),
-    ],
-    ids=lambda text: ascii(text)[1:25],
-)
 #: characters that some format acts upon
 SPECIAL = st.text("ab1 \n\t\\`*_{}[]()<>#+-=.!|~&;:/@$\"'\r\x00\x1b\x9b\u202e\u200b漢", max_size=30)
 
@@ -190,30 +171,3 @@ def test_comparisons_show_texts_as_texts(payload: str) -> None:
     text = ci_formats.render_junit(comparison)
     assert not CONTROL.search(text)
     ElementTree.fromstring(text)  # noqa: S314 - our own text
-
-
-@HOSTILE_PAGE
-def test_stores_show_texts_as_texts(payload: str) -> None:
-    old, new = sides(payload)
-    content = report_content(old, ReportOptions(title=f"title {payload}"), new)
-    assert_harmless_markdown(render_markdown(content))
-    page = render_html(content)
-    assert not CONTROL.search(page)
-    found = Elements(page)
-    assert found.tags == usual_tags() and not found.comments
-    assert not CONTROL.search(found.text)
-    for tag, attributes in found.seen:
-        assert not any(name.startswith("on") or name in ("src", "autofocus") for name in attributes), tag
-        assert re.match(r"#|data:,$", attributes.get("href") or "#"), tag
-        assert not any(CONTROL.search(value or "") for value in attributes.values())
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    assert not re.search(r"\\u00[019]|\\u20[26]", data.replace("\\\\", ""))
-    drawn = image._drawing(content)
-    assert not CONTROL.search(drawn)
-    ElementTree.fromstring(drawn)  # noqa: S314 - our own text
-
-
-@cache
-def usual_tags():
-    old, new = sides("")
-    return Elements(render_html(report_content(old, ReportOptions(), new))).tags

@@ -11,12 +11,8 @@ import pytest
 from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
-from ckprof.report.totals import Total
+from ckprof.report.totals import Network, NetworkTimes, Total, networks
 from ckprof.sweep.layers import Layers, layer_evidence
-from ckprof_plugins.pages.content import ReportContent, report_content
-from ckprof_plugins.pages.markdown import render_markdown
-from ckprof_plugins.pages.options import ReportOptions
-from ckprof_plugins.pages.page import render_html
 from tests.measured import SESSION, Made, attempts, later, problems
 
 #: how often each of six problems occurs
@@ -46,9 +42,11 @@ def side() -> Side:
     return side_of("results.db", attempts(MADE))
 
 
-@pytest.fixture(scope="module")
-def content(side: Side) -> ReportContent:
-    return report_content(side, ReportOptions())
+def networks_of(side: Side, older: Side | None = None) -> tuple[Network, ...]:
+    layers = Layers(side.sessions).of_keys(side.by_problem)
+    return networks(
+        NetworkTimes.of_side(side), layers, NetworkTimes.of_side(older) if older is not None else None
+    )
 
 
 def times(side: Side) -> list[dict[str, float]]:
@@ -58,69 +56,52 @@ def times(side: Side) -> list[dict[str, float]]:
     ]
 
 
-def totals(content: ReportContent) -> dict[str, Total]:
-    (network,) = content.networks
+def totals(side: Side, older: Side | None = None) -> dict[str, Total]:
+    (network,) = networks_of(side, older)
     return {total.library: total for total in network.totals}
 
 
-def test_the_best_per_layer_is_summed_up_by_counts(side: Side, content: ReportContent) -> None:
+def test_the_best_per_layer_is_summed_up_by_counts(side: Side) -> None:
     expected = sum(
         count * min(of_problem.values())
         for count, of_problem in zip(COUNTS, times(side), strict=True)
         if of_problem
     )
-    (network,) = content.networks
-    best = totals(content)["best kernel per layer"]
+    (network,) = networks_of(side)
+    best = totals(side)["best kernel per layer"]
     assert best.time_ms == pytest.approx(expected)
     assert (network.problems, network.layers, network.unserved) == (6, 13, (4,))
     assert (best.layers, best.missing, best.ratio) == (12, (4,), 1.0)
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_no_other_library_of_that_size_takes_less(side: Side, content: ReportContent, size: int) -> None:
+def test_no_other_library_of_that_size_takes_less(side: Side, size: int) -> None:
     served = [(count, row) for count, row in zip(COUNTS, times(side), strict=True) if row]
     names = sorted({name for _, row in served for name in row})
     sums = [
         sum(count * min(row.get(one, math.inf) for one in chosen) for count, row in served)
         for chosen in combinations(names, size)
     ]
-    total = totals(content)[f"one library of {size} kernels"]
+    total = totals(side)[f"one library of {size} kernels"]
     assert total.time_ms == pytest.approx(min(sums)) and total.exact
     assert len(total.kernels) == size and total.missing == (4,)
-    assert total.ratio == pytest.approx(min(sums) / totals(content)["best kernel per layer"].time_ms)
+    assert total.ratio == pytest.approx(min(sums) / totals(side)["best kernel per layer"].time_ms)
 
 
 def test_a_sum_without_a_layer_says_so_and_is_compared_on_what_it_has() -> None:
     only_first = replace(
         MADE, instances=2, failing=lambda p, i: Status.RUN_ERROR if (p == 0) == (i == 0) else None
     )
-    content = report_content(side_of("x", attempts(only_first)), ReportOptions())
-    single = totals(content)["a single kernel"]
+    single = totals(side_of("x", attempts(only_first)))["a single kernel"]
     # the second kernel alone serves the first problem, the first one all others
     assert single.missing == (1,) and single.layers == 12 and single.ratio == pytest.approx(1.0)
-    text = render_markdown(content)
-    (row,) = [line for line in text.splitlines() if "a single kernel" in line]
-    assert "12 of 13" in row and "P1 conv0" in row
-
-
-def test_names_of_what_nothing_serves_stand_beside_the_sum(content: ReportContent) -> None:
-    for text in (render_markdown(content), render_html(content)):
-        assert "No kernel serves P4 conv3: no sum has it." in text
-        assert "6 problems, which occur as 13 layers in all" in text
-        assert text.index("best kernel per layer") < text.index("conv0")
-
-
-def test_without_counts_it_says_that_each_problem_counts_once() -> None:
-    content = report_content(side_of("x", attempts(replace(MADE, session=SESSION))), ReportOptions())
-    assert not content.layers
-    assert "each once: their source does not say how often" in render_markdown(content)
 
 
 def test_an_older_side_is_what_is_compared(side: Side) -> None:
     made = replace(MADE, session=later(MADE.session), factor=lambda p, i: 2 * MADE.factor(p, i), noise=0.0)
     exact = side_of("results.db", attempts(replace(MADE, noise=0.0)))
     older = side_of("old.db", attempts(made))
-    found = totals(report_content(exact, ReportOptions(), older))
+    found = totals(exact, older)
     old = found["best kernel per layer of old.db"]
     assert old.ratio == pytest.approx(2, rel=0.01) and old.missing == (4,)
 
@@ -131,10 +112,9 @@ def test_kinds_are_summed_up_apart(side: Side) -> None:
     for key, row in side.rows.items():
         moved = replace(key, problem=replace(key.problem, layout=other.layout))
         rows[moved] = replace(row, key=moved)
-    both = report_content(Side(label="x", rows=rows, sessions=side.sessions), ReportOptions())
-    assert [network.layout for network in both.networks] == ["nhwgc", "other"]
-    assert len({network.totals[0].time_ms for network in both.networks}) == 1
-    assert "other: Times are summed up over" in render_html(both)
+    both = networks_of(Side(label="x", rows=rows, sessions=side.sessions))
+    assert [network.layout for network in both] == ["nhwgc", "other"]
+    assert len({network.totals[0].time_ms for network in both}) == 1
 
 
 def test_names_and_counts_of_a_problem_that_is_there_twice_are_put_together() -> None:
@@ -178,7 +158,6 @@ def test_each_network_has_sums_of_its_own_and_shares_layers(side: Side) -> None:
     first = replace(SESSION, environment=in_networks(("a", {0: 2, 2: 1})))
     second = replace(later(SESSION), environment=in_networks(("b", {2: 4, 4: 1})))
     both = replace(side, sessions=(first, second))
-    content = report_content(both, ReportOptions())
     best = [min(row.values(), default=math.inf) for row in times(side)]
     expected = {
         "a": 2 * best[0] + best[2],
@@ -186,14 +165,8 @@ def test_each_network_has_sums_of_its_own_and_shares_layers(side: Side) -> None:
         # the fourth is served by nothing
         "": best[1] + best[5],
     }
-    assert {network.name: network.totals[0].time_ms for network in content.networks} == pytest.approx(
-        expected
-    )
-    assert content.layers[next(iter(both.by_problem))].count == 2
-    text = render_markdown(content)
-    for name in ("a", "b", "other problems"):
-        assert f"| {name} " in text and f"{name}: Times are summed up over" in text
-    assert text.index("| a ") < text.index("| other problems ") < text.index("| b ")
+    found = networks_of(both)
+    assert {network.name: network.totals[0].time_ms for network in found} == pytest.approx(expected)
 
 
 def test_what_a_network_is_said_to_have_later_counts(side: Side) -> None:
@@ -208,8 +181,7 @@ def test_a_baseline_is_summed_up_beside_libraries(side: Side) -> None:
     keys = list(side.by_problem)
     vendor = {key: 10.0 * number for number, key in enumerate(keys, start=1)}
     del vendor[keys[1]]
-    content = report_content(replace(side, baselines={"vendor": vendor, "none": {}}), ReportOptions())
-    found = totals(content)
+    found = totals(replace(side, baselines={"vendor": vendor, "none": {}}))
     total = found["baseline vendor"]
     assert "baseline none" not in found
     expected = {number: COUNTS[number] * 10.0 * (number + 1) for number in (0, 2, 3, 4, 5)}
@@ -217,15 +189,13 @@ def test_a_baseline_is_summed_up_beside_libraries(side: Side) -> None:
     # against the best where both have a time: the fourth problem has no kernel, the second no baseline
     best = [COUNTS[number] * min(times(side)[number].values()) for number in (0, 2, 4, 5)]
     assert total.ratio == pytest.approx(sum(expected[number] for number in (0, 2, 4, 5)) / sum(best))
-    for text in (render_markdown(content), render_html(content)):
-        assert "baseline vendor" in text
 
 
 def test_a_baseline_that_only_the_older_side_has_is_named_as_such(side: Side) -> None:
     vendor = dict.fromkeys(side.by_problem, 1.0)
     older = replace(side, label="old.db", baselines={"vendor": vendor, "other": vendor})
     newer = replace(side, baselines={"other": vendor})
-    found = totals(report_content(newer, ReportOptions(), older))
+    found = totals(newer, older)
     assert {name for name in found if name.startswith("baseline")} == {
         "baseline other",
         "baseline vendor of old.db",

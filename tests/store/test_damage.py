@@ -119,7 +119,6 @@ def use(path: Path, folder: Path, *, full: bool) -> None:
     commands: list[tuple[object, ...]] = [
         ("results", "show", path),
         ("results", "check", path),
-        ("report", path, "--format", "md", "--output", folder / "report.md"),
         prune,
     ]
     if full:
@@ -151,13 +150,13 @@ def test_commands_name_table_row_and_column(sound: Path, capfd, tmp_path: Path) 
         return "".join(capfd.readouterr())
 
     connection.execute("UPDATE methods SET body = '{'")
-    for words in (("results", "show"), ("report", "--format", "md"), ("compare", path)):
+    for words in (("results", "show"), ("compare", path)):
         assert "table methods, row 1, column body: Input data was truncated" in told(*words)
     connection.execute("UPDATE attempts SET round = -3 WHERE id = 1")
-    assert "table attempts, row 1, column round: Expected `int` >= 0, found -3" in told("report")
+    assert "table attempts, row 1, column round: Expected `int` >= 0, found -3" in told("compare", path)
     connection.execute("DELETE FROM attempts WHERE id > 180")
     connection.close()
-    assert "200 attempts were stored, 200 of them with raw samples; there are 180" in told("report")
+    assert "200 attempts were stored, 200 of them with raw samples; there are 180" in told("compare", path)
     told("results", "check", code=ExitCode.FAILED)
     text = told("results", "recover", "--output", tmp_path / "new.db", code=ExitCode.FAILED)
     assert "0 outcomes saved, 200 lost, the raw samples of 200" in text

@@ -20,7 +20,6 @@ from ckprof.plugin.protocols import (
     ReportFormat,
     SearchStrategy,
     StoreFormat,
-    StoreReportFormat,
 )
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.profiler import Profiler
@@ -129,7 +128,6 @@ SLOW = [
     ("format", "report_formats", ReportFormat, "render_failure", {"render": text}),
     ("parity format", "parity_formats", ParityFormat, "render", {}),
     ("comparison format", "comparison_formats", ComparisonFormat, "render", {}),
-    ("store report format", "store_report_formats", StoreReportFormat, "render", {"suffix": ".x"}),
 ]
 
 

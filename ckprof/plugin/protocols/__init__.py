@@ -38,7 +38,6 @@ from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
 from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
 from ckprof.plugin.protocols.formats import ResultsView as ResultsView
 from ckprof.plugin.protocols.formats import StoreFormat as StoreFormat
-from ckprof.plugin.protocols.formats import StoreReportFormat as StoreReportFormat
 from ckprof.plugin.protocols.observers import Observer as Observer
 from ckprof.plugin.protocols.operations import ContractingOperation as ContractingOperation
 from ckprof.plugin.protocols.operations import FurtherOperands as FurtherOperands

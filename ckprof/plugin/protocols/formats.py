@@ -46,18 +46,6 @@ class ComparisonFormat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreReportFormat:
-    """A way to write the report of a store."""
-
-    id: str
-    label: str
-    #: end of the names of its files, e.g. ``.html``: what ``-o FILE`` is recognised by
-    suffix: str
-    #: of what the feature package that has ``ckprof report`` computes: text, or the bytes of a file
-    render: Callable[[Any], str | bytes]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ResultsView:
     """Something that Python programs get of the results of a run: ``results.view(id)``.
 

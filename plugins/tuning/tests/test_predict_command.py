@@ -35,19 +35,3 @@ def test_predicted_times_are_not_taken_for_measured_ones(ckprof, tmp_path):
     assert compared.code == 3
     trained = ckprof("train", report, "--direction", "fwd", "--dtype", "bf16", "-o", tmp_path / "model.json")
     assert trained.code == 3
-
-
-def test_pages_are_about_kernels_on_a_problem(ckprof, tmp_path):
-    asked = ("inspect", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
-    page = tmp_path / "page.html"
-    called = ckprof(*asked, "--page", page)
-    assert (called.code, "give --problem" in called.err) == (2, True)
-    called = ckprof(*asked, "--problem", PROBLEM, "--gpu", "MI300X")
-    assert (called.code, "give --page" in called.err) == (2, True)
-    called = ckprof(*asked, "--problem", PROBLEM, "--instance", "0", "--page", tmp_path / "page.doc")
-    assert (called.code, ".html, .json, .md, .txt" in called.err) == (2, True)
-    called = ckprof(*asked, "--problem", PROBLEM, "--page", f"{tmp_path}/none/")
-    assert (called.code, "is not a folder" in called.err) == (3, True)
-    called = ckprof(*asked, "--problem", PROBLEM, "--page", page)
-    assert (called.code, "a page shows one kernel" in called.err) == (2, True)
-    assert not page.exists()

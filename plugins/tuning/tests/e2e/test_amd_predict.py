@@ -81,39 +81,6 @@ def test_what_is_not_supported_is_no_failure_unless_nothing_is(ckprof, catalog):
 
 
 @pytest.mark.slow
-def test_a_page_of_a_kernel(ckprof, catalog, tmp_path):
-    page, values = tmp_path / "page.html", tmp_path / "page.json"
-    asked = ("inspect", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM)
-    one = (*asked, "--instance", "0")
-    called = ckprof(*one, "--page", page, timeout=1200)
-    assert called.code == 0, called.err
-    text = page.read_text()
-    assert "predicted from machine code, not measured" in text
-    assert "v_mfma_f32_" in text
-    called = ckprof(*one, "--page", values, timeout=1200)
-    assert called.code == 0, called.err
-    content = json.loads(values.read_text())
-    assert (content["schema"], content["predicted"]) == ("ckprof-profile", True)
-    predicted = _predicted(ckprof, catalog, "--instance", "0", "--problem", PROBLEM)
-    (kernel,) = predicted["problems"][0]["kernels"]
-    assert content["time"]["time_us"] == kernel["predicted_us"]
-    # the function that was launched is one of those whose registers are known
-    assert content["function"]["symbol"] == content["profile"]["symbol"]
-    assert sum(one["share"] for one in content["profile"]["instructions"]) == pytest.approx(1)
-    printed = ckprof(*one, "--page", "-", timeout=1200)
-    assert "at once on a compute unit" in printed.out
-    assert "bounds are estimates" not in printed.out
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    called = ckprof(*asked, "--page", folder, timeout=1200)
-    assert called.code == 0, called.err
-    assert len([*folder.glob("*.html")]) == 2
-    refused = ckprof(*asked, "--page", page)
-    assert refused.code == 2
-    assert "a page shows one kernel, 2 are chosen" in refused.err
-
-
-@pytest.mark.slow
 def test_a_model_of_predicted_times_alone(ckprof, catalog, tmp_path):
     problems = tmp_path / "problems.txt"
     sizes = [(batch, image) for batch in (1, 2, 8, 32) for image in (14, 28, 56)]
