@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ckprof.cli.parser import CommandParser
 from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import InspectionView, ResultsView
 from ckprof_plugins.pages.formats import STORE_REPORT_FORMATS, StoreReportFormat
@@ -32,6 +33,8 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
         help="product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
         "usual one)",
     )
+    if isinstance(parser, CommandParser):
+        parser.first = (*parser.first, "--page", "--gpu")
 
 
 @hookimpl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from ckprof.cli.report_file import check_report, write_report
 from ckprof.cli.shared_options import chosen_build_options
-from ckprof.errors import InputError, NothingLeftError, UsageError
+from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
 from ckprof.model.kernel_profile import SpanKind
 from ckprof.plain_text import plain
 from ckprof.plugin.protocols import InspectionView
@@ -149,6 +150,7 @@ def prepare(
 
     :raises UsageError: an option is missing, or the format is not known by the name.
     :raises InputError: the file cannot be written.
+    :raises PluginError: the package that predicts times is not installed.
     """
     if arguments.page is None:
         if arguments.gpu:
@@ -157,6 +159,8 @@ def prepare(
     if not problems:
         raise UsageError("--page shows what a kernel does on a problem: give --problem")
     check_page(arguments.page, len(selection.candidates))
+    if importlib.util.find_spec("ckprof_plugins.tuning") is None:
+        raise PluginError("--page needs the tuning package, which is not installed")
 
     def show(inspection: Inspection) -> tuple[bool, bool]:
         """Write the pages; return whether they stand on standard output, and whether all kernels have one."""

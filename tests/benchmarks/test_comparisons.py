@@ -6,7 +6,6 @@ Goal: at most one false verdict in 1,000 rows where a sweep on a busy machine is
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np

@@ -40,5 +40,3 @@ def test_opening_the_report(benchmark: Any, sides: tuple[Side, Side], tmp_path: 
     with Browser(program, tmp_path / "profile", seconds=120) as browser:
         benchmark.pedantic(browser.open, (path,), rounds=5, warmup_rounds=1)
         assert browser.console == []
-
-
