@@ -55,7 +55,7 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
     with tempfile.TemporaryDirectory(prefix="ckprof-check-", dir=temporary_folder()) as folder:
         samples = Samples(profiler, paths, Path(folder))
         trials = trials_of_kinds(samples)
-        for kind in profiler.registry.kinds:
+        for kind in dict.fromkeys((*trials, *profiler.registry.kinds)):
             trials_of = trials.get(kind) or partial(kind.trials or _no_trials, samples)
             entries = profiler.registry.entries(kind)
             for id_, item in entries.as_mapping().items():
