@@ -103,7 +103,7 @@ def _add_show(parser: argparse.ArgumentParser, session: Session) -> None:
 
 
 def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.problems.list_file import render_problems
+    from ckprof.problems.problem_file import render_problems
     from ckprof.problems.problem_set import find_set
 
     shown = find_set(arguments.name, session.registry)
@@ -138,7 +138,7 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
 
 def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.problems.from_log import problems_from_text
-    from ckprof.problems.list_file import read_any
+    from ckprof.problems.problem_file import read_any
 
     operations = tuple(session.registry.operations)
     asked = session.registry.operation(arguments.direction) if arguments.direction else None

@@ -33,7 +33,7 @@ from ckprof.measure.events import (
     WorkerReady,
 )
 from ckprof.parity.events import AskingBuilder, ConversionNotes, NotFrozen
-from ckprof.problems.events import DefaultProblemUsed, ProblemNote
+from ckprof.problems.choose import DefaultProblemUsed, ProblemNote
 from ckprof.report.run_table import status_counts
 from ckprof.wording import counted
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import ExitCode, InputError
 from ckprof.files import write_output
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
-from ckprof.problems.list_file import line_forms, render_problems
+from ckprof.problems.problem_file import line_forms, render_problems
 from ckprof.wording import counted
 
 if TYPE_CHECKING:

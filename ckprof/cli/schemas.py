@@ -49,7 +49,7 @@ _CORE: Final = (
     Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
     Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
     Schema(name="ckprof-call", what="call", module="ckprof.measure.call"),
-    Schema(name="ckprof.problems", what="problems --format json", module="ckprof.problems.list_file"),
+    Schema(name="ckprof.problems", what="problems --format json", module="ckprof.problems.problem_file"),
     Schema(name="ckprof.problem_set", what="--problem-set FILE.json", module="ckprof.problems.problem_set"),
     Schema(
         name="ckprof-architectures", what="architectures of ckprof.toml", module="ckprof.model.architecture"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.problems.choose import tell_of_skipped
-from ckprof.problems.events import DefaultProblemUsed, ProblemNote
+from ckprof.problems.choose import DefaultProblemUsed, ProblemNote, tell_of_skipped
 from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:

@@ -6,12 +6,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.kernels.source import manifest
+from ckprof.measure.instance_strings import query_instance_strings
+from ckprof.model.parity import Skipped
+from ckprof.model.strings.rendering import StringError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from ckprof.model.parity import Loss, Skipped
+    from ckprof.kernels.candidates import Candidate
+    from ckprof.model.catalog import Catalog, CatalogRecord
+    from ckprof.model.conversion import Conversion
+    from ckprof.model.parity import Loss
+    from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import ParsedString
+    from ckprof.plugin.registry import Registry
 
 
 _ELF: Final = b"\x7fELF"
@@ -85,3 +95,118 @@ def merge_copies(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     for entry in entries:
         distinct.setdefault(entry.identity, entry)
     return tuple(distinct.values())
+
+
+CATALOG: Final = "catalog"
+LIBRARY: Final = "library"
+
+#: dropped lines that are no instances of their own
+_NO_INSTANCES: Final = frozenset({"blank", "comment", "duplicate", "unlisted"})
+
+
+def catalog_side(
+    conversions: Sequence[Conversion], registry: Registry, name: str = CATALOG, *, with_keys: bool = False
+) -> Side:
+    """Return the strings of the catalogs that lists were converted to; nothing is built.
+
+    An instance that several lists hold counts once.
+
+    :param with_keys: compute the content keys too, by which kernels of a library are found.
+    :raises InputError: there is no instance, or a record or its string is wrong.
+    """
+    entries: list[Entry] = []
+    invalid: dict[str, str] = {}
+    for conversion in conversions:
+        of_list: list[Entry] = []
+        for catalog in conversion.catalogs:
+            of_list += _of_catalog(catalog, conversion, registry, with_keys=with_keys)
+        invalid.update(
+            {
+                f"{conversion.path}:{line.line}": f"the conversion drops it ({line.rule}: {line.reason})"
+                for line in conversion.dropped
+                if line.rule not in _NO_INSTANCES
+            }
+        )
+        entries += of_list
+    if len(conversions) > 1:
+        entries = list(merge_copies(entries))
+    origin = ", ".join(str(conversion.path) for conversion in conversions)
+    return Side(name=name, origin=origin, entries=tuple(entries), invalid=invalid)
+
+
+def _of_catalog(
+    catalog: Catalog, conversion: Conversion, registry: Registry, *, with_keys: bool
+) -> Iterable[Entry]:
+    strings = registry.strings
+    for record in catalog.records:
+        pipeline, instance = registry.instance_of(catalog, record)
+        text = pipeline.instance_string(instance)
+        source = _source(conversion, catalog, record)
+        values = {name: getattr(record, name) for name in record.__struct_fields__ if name != "id"}
+        yield Entry(
+            text=text,
+            parsed=parse(strings, text, source),
+            source=source,
+            key=instance.key if with_keys else "",
+            identity=(catalog.variant, catalog.layout.name, catalog.dtype, *values.values()),
+            origin={"layout": catalog.layout.name, **{name: str(value) for name, value in values.items()}},
+        )
+
+
+def _source(conversion: Conversion, catalog: Catalog, record: CatalogRecord) -> str:
+    id_ = record.id
+    line = conversion.source_lines.get((catalog.variant, id_))
+    return f"{conversion.path}:{line}" if line else f"{conversion.path} instance {id_}"
+
+
+def parse(strings: StringGrammar, text: str, source: str) -> ParsedString:
+    """Take the string of a generated kernel apart; any revision may have printed it.
+
+    :raises InputError: it is none.
+    """
+    try:
+        return strings.parse(text)
+    except StringError as error:
+        raise InputError(f"{error.message} in {text!r}", source) from None
+
+
+def library_side(
+    library: Path,
+    candidates: Sequence[Candidate],
+    registry: Registry,
+    built_for: tuple[str, str] | None = None,
+) -> Side:
+    """Return what all kernels of a library say of themselves.
+
+    :param candidates: instances that should have a kernel there.
+    :param built_for: architecture and API level, whose rules may forbid instances; ``None`` to look beside
+        the library.
+    :raises ToolchainError: the library cannot be loaded.
+    :raises InputError: a kernel gives no text, or one that is no instance string.
+    """
+    if not library.is_file():
+        raise InputError("no such library", library)
+    with library.open("rb") as stream:
+        if not is_library(stream.read(4)):
+            raise InputError("is no kernel library: it is no shared library at all", library)
+    answers = query_instance_strings(library)
+    by_key = {candidate.instance.key: candidate for candidate in candidates}
+    for key, reason in answers.failures.items():
+        name = by_key[key].name if key in by_key else key
+        raise InputError(f"kernel {name} does not say what it is: {reason}", library)
+    entries = []
+    for key, text in answers.texts.items():
+        source = by_key[key].source if key in by_key else f"{library} kernel {key}"
+        parsed = parse(registry.strings, text, source)
+        entries.append(Entry(text=text, parsed=parsed, source=source, identity=key, key=key))
+    skipped: list[tuple[ParsedString | None, Skipped]] = []
+    rules = built_for or manifest.built_for(library.parent)
+    for key, candidate in by_key.items():
+        if key in answers.texts or rules is None:
+            continue
+        unmet = candidate.pipeline.unmet_requirements(candidate.instance, *rules)
+        if unmet:
+            text, source = candidate.instance_string, candidate.source
+            skip = Skipped(text=text, source=source, rule=unmet[0].rule, reason=unmet[0].message)
+            skipped.append((parse(registry.strings, text, source), skip))
+    return Side(name=LIBRARY, origin=str(library), entries=tuple(entries), skipped=tuple(skipped))

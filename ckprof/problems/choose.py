@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof.events import Event
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.problem_line import ProblemLine
-from ckprof.problems.events import ProblemNote
-from ckprof.problems.parse_line import parse_problem
-from ckprof.problems.read import read_problem_file
+from ckprof.problems.problem_file import parse_problem, read_problem_file
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -21,6 +20,20 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultProblemUsed(Event):
+    """No problem was given: the instances are run on this one."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemNote(Event):
+    """Problem lines were left out, or are not taken word for word."""
+
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

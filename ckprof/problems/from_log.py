@@ -16,7 +16,7 @@ from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase, merged
 from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.plugin.protocols import LogReader, TableReader
-from ckprof.problems.parse_line import first_word, parse_problem, programs_of
+from ckprof.problems.problem_file import first_word, parse_problem, programs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

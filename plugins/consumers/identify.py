@@ -22,7 +22,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plugin.protocols import LineWriter, Sighting, TraceReader
 from ckprof.problems.from_log import problems_from_text
-from ckprof.problems.parse_line import programs_of
+from ckprof.problems.problem_file import programs_of
 from ckprof_plugins.consumers.requests import kernel_lists
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import read_list
 from ckprof.measure.instance_strings import query_instance_strings
 from ckprof.parity.compare import compare
-from ckprof.parity.generated_side import catalog_side, library_side
+from ckprof.parity.side import catalog_side, library_side
 from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry

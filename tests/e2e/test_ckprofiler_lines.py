@@ -20,7 +20,7 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO
 from ckprof.model.problem_line import ProblemLine
-from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.problem_file import parse_problem
 from ckprof_converters.log import instance_in
 from ckprof_converters.reflection.program import HostCompilation
 from ckprof_converters.reflection.tree import Tree, find_tree

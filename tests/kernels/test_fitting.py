@@ -7,7 +7,7 @@ import pytest
 import ckprof
 from ckprof.errors import ExitCode, InputError
 from ckprof.kernels.fitting import Fitting
-from ckprof.problems.events import ProblemNote
+from ckprof.problems.choose import ProblemNote
 
 MIOPEN = "-n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
 POSITIONAL = "grouped_conv_fwd {dtype} {layout} 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"

@@ -13,8 +13,7 @@ from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.revision import default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
-from ckprof.parity.generated_side import catalog_side
-from ckprof.parity.side import Entry, Side
+from ckprof.parity.side import Entry, Side, catalog_side
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 

@@ -10,7 +10,7 @@ from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.parity.compare import compare
-from ckprof.parity.generated_side import catalog_side
+from ckprof.parity.side import catalog_side
 from ckprof.paths import conf_root
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds

@@ -21,7 +21,7 @@ from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.problem_case import ProblemCase
 from ckprof.paths import conf_root
 from ckprof.plugin.protocols import Operation
-from ckprof.problems.list_file import render_problems
+from ckprof.problems.problem_file import render_problems
 from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 

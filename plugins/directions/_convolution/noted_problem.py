@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_case import ProblemCase
-from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.problem_file import parse_problem
 from ckprof_plugins.directions._convolution.convolution import sizes_of
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.problem import ConvProblem, as_convolution

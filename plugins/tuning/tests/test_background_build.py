@@ -10,7 +10,7 @@ from ckprof.errors import ToolchainError
 from ckprof.kernels.choose import Selection
 from ckprof.kernels.events import BuildProgress
 from ckprof.kernels.requests import BuildOptions
-from ckprof.problems.events import ProblemNote
+from ckprof.problems.choose import ProblemNote
 from ckprof.session import Session
 from ckprof_plugins.tuning import background_build
 from ckprof_plugins.tuning.background_build import KernelBuild

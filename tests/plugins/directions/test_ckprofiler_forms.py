@@ -11,7 +11,7 @@ from ckprof.errors import InputError
 from ckprof.model.problem_line import ProblemLine
 from ckprof.model.types import DataType
 from ckprof.problems.from_log import problems_from_text
-from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.problem_file import parse_problem
 from ckprof_plugins.directions.plugin import ckprof_register_directions
 from tests.places import GOLDEN
 

@@ -14,7 +14,7 @@ from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.problems.parse_line import parse_problem
+from ckprof.problems.problem_file import parse_problem
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm

@@ -1,24 +1,175 @@
-"""Lists of counted problems as files: JSON with everything, or one line per problem."""
+"""Problem lines and files of them: one line per problem, or JSON with everything."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import stat
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import Diagnostic, InputError, ListError, UsageError
 from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_line import OtherOperationError, ProblemLine
 from ckprof.model.problem_types import exact_problem, sizes
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import LineWriter
+from ckprof.plugin.protocols import LineWriter, LogReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from ckprof.model.problem_line import Token
     from ckprof.plugin.protocols import Operation
+
+
+def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[Operation]) -> ProblemCase:
+    """Parse one line in whatever form the operation reads.
+
+    :param operation: the one that is run.
+    :param operations: all of them, to recognise lines of the others.
+    :raises InputError: with the position and the expected form.
+    :raises OtherOperationError: the line is in order, but for another operation.
+    """
+    all_operations = tuple(operations)
+    word = first_word(line.tokens(), programs_of(all_operations))
+    if word is not None and word.text not in operation.line_words:
+        for other in all_operations:
+            if word.text in other.line_words:
+                raise line.other_operation(
+                    f"{word.text} is an operation of {other.id}, expected one of "
+                    f"{', '.join(operation.line_words)}",
+                    word.column,
+                )
+    return operation.parse_problem(line)
+
+
+def programs_of(operations: Iterable[Operation]) -> frozenset[str]:
+    """Return the names of all programs whose command lines operations read."""
+    return frozenset(
+        program
+        for operation in operations
+        if isinstance(operation, LogReader)
+        for program in operation.programs
+    )
+
+
+def first_word(tokens: Sequence[Token], programs: Collection[str]) -> Token | None:
+    """Return the word that says what a line is for: the one after a program's name, else the first."""
+    for program, word in pairwise(tokens):
+        if PurePosixPath(program.text).name.removesuffix(".exe") in programs:
+            return word
+    return tokens[0] if tokens else None
+
+
+#: characters of a line that are read; no problem is longer
+_LONGEST_LINE: Final = 1 << 16
+
+#: characters that are read of a pipe, which may never end
+_PIPE_LIMIT: Final = 1 << 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemFile:
+    """What a file of problem lines holds for one direction."""
+
+    problems: tuple[ProblemCase, ...]
+    #: why other lines are not for it -> how many
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def read_problem_file(path: Path, direction: Operation, directions: Iterable[Operation]) -> ProblemFile:
+    """Read a file with one problem a line, or a JSON list of ``ckprof problems``.
+
+    Blank lines and lines that start with ``#`` are skipped. The file is read line by line, whatever its size.
+    Problems for other directions are counted.
+
+    :raises InputError: the file cannot be read or has no problem at all.
+    :raises ListError: lines are wrong; all of them are reported.
+    """
+    if holds_json(path):
+        return _listed(path, direction)
+    operations = tuple(directions)
+    problems: list[ProblemCase] = []
+    skipped: Counter[str] = Counter()
+    wrong: list[Diagnostic] = []
+    for line in _lines(path):
+        try:
+            problems.append(parse_problem(line, direction, operations))
+        except OtherOperationError:
+            skipped[f"not for {direction.id}"] += 1
+        except InputError as error:
+            wrong.append(
+                Diagnostic(
+                    path=error.path or path, message=error.message, line=error.line, column=error.column
+                )
+            )
+    if wrong:
+        raise ListError(wrong)
+    if not problems and not skipped:
+        raise InputError("no problem in this file; expected one a line", path)
+    return ProblemFile(problems=tuple(problems), skipped=skipped)
+
+
+def _lines(path: Path) -> Iterator[ProblemLine]:
+    """Yield the lines that hold a problem.
+
+    :raises InputError: the file cannot be read, is not text, or does not end.
+    """
+    try:
+        endless = not stat.S_ISREG(path.stat().st_mode)
+        read = 0
+        with path.open(encoding="utf-8-sig") as stream:
+            number = 0
+            while text := stream.readline(_LONGEST_LINE):
+                number += 1
+                read += len(text)
+                if len(text) == _LONGEST_LINE:
+                    raise InputError(f"a line of more than {_LONGEST_LINE} characters", path, number)
+                if endless and read > _PIPE_LIMIT:
+                    raise InputError(
+                        f"more than {_PIPE_LIMIT >> 20} MiB that come from no regular file", path
+                    )
+                if text.strip() and not text.lstrip().startswith("#"):
+                    yield ProblemLine(text=text.rstrip("\n"), path=path, line=number)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
+
+
+def holds_json(path: Path) -> bool:
+    """Say whether a regular file begins like a JSON object; a pipe is not touched."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
+        with path.open("rb") as stream:
+            return stream.read(256).lstrip().startswith(b"{")
+    except OSError:
+        return False  # to be reported by whoever reads it
+
+
+def _listed(path: Path, direction: Operation) -> ProblemFile:
+    """Read a JSON list.
+
+    :raises InputError: it is no such list, or a problem is wrong.
+    """
+
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    listed = parse_problem_list(data, path)
+    if not listed:
+        raise InputError("no problem in this list", path)
+    problems = tuple(case for case in listed if case.direction in (None, direction.id))
+    skipped = Counter({f"not for {direction.id}": len(listed) - len(problems)})
+    return ProblemFile(problems=problems, skipped=+skipped)
+
 
 SCHEMA: Final = "ckprof.problems"
 
