@@ -32,13 +32,15 @@ import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import NormalDist, fmean, geometric_mean, median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile, quartile
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+T = TypeVar("T")
 
 #: half the distance of the quartiles, relative to the median, from which a time is called noisy
 NOISY_SHARE: Final = 0.05
@@ -304,9 +306,20 @@ def unranked_time_of(outcome: Outcome) -> KernelTime | None:
 
 def field_of(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Field]:
     """Return the outcomes of a problem that may be ranked, the fastest first, and their times."""
-    timed = [(time, outcome) for outcome in outcomes if (time := time_of(outcome)) is not None]
-    timed.sort(key=lambda pair: (pair[0].time_ms, pair[1].key, pair[1].split_k))
-    return [outcome for _, outcome in timed], Field([time for time, _ in timed])
+    return ranked_field(
+        (time, outcome.key, outcome.split_k, outcome)
+        for outcome in outcomes
+        if (time := time_of(outcome)) is not None
+    )
+
+
+def ranked_field(timed: Iterable[tuple[KernelTime, str, int, T]]) -> tuple[list[T], Field]:
+    """Return what has times on a problem, the fastest first, and these times.
+
+    :param timed: time, content key and splits of a kernel, and what stands for it.
+    """
+    ordered = sorted(timed, key=lambda entry: (entry[0].time_ms, *entry[1:3]))
+    return [entry[3] for entry in ordered], Field([entry[0] for entry in ordered])
 
 
 def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[Ranked]:

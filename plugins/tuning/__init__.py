@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.prediction import PredictOptions, predict
     from ckprof_plugins.tuning.searches import replay, tune
     from ckprof_plugins.tuning.selection import select
-    from ckprof_plugins.tuning.selection_requests import SelectOptions, TrainOptions, ValidateOptions
     from ckprof_plugins.tuning.tune_requests import (
         ReplayCosts,
         ReplayOptions,
         SearchOptions,
+        SelectOptions,
+        TrainOptions,
         TuneOptions,
+        ValidateOptions,
     )
 
 __all__ = [

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.session import Session
 from ckprof.errors import ExitCode
-from ckprof_plugins.tuning.selection_requests import ValidateOptions
-from ckprof_plugins.tuning.validation_text import validation_document, validation_values
+from ckprof.model.problem import brief
+from ckprof.report.document import Document
+from ckprof.report.table import Column, Table
+from ckprof.wording import counted, percent
+from ckprof_plugins.tuning.time_model.validation import Efficiency
+from ckprof_plugins.tuning.tune_requests import ValidateOptions
 
 if TYPE_CHECKING:
     import argparse
 
-from ckprof.cli.session import Session
+    from ckprof_plugins.tuning.time_model.measurements import Choice
+    from ckprof_plugins.tuning.time_model.validation import Coverage, JudgedShape, Validation
+
 
 _EPILOG = """\
 examples:
@@ -52,3 +60,150 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     else:
         session.console.result(validation_document(validation))
     return ExitCode.OK
+
+
+#: problems with the largest losses that the table shows
+_SHOWN = 10
+
+
+def validation_values(validation: Validation) -> dict[str, Any]:
+    """Return a validation as plain JSON values; efficiencies and shares are between 0 and 1.
+
+    Efficiencies are ``None`` where no problem had two kernels to choose among.
+    """
+    single = validation.single
+    return {
+        **(asdict(validation.model) if validation.model else dict.fromkeys(Efficiency.__dataclass_fields__)),
+        "shapes": len(validation.shapes),
+        "shapes_with_a_choice": sum(shape.choices > 1 for shape in validation.shapes),
+        "kernels": len(validation.kernels),
+        "derived_kernels": list(validation.derived),
+        "coverage": _coverage_values(validation.coverage),
+        "warned_coverage": _coverage_values(validation.warned_coverage),
+        "chosen_coverage": _coverage_values(validation.chosen_coverage),
+        "top": validation.top,
+        "best_of_top": _values(validation.best_of_top),
+        "best_single": {"kernel": single and _name(single), **(_values(validation.best_single) or {})},
+        "nearest_neighbour": _values(validation.nearest_neighbour),
+        "noise_ceiling": _values(validation.ceiling),
+        "dropped": list(validation.dropped),
+        "basis": validation.basis,
+        "unserved": [problem.describe() for problem in validation.unserved],
+        "choices": [_shape_values(shape) for shape in validation.shapes],
+    }
+
+
+def _values(efficiency: Efficiency | None) -> dict[str, Any] | None:
+    return None if efficiency is None else asdict(efficiency)
+
+
+def _coverage_values(coverage: Coverage) -> dict[str, Any]:
+    return {"times": coverage.times, "inside": coverage.inside, "share": coverage.share}
+
+
+def _shape_values(shape: JudgedShape) -> dict[str, Any]:
+    return {
+        "problem": shape.problem.describe(),
+        "kernel": shape.chosen[0],
+        "splits": shape.chosen[1],
+        "time_us": shape.chosen_us,
+        "predicted_us": shape.predicted_us,
+        "uncertainty": shape.uncertainty,
+        "low_us": shape.low_us,
+        "high_us": shape.high_us,
+        "best_kernel": shape.best[0],
+        "best_splits": shape.best[1],
+        "best_us": shape.best_us,
+        "efficiency": shape.efficiency,
+        "warnings": list(shape.warnings),
+    }
+
+
+def validation_document(validation: Validation) -> Document:
+    """Return the figures beside those of simpler choices, and the problems with the largest losses."""
+    single = "best single kernel"
+    if validation.single is not None:
+        single += f", {_name(validation.single)}"
+    figures = [
+        ("model", validation.model),
+        (f"best of the predicted best {validation.top}", validation.best_of_top),
+        (single, validation.best_single),
+        ("nearest neighbour", validation.nearest_neighbour),
+        ("noise ceiling", validation.ceiling),
+    ]
+    rows = [(label, efficiency) for label, efficiency in figures if efficiency is not None]
+    columns: list[Column[tuple[str, Efficiency]]] = [
+        Column("best time / time of the choice", lambda row: row[0]),
+        Column("mean", lambda row: percent(row[1].mean, 2)),
+        Column("median", lambda row: percent(row[1].median, 2)),
+        Column("P10", lambda row: percent(row[1].p10, 2)),
+        Column("worst", lambda row: percent(row[1].worst, 2)),
+    ]
+    counts = (
+        f"{counted(len(validation.shapes), 'problem')}, {counted(len(validation.kernels), 'kernel')}, "
+        f"{len(validation.derived)} of which the model does not know"
+    )
+    alone = sum(shape.choices == 1 for shape in validation.shapes)
+    document = Document([Table(columns, rows)] if rows else [])
+    lines = [*filter(None, [validation.basis]), counts, _coverage_lines(validation)]
+    if alone:
+        lines.insert(-1, f"{alone} problems were measured with one kernel alone: nothing to choose among")
+    document.add("\n".join(lines), _unserved_lines(validation))
+    by_loss = sorted(validation.shapes, key=lambda shape: shape.efficiency)
+    worst = [shape for shape in by_loss if shape.efficiency < 1][:_SHOWN]
+    if worst:
+        document.add(Table(_LOSSES, worst))
+    return document
+
+
+def _unserved_lines(validation: Validation) -> str:
+    """Return the problems without a measured kernel; empty if there is none."""
+    unserved = validation.unserved
+    if not unserved:
+        return ""
+    total = len(validation.shapes) + len(unserved)
+    lines = [
+        f"served by no kernel, so that there is nothing to choose: {len(unserved)} of "
+        f"{counted(total, 'problem')}"
+    ]
+    lines += [f"  {problem.describe()}" for problem in unserved[:_SHOWN]]
+    left = len(unserved) - _SHOWN
+    return "\n".join([*lines, *([f"  and {left} more"] if left > 0 else [])])
+
+
+def _coverage_lines(validation: Validation) -> str:
+    """Return how many times lie in their intervals."""
+    outside = sum(bool(shape.warnings) for shape in validation.shapes)
+    parts = [
+        f"{percent(coverage.share, 2)} of {coverage.times} {what}"
+        for coverage, what in (
+            (validation.coverage, "times"),
+            (validation.chosen_coverage, "chosen kernels"),
+            (validation.warned_coverage, "times with a warning"),
+        )
+        if coverage.share is not None
+    ]
+    unlike = "are unlike what the model was trained on"
+    return (
+        f"in intervals of 95 %: {', '.join(parts)}\n{counted(outside, 'problem')}, or their chosen "
+        f"kernels, {unlike}"
+    )
+
+
+def _name(choice: Choice) -> str:
+    name, splits = choice
+    return name if splits == 1 else f"{name}, {splits} splits"
+
+
+_LOSSES: Final[list[Column[JudgedShape]]] = [
+    Column("", lambda shape: f"{shape.efficiency:.3f}", align="right"),
+    Column("chosen", lambda shape: _name(shape.chosen), names=lambda shape: shape.chosen[0]),
+    Column("us", lambda shape: shape.chosen_us, align="right", form=".2f"),
+    Column("best", lambda shape: _name(shape.best), names=lambda shape: shape.best[0]),
+    Column("us", lambda shape: shape.best_us, align="right", form=".2f"),
+    Column(
+        "largest losses",
+        lambda shape: shape.problem.describe(),
+        short=lambda shape: brief(shape.problem),
+    ),
+]

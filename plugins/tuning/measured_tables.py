@@ -2,23 +2,221 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+import csv
+import re
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
+from ckprof.model.problem import Problem, TableProblem
+from ckprof.model.problem_cells import OPERATION_COLUMN, problem_of_cells
 from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged, usual_times
 from ckprof_plugins.tuning.timed_kernels import KernelKind, device_of, executed_traits, runs_elsewhere
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
     from ckprof.store.query import MeasurementSummary
+
+
+#: columns that say nothing that is needed here
+_IGNORED: Final = frozenset({"idx", "problem_idx", "tflops", "Ho", "Wo", "Do", "op", "gbps"})
+#: columns that say what the measurements of other operations are of
+_NAMED: Final = frozenset({OPERATION_COLUMN, "dtype", "layout"})
+_LONG: Final = frozenset({"kernel", "latency_ms", "split_k", "non_zero"})
+_NOTHING: Final = frozenset({"", "nan", "none", "inf"})
+_ARCH: Final = re.compile(r"gfx[0-9a-f]{3,4}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    number: int
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """The columns of a problem."""
+
+    #: name -> value where the column is missing; ``None``: it must be there
+    usual: Mapping[str, int | None]
+    #: what makes a problem of the values; raises ``InputError``
+    make: Callable[[dict[str, int]], Problem]
+    #: what makes a problem of a row that says itself which of the columns it has; raises ``InputError``
+    named: Callable[[Mapping[str, str]], Problem] | None = None
+
+    @property
+    def required(self) -> list[str]:
+        """Those that must be there."""
+        return [name for name, usual in self.usual.items() if usual is None]
+
+
+def _columns_of(kind: type[object], header: Sequence[str]) -> _Columns:
+    if isinstance(kind, TableProblem):
+        return _Columns(usual=kind.table_columns, make=kind.of_table)
+    # a file that names the operation of each row may have problems with different fields
+    by_row = (
+        partial(problem_of_cells, others=_LONG | _IGNORED | _NAMED) if OPERATION_COLUMN in header else None
+    )
+    made = fields(cast("Any", kind))
+    usual = {field.name: None if field.default is MISSING else cast("int", field.default) for field in made}
+    return _Columns(usual=usual, make=lambda values: cast("Any", kind)(**values), named=by_row)
+
+
+def _columns_in(header: Sequence[str], kinds: Sequence[type[object]], path: Path) -> _Columns:
+    """Return the columns of the first type of problems that a header has all of.
+
+    :raises InputError: it lacks columns of each.
+    """
+    every = [_columns_of(kind, header) for kind in kinds]
+    for columns in every:
+        if set(columns.required) <= set(header):
+            return columns
+    if not every:
+        raise InputError("no loaded plugin has problems", path)
+    columns = every[0]
+    missing = [name for name in columns.required if name not in header]
+    expected = ",".join(columns.required)
+    raise InputError(f"no column {', '.join(missing)}; expected {expected} and times", path, 1)
+
+
+def read_csv(
+    path: Path, describe: Callable[[str], KernelTraits | None], problem_types: Sequence[type[object]]
+) -> Measurements:
+    """Return the measurements of a file.
+
+    :param describe: returns what a kernel's name says about it; ``None`` if it says nothing.
+    :param problem_types: what the rows may be; a type is a :class:`~ckprof.model.problem.TableProblem`, or a
+        dataclass of integers whose fields are the columns.
+    :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
+    lines = text.splitlines()
+    header, rows = _table(path, lines)
+    columns = _columns_in(header, problem_types, path)
+    comments = "\n".join(line for line in lines if line.startswith("#"))
+    arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
+    reader = _long if {"kernel", "latency_ms"} <= set(header) else _wide
+    problems, times, dropped = reader(path, header, rows, columns)
+    names = dict.fromkeys(name for _, name, _ in times)
+    kernels = {}
+    for name in names:
+        traits = describe(name)
+        if traits is None:
+            raise InputError(
+                f"{name!r} is neither a problem's column nor a kernel: expected a tile and a GEMM pipeline, "
+                "such as 64x64x64_compv3",
+                path,
+            )
+        kernels[name] = traits
+    if not times:
+        raise InputError("it holds no measured time", path)
+    return Measurements(
+        sources=(path.name,),
+        problems=tuple(problems),
+        kernels=kernels,
+        times=usual_times(times),
+        arch=arches.pop() if len(arches) == 1 else "",
+        dropped=tuple(dropped),
+    )
+
+
+_Times = dict[tuple[int, str, int], list[float]]
+_Read = tuple[list[Problem], _Times, list[str]]
+
+
+def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Columns) -> _Read:
+    kernels = [name for name in header if name not in columns.usual and name not in _IGNORED]
+    problems: dict[Problem, int] = {}
+    times: _Times = {}
+    for row in rows:
+        index = problems.setdefault(_problem(path, row, columns), len(problems))
+        for name in kernels:
+            time = _time(path, row, name)
+            if time is not None:
+                times.setdefault((index, name, 1), []).append(time)
+    return list(problems), times, []
+
+
+def _long(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Columns) -> _Read:
+    problems: dict[Problem, int] = {}
+    times: _Times = {}
+    dropped: list[str] = []
+    for row in rows:
+        name = row.cells["kernel"]
+        if row.cells.get("non_zero", "True").lower() in ("false", "0"):
+            dropped.append(f"{path.name}:{row.number}: {name} wrote nothing but zeros")
+            continue
+        time = _time(path, row, "latency_ms")
+        if time is None:
+            dropped.append(f"{path.name}:{row.number}: {name} has no time")
+            continue
+        splits = int(row.cells.get("split_k") or 1)
+        index = problems.setdefault(_problem(path, row, columns), len(problems))
+        times.setdefault((index, name, max(1, splits)), []).append(1000.0 * time)
+    return list(problems), times, dropped
+
+
+def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Line]]:
+    """Return the names of the columns and the rows."""
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
+    parsed = list(csv.reader(line for _, line in numbered))
+    if not parsed:
+        raise InputError("it is empty: expected a header line and measurements", path)
+    header = [name.strip() for name in parsed[0]]
+    repeated = {name for name in header if header.count(name) > 1}
+    if repeated:
+        raise InputError(f"column {', '.join(sorted(repeated))} occurs twice", path, numbered[0][0])
+    rows = []
+    for (number, _), cells in zip(numbered[1:], parsed[1:], strict=True):
+        if len(cells) != len(header):
+            raise InputError(f"{len(cells)} values, expected {len(header)} as in the header", path, number)
+        rows.append(_Line(number=number, cells=dict(zip(header, map(str.strip, cells), strict=True))))
+    return header, rows
+
+
+def _time(path: Path, row: _Line, column: str) -> float | None:
+    text = row.cells[column]
+    if text.lower() in _NOTHING:
+        return None
+    try:
+        time = float(text)
+    except ValueError:
+        raise InputError(f"{column} is {text!r}, expected a time", path, row.number) from None
+    if not 0 < time < float("inf"):
+        raise InputError(f"{column} is {text}, expected a positive time", path, row.number)
+    return time
+
+
+def _problem(path: Path, row: _Line, columns: _Columns) -> Problem:
+    if columns.named is not None:
+        try:
+            return columns.named(row.cells)
+        except InputError as exc:
+            raise InputError(exc.message, path, row.number) from None
+    values: dict[str, int] = {}
+    for name, usual in columns.usual.items():
+        text = row.cells.get(name, "")
+        try:
+            values[name] = int(text) if text else -1 if usual is None else usual
+        except ValueError:
+            raise InputError(f"{name} is {text!r}, expected a whole number", path, row.number) from None
+    try:
+        return columns.make(values)
+    except InputError as exc:
+        raise InputError(exc.message, path, row.number) from None
+
 
 #: how the file of every SQLite database begins
 _SQLITE: Final = b"SQLite format 3\0"

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import Inspection
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
-    from ckprof_plugins.tuning.selection_requests import TrainOptions, ValidateOptions
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
     from ckprof_plugins.tuning.time_model.validation import Efficiency, Validation
     from ckprof_plugins.tuning.time_model.work import GemmSizes
+    from ckprof_plugins.tuning.tune_requests import TrainOptions, ValidateOptions
 
 #: Numbers of compute units that GPUs have, tried where nothing says it.
 _UNITS: Final = (32, 64, 80, 84, 96, 104, 108, 110, 120, 128, 132, 144, 192, 228, 256, 304)

@@ -38,7 +38,7 @@ def _random(request: SearchRequest) -> Search:
 
 
 def _optuna(request: SearchRequest) -> Search:
-    from ckprof_plugins.tuning.search.optuna_search import OptunaSearch
+    from ckprof_plugins.tuning.search.strategy import OptunaSearch
 
     return OptunaSearch(request)
 
@@ -72,7 +72,7 @@ def ckprof_rank_kernels(
     path = arguments.get("model")
     if not isinstance(path, (str, Path)):
         return None
-    from ckprof_plugins.tuning.model_embedding import predicted_ranking
+    from ckprof_plugins.tuning.time_model.cpp_model import predicted_ranking
 
     force = bool(arguments.get("force"))
     return predicted_ranking(session, Path(path), build_dir, candidates, force=force)

@@ -7,7 +7,7 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_plugins.tuning.prediction_calibration import MeasuredTimes, named_alike
+from ckprof_plugins.tuning.prediction import MeasuredTimes, named_alike
 from ckprof_plugins.tuning.time_model.measurements import merged
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
     from ckprof_plugins.tuning.predicted_times import PredictedTimes
-    from ckprof_plugins.tuning.prediction_calibration import Calibration
+    from ckprof_plugins.tuning.prediction import Calibration
     from ckprof_plugins.tuning.time_model.measurements import Measurements
 
     #: (problem, kernel, splits) -> microseconds

@@ -16,8 +16,7 @@ from ckprof.plugin.timing import TimedPipeline
 from ckprof.sweep.device_sweep import as_stored
 from ckprof.sweep.identity import shared_key
 from ckprof.sweep.opened_library import sweep_run_options
-from ckprof_plugins.tuning.search.costs import BuildCosts
-from ckprof_plugins.tuning.search.space import Cell, Choice, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Cell, Choice, Costs, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.time_model.selector import Candidate as Ranked
 from ckprof_plugins.tuning.time_model.selector import precedence
 from ckprof_plugins.tuning.timed_kernels import (
@@ -137,14 +136,14 @@ class SearchSetup:
         key = self.space.kernels[choice.kernel].key
         return self.space.problems[cell.problem], KernelCell(key, choice.splits)
 
-    def build_costs(self, jobs: int | None) -> BuildCosts:
+    def costs(self, jobs: int | None) -> Costs:
         """Return what the target declares, for as many compilers as the build will run.
 
         :param jobs: compilers at once; ``None`` for as many as cores and memory allow.
         """
         recipe = self.recipe
         count = job_count(jobs, recipe.compile_memory_bytes)
-        return BuildCosts(
+        return Costs(
             start_s=_START_S,
             unit_s=recipe.unit_s,
             kernel_s=recipe.function_s,

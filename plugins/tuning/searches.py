@@ -14,11 +14,10 @@ from ckprof.measure.events import RunWarning
 from ckprof.model.architecture import architectures
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof_plugins.tuning.baseline_comparison import Budget, compare_with_baselines, comparison_s
-from ckprof_plugins.tuning.events import TuneProgress
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_training import gemm_sizes_of, load_model, require_device, require_target
-from ckprof_plugins.tuning.search.assurance import AssuredSearch
-from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
+from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
@@ -34,10 +33,9 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.profiler import Profiler
     from ckprof.session import Session
-    from ckprof_plugins.tuning.search.knowledge import Knowledge
     from ckprof_plugins.tuning.search.loop import TuneBench
+    from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
     from ckprof_plugins.tuning.search.result import TuneResult
-    from ckprof_plugins.tuning.search.space import SearchSpace
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
     from ckprof_plugins.tuning.time_model.work import GemmSizes
@@ -74,7 +72,7 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
         kind=replace(kind, target=table.target), dtype=options.dtype, name=table.arch, units=units
     )
     request = search_request(session, space, options.search, searched)
-    return search(session, bench, bench.knowledge(space), request, options.search)
+    return search(session, bench, bench.observations(space), request, options.search)
 
 
 def tune(
@@ -119,28 +117,33 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
     with open_bench(session, request, options) as bench:
         asked = search_request(session, bench.setup.space, sought, bench.setup.searched)
         asked = replace(asked, planning_share=_PLANNING_SHARE)
-        result = search(session, bench, bench.knowledge, asked, sought)
+        result = search(session, bench, bench.observations, asked, sought)
     if not options.baselines or result.stop is TuneStop.REQUESTED:
         return result
     return replace(result, comparison=compare_with_baselines(session, request, options, result, budget))
 
 
 def search(
-    session: Session, bench: TuneBench, knowledge: Knowledge, request: SearchRequest, options: SearchOptions
+    session: Session,
+    bench: TuneBench,
+    observations: Observations,
+    request: SearchRequest,
+    options: SearchOptions,
 ) -> TuneResult:
     """Run a search on a bench."""
     strategy = StrategySearch(session.registry.strategies, options.strategy, request)
-    limits = TuneLimits(
+    loop = TuneLoop(
+        observations,
+        bench,
         budget_s=options.budget_s,
-        should_stop=options.should_stop,
-        on_progress=lambda progress: session.tell(TuneProgress(progress=progress, space=request.space)),
         most_cells=options.most_measurements,
+        should_stop=options.should_stop,
+        on_progress=session.tell,
     )
-    loop = TuneLoop(knowledge, bench, limits)
     # Matrices are small, those of the result as well. Threads that share them wait for one another in turn
     # with the compilers that run in the background, which was seen to take ten times as long.
     with threadpool_limits(1, "blas"):
-        stop = loop.run(AssuredSearch(strategy, request.forecaster, options.kernels, options.tie))
+        stop = loop.run(GuaranteedSearch(strategy, request.forecaster, options.kernels, options.tie))
         return tune_result(
             loop, request.forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
         )

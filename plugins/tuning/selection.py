@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
     from ckprof.model.outcome import Outcome
     from ckprof.session import Session
-    from ckprof_plugins.tuning.selection_requests import SelectOptions
     from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
+    from ckprof_plugins.tuning.tune_requests import SelectOptions
 
 #: Kernels whose support is asked at once: each has to be compiled for that.
 _ASKED_AT_ONCE: Final = 4

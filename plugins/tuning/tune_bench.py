@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -11,7 +13,9 @@ import numpy as np
 
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.build.units import available_cpus
+from ckprof.kernels.events import BuildProgress
 from ckprof.kernels.library import build_limits
+from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.observers import observers
 from ckprof.measure.support import support_answers
 from ckprof.measure.worker.messages import SupportQuery
@@ -24,11 +28,8 @@ from ckprof.sweep.opened_library import open_library
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.sweep import Sweep, Watch
-from ckprof_plugins.tuning.background_build import KernelBuild
-from ckprof_plugins.tuning.search.costs import Costs, SeenBuild
-from ckprof_plugins.tuning.search.knowledge import Knowledge
 from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredCell
-from ckprof_plugins.tuning.search.space import Cell
+from ckprof_plugins.tuning.search.observations import Cell, Observations
 from ckprof_plugins.tuning.search_setup import SearchSetup, require_one_kind
 
 if TYPE_CHECKING:
@@ -36,18 +37,108 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ckprof.events import Event
     from ckprof.kernels.choose import Selection
+    from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions
     from ckprof.measure.rounds import KernelCell
     from ckprof.measure.rounds_loop import Sample
     from ckprof.measure.run_plan import RunRequest
     from ckprof.model.outcome import RoundTime
     from ckprof.model.problem import Problem
+    from ckprof.model.ranking import KernelTime
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.store import Store
     from ckprof.sweep.opened_library import OpenedLibrary
     from ckprof_plugins.tuning.tune_requests import TuneOptions
+
+
+#: seconds that an abandoned build gets to end the compilers that are running
+_END_S = 20.0
+
+
+class _Abandoned(BaseException):
+    """Nobody waits for the build any more."""
+
+
+class KernelBuild:
+    """One build of a library.
+
+    :param session: plugins and settings. While a build runs in the background, its events are kept until it
+        is waited for, and plugins are called in its thread.
+    :param selection: what is built.
+    """
+
+    def __init__(self, session: Session, selection: Selection, options: BuildOptions) -> None:
+        self._session, self._selection, self._options = session, selection, options
+        #: seconds that the build took, without waiting for its turn
+        self.seconds = 0.0
+        self._thread: threading.Thread | None = None
+        self._library: BuiltLibrary | None = None
+        self._error: BaseException | None = None
+        self._abandoned = threading.Event()
+        self._events: list[Event] = []
+
+    def begin(self) -> None:
+        """Go on with it from now on, beside everything else."""
+        self._thread = threading.Thread(target=self._in_thread, name="ckprof-build", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether waiting for it takes no time; also if it has not begun."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def wait(self) -> BuiltLibrary:
+        """Return the library; build it now if the build has not begun.
+
+        :raises CkprofError: no toolchain, the build system failed, or the kernels cannot be run here.
+        """
+        if self._thread is None:
+            self._build(self._session)
+        else:
+            self._thread.join()
+            for event in self._events:
+                self._session.tell(event)
+        if self._error is not None:
+            raise self._error
+        if self._library is None:
+            raise RuntimeError("an abandoned build has no library")
+        return self._library
+
+    def abandon(self, *, wait: bool = True) -> None:
+        """End it as soon as the compilers that are running have ended.
+
+        :param wait: do not return before, unless it takes very long.
+        """
+        self._abandoned.set()
+        if self._thread is not None and wait:
+            self._thread.join(_END_S)
+
+    def _in_thread(self) -> None:
+        session = copy.copy(self._session)
+        session.tell = self._keep
+        try:
+            self._build(session)
+        except _Abandoned:
+            pass
+        except BaseException as error:
+            # it is raised where the build is waited for
+            self._error = error
+
+    def _build(self, session: Session) -> None:
+        started = time.monotonic()
+        self._library = build_checked_library(session, self._selection, self._options)
+        self.seconds = time.monotonic() - started
+
+    def _keep(self, event: Event) -> None:
+        if self._abandoned.is_set():
+            raise _Abandoned
+        # how far it is has no place among what is said of measurements
+        if not isinstance(event, BuildProgress):
+            self._events.append(event)
+
 
 #: CPUs that measuring on a device keeps busy: this process, and the one that launches kernels
 _MEASURING_CPUS: Final = 2
@@ -71,24 +162,6 @@ def open_bench(session: Session, request: RunRequest, options: TuneOptions) -> I
         assert isinstance(sink, StoreWriter)  # noqa: S101 - it is no folder
         setup = SearchSetup.of(session, request, sink.reader)
         yield stack.enter_context(DeviceBench(session, request, options, sink, setup))
-
-
-class CellTimes:
-    """The times of cells, of all their visits."""
-
-    def __init__(self) -> None:
-        #: oldest first; ``None`` for a visit that failed
-        self._visits: dict[tuple[Problem, KernelCell], list[RoundTime | None]] = {}
-
-    def add(self, problem: Problem, cell: KernelCell, time: RoundTime | None) -> None:
-        """Note a visit."""
-        self._visits.setdefault((problem, cell), []).append(time)
-
-    def time_us(self, problem: Problem, cell: KernelCell) -> float | None:
-        """Return the time of a cell in microseconds; ``None`` if its latest visit failed."""
-        visits = self._visits[problem, cell]
-        time = kernel_time(visit for visit in visits if visit is not None) if visits[-1] is not None else None
-        return 1000 * time.time_ms if time is not None else None
 
 
 class DeviceBench:
@@ -122,12 +195,12 @@ class DeviceBench:
         self._recorder: Recorder | None = None
         #: kernels that did not compile and whose failure is not stored yet
         self._unstored: list[int] = []
-        self._times = CellTimes()
+        #: visits of cells, oldest first; ``None`` for one that failed
+        self._visits: dict[tuple[Problem, KernelCell], list[RoundTime | None]] = {}
         self._build: KernelBuild | None = None
         self._building: frozenset[int] = frozenset()
         self._build_options = self._with_jobs(request.build)
-        costs = Costs(builds=setup.build_costs(self._build_options.jobs))
-        self.knowledge = Knowledge(setup.space, costs)
+        self.observations = Observations(setup.space, setup.costs(self._build_options.jobs))
         self._forbid_other_splits()
         #: measurements of earlier sessions count
         self._remembers = self._remember(sink.reader)
@@ -186,9 +259,9 @@ class DeviceBench:
 
     def begin_build(self, kernels: Sequence[int]) -> None:
         """Begin to build kernels, with those that are in the library already and the best ones so far."""
-        knowledge = self.knowledge
-        wanted = {*kernels, *map(int, knowledge.built.nonzero()[0]), *self._leaders()}
-        wanted -= set(map(int, knowledge.broken.nonzero()[0]))
+        observations = self.observations
+        wanted = {*kernels, *map(int, observations.built.nonzero()[0]), *self._leaders()}
+        wanted -= set(map(int, observations.broken.nonzero()[0]))
         self._build = KernelBuild(self._session, self._selection(sorted(wanted)), self._build_options)
         self._building = frozenset(kernels)
         if self.overlaps:
@@ -230,9 +303,9 @@ class DeviceBench:
         self._unstored += [kernel for kernel in failures if kernel in kernels]
         return BuildOutcome(
             failures={kernel: f"it cannot be built: {reason}" for kernel, reason in failures.items()},
-            seen=SeenBuild(
-                kernels=len(kernels), seconds=build.seconds + opened_s, units=library.summary.units
-            ),
+            kernels=len(kernels),
+            seconds=build.seconds + opened_s,
+            units=library.summary.units,
         )
 
     def abandon_build(self) -> None:
@@ -255,7 +328,7 @@ class DeviceBench:
 
     def _filled(self) -> NDArray[np.float64]:
         """Return problems x choices -> logarithm of microseconds; infinity without a measurement."""
-        return np.where(self.knowledge.measured, self.knowledge.log_us, np.inf)
+        return np.where(self.observations.measured, self.observations.log_us, np.inf)
 
     # --- measurements -------------------------------------------------------------------------------------
 
@@ -285,7 +358,7 @@ class DeviceBench:
 
         def stored(sample: Sample, attempt: Attempt) -> None:
             problem, cell = sample.group.problem, sample.visit.cell
-            self._times.add(problem, cell, attempt.round_time)
+            self._visits.setdefault((problem, cell), []).append(attempt.round_time)
             fresh[problem, cell] = None
             opened.hooks.after_outcome(problem, sample.outcome)
 
@@ -305,7 +378,7 @@ class DeviceBench:
         wanted = set(cells)
         filled = self._filled()
         for problem in {cell.problem for cell in cells}:
-            if self.knowledge.measured[problem].any():
+            if self.observations.measured[problem].any():
                 wanted.add(Cell(problem, int(filled[problem].argmin())))
         wanted.update(Cell(0, int((space.kernel_of == kernel).argmax())) for kernel in self._unstored)
         self._unstored = []
@@ -329,9 +402,14 @@ class DeviceBench:
         numbers = {problem: number for number, problem in enumerate(self.setup.space.problems)}
         for problem, kernel_cell in fresh:
             choice = self.setup.choice_of(kernel_cell)
-            if choice is not None and self.knowledge.possible[numbers[problem], choice]:
+            if choice is not None and self.observations.possible[numbers[problem], choice]:
                 cell = Cell(numbers[problem], choice)
-                yield MeasuredCell(cell=cell, time_us=self._times.time_us(problem, kernel_cell))
+                yield cell, self._time(problem, kernel_cell)
+
+    def _time(self, problem: Problem, cell: KernelCell) -> KernelTime | None:
+        """Return the time of a cell by all its visits; ``None`` if the latest one failed."""
+        visits = self._visits[problem, cell]
+        return kernel_time(filter(None, visits)) if visits[-1] is not None else None
 
     # --- what is known before -----------------------------------------------------------------------------
 
@@ -340,11 +418,11 @@ class DeviceBench:
         for number, run in enumerate(self.setup.problems):
             for choice, (_, splits) in enumerate(self.setup.space.choices):
                 if run.splits and splits not in run.splits:
-                    self.knowledge.possible[number, choice] = False
+                    self.observations.possible[number, choice] = False
 
     def _remember(self, store: Store) -> bool:
         """Take over what earlier sessions measured; say whether there is anything."""
-        setup, knowledge = self.setup, self.knowledge
+        setup, observations = self.setup, self.observations
         instance = setup.candidates[0].instance
         shared = replace(setup.shared, dtype=instance.dtype, layout=instance.layout.name)
         seen: dict[Cell, None] = {}
@@ -354,13 +432,9 @@ class DeviceBench:
                 if choice is None or (visit.round_time is None and self._options.retry_failed):
                     continue
                 if visit.status == Status.COMPILE_ERROR.value:
-                    knowledge.note_broken(int(setup.space.kernel_of[choice]))
-                self._times.add(problem, visit.cell, visit.round_time)
+                    observations.note_broken(int(setup.space.kernel_of[choice]))
+                self._visits.setdefault((problem, visit.cell), []).append(visit.round_time)
                 seen[Cell(number, choice)] = None
         for cell in seen:
-            time_us = self._times.time_us(*setup.measured_cell(cell))
-            if time_us is None:
-                knowledge.note_failure(cell)
-            else:
-                knowledge.note_time(cell, time_us)
+            observations.note(cell, self._time(*setup.measured_cell(cell)))
         return bool(seen)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.report.best_libraries import BestLibrary
-    from ckprof_plugins.tuning.search.comparison import BaselineComparison
+    from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
     from ckprof_plugins.tuning.search.loop import Progress
     from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
 
@@ -59,14 +59,15 @@ def tune_values(result: TuneResult) -> dict[str, Any]:
                 "missing": choice.missing or None,
                 "splits": choice.splits,
                 "time_us": choice.time_us,
+                "tied": choice.tied,
                 "measured": choice.measured,
                 "unmeasured": choice.unmeasured,
-                "probability_better": choice.certainty.better,
-                "expected_improvement": choice.certainty.gain,
+                "probability_better": choice.better,
+                "expected_improvement": choice.gain,
             }
             for choice in result.best
         ],
-        "never_built": [{"kernel": kernel.name, "reason": kernel.reason} for kernel in result.unbuilt],
+        "never_built": [{"kernel": name, "reason": reason} for name, reason in result.unbuilt.items()],
         "libraries": [
             {
                 "kernels": [result.kernels[number] for number in library.kernels],
@@ -108,11 +109,11 @@ def _summary(result: TuneResult) -> str:
     ]
     open_ = [choice for choice in result.best if choice.kernel and choice.unmeasured]
     if open_:
-        worst = max(open_, key=lambda choice: choice.certainty.better)
-        mean = sum(choice.certainty.better for choice in open_) / len(open_)
+        worst = max(open_, key=lambda choice: choice.better)
+        mean = sum(choice.better for choice in open_) / len(open_)
         lines.append(
             f"probability that an unmeasured kernel is better by more than {percent(result.tie, None)}: "
-            f"{percent(mean)} on average, at most {percent(worst.certainty.better)}"
+            f"{percent(mean)} on average, at most {percent(worst.better)}"
         )
     return "\n".join(lines)
 
@@ -142,6 +143,7 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
             whole_below=True,
         ),
         Column("splits", lambda row: row[1].splits or None, align="right", priority=2),
+        Column("tied with", lambda row: row[1].tied or None, align="right", priority=2),
         Column("better exists", _better_exists, priority=3),
         Column(
             "measured", lambda row: f"{row[1].measured}/{row[1].measured + row[1].unmeasured}", priority=1
@@ -152,7 +154,7 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
 
 def _better_exists(row: tuple[int, BestChoice]) -> str:
     _, best = row
-    return percent(best.certainty.better) if best.kernel else ""
+    return percent(best.better) if best.kernel else ""
 
 
 def _us(time_us: float | None) -> str:
@@ -188,7 +190,7 @@ def _unbuilt(result: TuneResult) -> str:
     if not result.unbuilt:
         return ""
     title = f"never built: {counted(len(result.unbuilt), 'kernel')}"
-    return _listed(title, [f"{kernel.name}: {kernel.reason}" for kernel in result.unbuilt])
+    return _listed(title, [f"{name}: {reason}" for name, reason in result.unbuilt.items()])
 
 
 def _listed(title: str, items: Sequence[str]) -> str:

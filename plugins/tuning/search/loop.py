@@ -12,44 +12,44 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from ckprof.events import StatusLine
 from ckprof.plugin.protocols.searches import replans
-from ckprof_plugins.tuning.search.space import Cell
+from ckprof.wording import counted
+from ckprof_plugins.tuning.search.observations import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ckprof.model.ranking import KernelTime
     from ckprof.plugin.protocols import Search
-    from ckprof_plugins.tuning.search.costs import SeenBuild
-    from ckprof_plugins.tuning.search.knowledge import Knowledge
+    from ckprof_plugins.tuning.search.observations import Observations
 
+
+#: a cell and its time by all visits; ``None`` where the latest one failed
+MeasuredCell: TypeAlias = "tuple[Cell, KernelTime | None]"
 
 #: proposals in a row whose kernels turn out not to support their problems; the rest is measured then
 _REPLANS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredCell:
-    """What became of one cell."""
-
-    cell: Cell
-    #: ``None``: it failed, or may not be ranked
-    time_us: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOutcome:
     """What became of a build."""
 
+    #: kernels that it was asked for
+    kernels: int
+    #: wall seconds in all
+    seconds: float
+    #: (kernels, wall seconds) of each translation unit that was compiled; ``None`` where nobody says
+    units: Sequence[tuple[int, float]] | None = None
     #: kernel -> why it cannot be built
     failures: Mapping[int, str] = field(default_factory=dict)
-    #: what it took
-    seen: SeenBuild
 
 
 class TuneBench(Protocol):
@@ -100,8 +100,8 @@ class TuneStop(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a search is, after a batch."""
+class Progress(StatusLine):
+    """A batch is measured: how far the search is."""
 
     seconds: float
     #: seconds of planning so far
@@ -116,44 +116,54 @@ class Progress:
     total_us: float
     #: best time of each problem in microseconds; infinity without one
     best_us: tuple[float, ...]
+    #: kernels of the search space
+    kernels: int
+
+    @property
+    def text(self) -> str:
+        """Time, what is built and measured, and the best so far."""
+        return (
+            f"tune: {self.seconds:.4g} s, {self.built} of {counted(self.kernels, 'kernel')} built, "
+            f"{counted(self.measured, 'measurement')}, {self.problems} of "
+            f"{counted(len(self.best_us), 'problem')}, best so far {self.total_us:.4g} us in sum"
+        )
 
 
-@dataclass(slots=True, kw_only=True)
-class TuneLimits:
-    """When a search ends, whatever its strategy would still like to know."""
-
-    #: seconds; ``None`` for as long as it takes
-    budget_s: float | None = None
-    #: asked before every batch; a bench asks by itself in between
-    should_stop: Callable[[], bool] = lambda: False
-    on_progress: Callable[[Progress], None] = lambda progress: None
-    #: measurements at most, of all problems together; ``None`` for no limit
-    most_cells: int | None = None
-
-
-@dataclass(slots=True)
 class TuneLoop:
     """Runs a search on a bench.
 
-    :param knowledge: what is known already; it grows.
+    :param observations: what is known already; it grows.
     :param bench: where kernels are measured.
-    :param limits: when it ends.
+    :param budget_s: seconds; ``None`` for as long as it takes.
+    :param most_cells: measurements at most, of all problems together; ``None`` for no limit.
+    :param should_stop: asked before every batch; a bench asks by itself in between.
+    :param on_progress: called after each batch.
     """
 
-    knowledge: Knowledge
-    bench: TuneBench
-    limits: TuneLimits
-    #: after each batch
-    progress: list[Progress] = field(default_factory=list)
-    #: kernel -> why it cannot be built
-    failures: dict[int, str] = field(default_factory=dict)
-    planning_s: float = 0.0
-    #: cells of built kernels that are measured next
-    _ready: list[Cell] = field(default_factory=list)
-    #: cells whose kernels are being built
-    _waiting: list[Cell] = field(default_factory=list)
-    #: kernels that are being built
-    _building: list[int] = field(default_factory=list)
+    def __init__(
+        self,
+        observations: Observations,
+        bench: TuneBench,
+        *,
+        budget_s: float | None = None,
+        most_cells: int | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.observations, self.bench = observations, bench
+        self._budget_s, self._most_cells = budget_s, most_cells
+        self._should_stop, self._on_progress = should_stop, on_progress
+        #: after each batch
+        self.progress: list[Progress] = []
+        #: kernel -> why it cannot be built
+        self.failures: dict[int, str] = {}
+        self.planning_s = 0.0
+        #: cells of built kernels that are measured next
+        self._ready: list[Cell] = []
+        #: cells whose kernels are being built
+        self._waiting: list[Cell] = []
+        #: kernels that are being built
+        self._building: list[int] = []
 
     def run(self, search: Search) -> TuneStop:
         """Search until there is no proposal, or a limit is reached.
@@ -162,8 +172,8 @@ class TuneLoop:
 
         :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
         """
-        self.knowledge.overlaps = self.bench.overlaps
-        self.knowledge.most_cells = self.limits.most_cells
+        self.observations.overlaps = self.bench.overlaps
+        self.observations.most_cells = self._most_cells
         try:
             while True:
                 stop = self._step(search)
@@ -195,49 +205,46 @@ class TuneLoop:
 
         :param wishes: what is to be measured of kernels that are not built is chosen again then.
         """
-        knowledge = self.knowledge
-        kernel_of = knowledge.space.kernel_of
+        observations = self.observations
+        kernel_of = observations.space.kernel_of
         for cell in batch:
-            is_built = knowledge.built[kernel_of[cell.choice]]
+            is_built = observations.built[kernel_of[cell.choice]]
             (self._ready if is_built else self._waiting).append(cell)
-            knowledge.pending[cell] = is_built or not wishes
+            observations.pending[cell] = is_built or not wishes
         missing = sorted({int(kernel_of[cell.choice]) for cell in self._waiting})
         if missing and not self._building:
             self._building = missing
-            knowledge.building = True
+            observations.building = True
             self.bench.begin_build(missing)
 
     def _end_build(self, *, wishes: bool) -> None:
         """Wait for the build; what was to be measured then is measured next, or chosen again."""
-        knowledge = self.knowledge
+        observations = self.observations
         outcome = self.bench.end_build()
-        knowledge.costs.builds.saw(outcome.seen)
+        observations.costs.saw_build(outcome)
         self.failures.update(outcome.failures)
         for kernel in self._building:
             if kernel in outcome.failures:
-                knowledge.note_broken(kernel)
+                observations.note_broken(kernel)
             else:
-                knowledge.built[kernel] = True
-        self._building, knowledge.building = [], False
+                observations.built[kernel] = True
+        self._building, observations.building = [], False
         if not wishes:
-            self._ready += [cell for cell in self._waiting if knowledge.possible[cell]]
+            self._ready += [cell for cell in self._waiting if observations.possible[cell]]
         self._waiting = []
 
     def _measure_ready(self) -> TuneStop | None:
-        knowledge, bench = self.knowledge, self.bench
+        observations, bench = self.observations, self.bench
         cells, self._ready = self._ready, []
         for cell in cells:
-            knowledge.pending[cell] = False
-        cells = [cell for cell in cells if knowledge.possible[cell] and not knowledge.measured[cell]]
+            observations.pending[cell] = False
+        cells = [cell for cell in cells if observations.possible[cell] and not observations.measured[cell]]
         before = bench.seconds()
         seen = 0
-        for measured in bench.measure(cells, self._left_s()):
+        for cell, kernel_time in bench.measure(cells, self._left_s()):
             seen += 1
-            if measured.time_us is None:
-                knowledge.note_failure(measured.cell)
-            else:
-                knowledge.note_time(measured.cell, measured.time_us)
-        knowledge.costs.saw_visits(seen, bench.seconds() - before)
+            observations.note(cell, kernel_time)
+        observations.costs.saw_visits(seen, bench.seconds() - before)
         self._report()
         return self._reason_to_stop()
 
@@ -245,71 +252,73 @@ class TuneLoop:
         """Leave nothing pending: what is not measured now stays open."""
         self.bench.abandon_build()
         self._ready, self._waiting, self._building = [], [], []
-        self.knowledge.pending[:] = False
-        self.knowledge.building = False
+        self.observations.pending[:] = False
+        self.observations.building = False
 
     def _legal(self, search: Search) -> Sequence[Cell]:
         """Return the next batch, of cells that are supported."""
-        knowledge = self.knowledge
+        observations = self.observations
         batch: Sequence[Cell] = ()
-        knowledge.left_s = self._left_s()
+        observations.left_s = self._left_s()
         for _ in range(_REPLANS):
             started = time.perf_counter()
-            batch = [Cell._make(cell) for cell in search.propose(knowledge)]
+            batch = [Cell._make(cell) for cell in search.propose(observations)]
             self.planning_s += time.perf_counter() - started
             if not batch:
                 return ()
-            rejected = [cell for cell in self.bench.unsupported(batch) if knowledge.possible[cell]]
+            rejected = [cell for cell in self.bench.unsupported(batch) if observations.possible[cell]]
             for cell in rejected:
-                knowledge.note_failure(cell)
+                observations.note(cell, None)
             if not set(batch) & set(rejected):
                 return self._cut(batch)
-        return self._cut([cell for cell in batch if knowledge.possible[cell]])
+        return self._cut([cell for cell in batch if observations.possible[cell]])
 
     def _cut(self, batch: Sequence[Cell]) -> Sequence[Cell]:
         """Return the part of a batch for which there is time: the first kernel that it builds at least."""
-        most, knowledge = self.limits.most_cells, self.knowledge
+        most, observations = self._most_cells, self.observations
         left_s = self._left_s()
         if left_s is not None:
-            numbers = (int(knowledge.space.kernel_of[cell.choice]) for cell in batch)
-            new = list(dict.fromkeys(number for number in numbers if not knowledge.built[number]))
-            while len(new) > 1 and knowledge.costs.builds.seconds(len(new)) > left_s:
+            numbers = (int(observations.space.kernel_of[cell.choice]) for cell in batch)
+            new = list(dict.fromkeys(number for number in numbers if not observations.built[number]))
+            while len(new) > 1 and observations.costs.build_s(len(new)) > left_s:
                 new.pop()
+            kernel_of = observations.space.kernel_of
             batch = [
                 cell
                 for cell in batch
-                if knowledge.built[number := int(knowledge.space.kernel_of[cell.choice])] or number in new
+                if observations.built[number := int(kernel_of[cell.choice])] or number in new
             ]
         if most is None:
             return batch
-        return batch[: max(0, most - int((knowledge.measured | knowledge.pending).sum()))]
+        return batch[: max(0, most - int((observations.measured | observations.pending).sum()))]
 
     def _reason_to_stop(self) -> TuneStop | None:
-        if self.limits.should_stop():
+        if self._should_stop():
             return TuneStop.REQUESTED
         left = self._left_s()
         if left is not None and left <= 0:
             return TuneStop.BUDGET
-        most = self.limits.most_cells
-        return TuneStop.BUDGET if most is not None and self.knowledge.measured.sum() >= most else None
+        most = self._most_cells
+        return TuneStop.BUDGET if most is not None and self.observations.measured.sum() >= most else None
 
     def _left_s(self) -> float | None:
-        budget = self.limits.budget_s
+        budget = self._budget_s
         return None if budget is None else budget - self.bench.seconds()
 
     def _report(self) -> None:
-        knowledge = self.knowledge
-        best: NDArray[np.float64] = np.exp(knowledge.best_log_us)
+        observations = self.observations
+        best: NDArray[np.float64] = np.exp(observations.best_log_us)
         timed = np.isfinite(best)
-        counts = np.array(knowledge.space.counts)
+        counts = np.array(observations.space.counts)
         progress = Progress(
             seconds=self.bench.seconds(),
             planning_s=self.planning_s,
-            measured=int(knowledge.measured.sum()),
-            built=int(knowledge.tried.sum()),
+            measured=int(observations.measured.sum()),
+            built=int(observations.tried.sum()),
             problems=int(timed.sum()),
             total_us=float((counts * np.where(timed, best, 0.0)).sum()),
             best_us=tuple(best.tolist()),
+            kernels=len(observations.space.kernels),
         )
         self.progress.append(progress)
-        self.limits.on_progress(progress)
+        self._on_progress(progress)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof_plugins.tuning.search.space import Cell
+from ckprof_plugins.tuning.search.observations import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ckprof_plugins.tuning.search.knowledge import Knowledge
-    from ckprof_plugins.tuning.search.space import Cell
+    from ckprof_plugins.tuning.search.observations import Cell, Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array
 
@@ -64,7 +63,7 @@ class _Group:
     rate: float
 
 
-def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> list[Cell]:
+def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0) -> list[Cell]:
     """Return the cells of the next batch.
 
     Kernels are added one by one: always the one whose building, with the measurements on all problems on
@@ -78,14 +77,14 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
 
     :param least_s: go on to this many seconds, even with less worth it.
     """
-    batch = _Batch(offer, knowledge)
+    batch = _Batch(offer, observations)
     first = 0.0
     while (group := batch.best()) is not None:
         if group.rate < _WORTH * first and batch.seconds >= least_s:
             break
         first = first or group.rate
         batch.add(group)
-    if batch.count or (knowledge.overlaps and batch.cells):
+    if batch.count or (observations.overlaps and batch.cells):
         batch.open_all()
         while batch.adds_cheaply() and (group := batch.best()) is not None and group.gain >= offer.worth:
             batch.add(group)
@@ -95,13 +94,13 @@ def best_batch(offer: Offer, knowledge: Knowledge, *, least_s: float = 0.0) -> l
 class _Batch:
     """A batch that grows."""
 
-    def __init__(self, offer: Offer, knowledge: Knowledge) -> None:
-        self._offer, self._costs = offer, knowledge.costs
-        self._now = _present(offer, knowledge)
-        self._built = knowledge.built.copy()
-        self._kernel_of = knowledge.space.kernel_of[offer.choices]
+    def __init__(self, offer: Offer, observations: Observations) -> None:
+        self._offer, self._costs = offer, observations.costs
+        self._now = _present(offer, observations)
+        self._built = observations.built.copy()
+        self._kernel_of = observations.space.kernel_of[offer.choices]
         self._gains = _gains(offer, self._now)
-        self._most = min(self._costs.builds.round, _MOST_OF_PROBLEM)
+        self._most = min(self._costs.build_round, _MOST_OF_PROBLEM)
         self._taken = np.zeros(len(offer.choices), dtype=np.int64)
         self.cells: list[Cell] = []
         self.seconds = 0.0
@@ -111,14 +110,14 @@ class _Batch:
     def best(self) -> _Group | None:
         """Return what gains most per second; nothing if nothing gains anything."""
         gains = np.where((self._taken >= self._most)[:, None], 0.0, self._gains)
-        kernel_s = self._costs.builds.further_s(self.count)
+        kernel_s = self._costs.further_s(self.count)
         return _best_group(gains, self._kernel_of, self._built, kernel_s, self._costs.visit_s)
 
     def add(self, group: _Group) -> None:
         """Take cells into the batch."""
         kernels = np.unique(self._kernel_of[group.problems, group.places])
         added = int((~self._built[kernels]).sum())
-        self.seconds += self._costs.builds.further_s(self.count) * added
+        self.seconds += self._costs.further_s(self.count) * added
         self.seconds += self._costs.visit_s * len(group.problems)
         self.count += added
         self._built[kernels] = True
@@ -138,18 +137,18 @@ class _Batch:
 
     def adds_cheaply(self) -> bool:
         """Say whether a further round of kernels takes little more than building them later would."""
-        builds = self._costs.builds
-        return self.count == 0 or _AHEAD * builds.further_s(self.count) <= builds.seconds(1)
+        costs = self._costs
+        return self.count == 0 or _AHEAD * costs.further_s(self.count) <= costs.build_s(1)
 
 
-def _present(offer: Offer, knowledge: Knowledge) -> Array:
+def _present(offer: Offer, observations: Observations) -> Array:
     """Return draws x problems -> logarithm of the time when all that is pending is measured.
 
     It is worse than all choices where nothing was measured.
     """
     draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
     slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
-    best = knowledge.best_log_us
+    best = observations.best_log_us
     now = np.where(np.isfinite(best), best, slowest)
     coming = np.where(offer.pending[None], offer.draws, np.inf).min(axis=2, initial=np.inf)
     present: Array = np.minimum(now[None], coming)
@@ -216,76 +215,77 @@ class ModelSearch:
     def __init__(self, request: SearchRequest) -> None:
         self._request = request
 
-    def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Cell]:
         """Return the batch that gains most per second; nothing if every problem is settled."""
         started = time.perf_counter()
         forecaster = self._request.forecaster
-        outlook = forecaster.outlook(knowledge)
+        outlook = forecaster.outlook(observations)
         if not outlook.unsettled.any():
             # what ends a search is judged by all that is known
-            outlook = forecaster.outlook(knowledge, thoroughly=True)
+            outlook = forecaster.outlook(observations, thoroughly=True)
         worth = outlook.unsettled
         if not worth.any():
             return []
-        if self._request.model is not None and _are_few(knowledge):
-            measured = _counts(knowledge)
+        if self._request.model is not None and _are_few(observations):
+            measured = _counts(observations)
             least = int(measured[worth].min())
             worth &= measured == least
             if least < _FEW:
-                return _followed(knowledge, forecaster.predicted_log_us, worth)
+                return _followed(observations, forecaster.predicted_log_us, worth)
         offer = Offer(
             choices=outlook.choices,
             draws=np.where(worth[None, :, None] | outlook.pending[None], outlook.draws, np.inf),
-            weights=np.where(worth, _weights(knowledge, outlook.mean), 0.0),
+            weights=np.where(worth, _weights(observations, outlook.mean), 0.0),
             worth=_AHEAD_SHARE * self._request.tie,
             pending=outlook.pending,
             least=float(np.log1p(self._request.tie)),
         )
         share = self._request.planning_share
         least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
-        return best_batch(offer, knowledge, least_s=least_s)
+        return best_batch(offer, observations, least_s=least_s)
 
 
-def _are_few(knowledge: Knowledge) -> bool:
+def _are_few(observations: Observations) -> bool:
     """Say whether so few measurements are allowed that none is left for what is not promised."""
-    return knowledge.most_cells is not None and knowledge.most_cells <= _FEW * len(knowledge.space.problems)
+    most = observations.most_cells
+    return most is not None and most <= _FEW * len(observations.space.problems)
 
 
-def _counts(knowledge: Knowledge) -> NDArray[np.int64]:
+def _counts(observations: Observations) -> NDArray[np.int64]:
     """Return problem -> choices that are measured, or are going to be."""
-    counts: NDArray[np.int64] = (knowledge.measured | knowledge.pending).sum(axis=1)
+    counts: NDArray[np.int64] = (observations.measured | observations.pending).sum(axis=1)
     return counts
 
 
-def _followed(knowledge: Knowledge, predicted: Array, problems: NDArray[np.bool_]) -> list[Cell]:
+def _followed(observations: Observations, predicted: Array, problems: NDArray[np.bool_]) -> list[Cell]:
     """Return the choice of some problems that the time model prefers, as if there were no search.
 
     Of choices that do the same work, one is measured before others are. While kernels are built, problems
     wait whose choice is not built.
     """
-    space, taken = knowledge.space, knowledge.measured | knowledge.pending
+    space, taken = observations.space, observations.measured | observations.pending
     works = [(space.kernels[choice.kernel].traits, choice.splits) for choice in space.choices]
     batch = []
     for problem in np.flatnonzero(problems).tolist():
         done = {works[choice] for choice in np.flatnonzero(taken[problem]).tolist()}
-        left = np.flatnonzero(knowledge.possible[problem] & ~taken[problem])
+        left = np.flatnonzero(observations.possible[problem] & ~taken[problem])
         # equal predictions in the order of the kernels
         order = left[np.argsort(np.round(predicted[problem, left], 9), kind="stable")].tolist()
         choice = next((choice for choice in order if works[choice] not in done), order[0] if order else None)
-        if choice is not None and knowledge.open[problem, choice]:
+        if choice is not None and observations.open[problem, choice]:
             batch.append(Cell(problem, choice))
     return batch
 
 
-def _weights(knowledge: Knowledge, means: Array) -> Array:
+def _weights(observations: Observations, means: Array) -> Array:
     """Return what a relative improvement of each problem is worth: its time in the user's model.
 
     Problems that all occur once are equally important: no model is known.
     """
-    space = knowledge.space
+    space = observations.space
     if not space.weighted:
         return np.ones(len(space.problems))
-    best = knowledge.best_log_us
+    best = observations.best_log_us
     times = np.exp(np.where(np.isfinite(best), best, means.min(axis=1)))
     weights: Array = np.array(space.counts) * times
     weights /= weights.mean()

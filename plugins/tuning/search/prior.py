@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.plugin.timing import FeaturedProblem
-from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS
+from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS, RANGE_AXES
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-from ckprof_plugins.tuning.time_model.position import RANGE_AXES
 from ckprof_plugins.tuning.time_model.stacking import stacked
-from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
-    from ckprof_plugins.tuning.search.space import SearchSpace
+    from ckprof_plugins.tuning.search.observations import SearchSpace
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
     from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof_plugins.tuning.search.costs import Costs, SeenBuild
-from ckprof_plugins.tuning.search.knowledge import Knowledge
+from ckprof.model.outcome import RoundTime
+from ckprof.model.ranking import kernel_time
 from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredCell
-from ckprof_plugins.tuning.search.space import Choice, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.time_model.selector import precedence
 from ckprof_plugins.tuning.time_model.validation import candidates_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
-    from ckprof_plugins.tuning.search.space import Cell
+    from ckprof_plugins.tuning.search.observations import Cell
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.tune_requests import ReplayCosts
 
@@ -54,7 +54,7 @@ class ReplayBench:
 
     def __init__(self, table: Measurements, space: SearchSpace, costs: ReplayCosts) -> None:
         self._costs = costs
-        self._builds = costs.builds()
+        self._fixed = costs.counted()
         self._seconds = 0.0
         #: kernels of the build under way, when it began, and when it is over
         self._building: tuple[int, float, float] | None = None
@@ -68,16 +68,16 @@ class ReplayBench:
         #: least time of each problem in microseconds
         self.best_us = np.where(self.possible, self._times, np.inf).min(axis=1)
         #: seconds of building everything at once, and measuring it once afterwards
-        self.exhaustive_s = self._builds.seconds(len(space.kernels))
+        self.exhaustive_s = self._fixed.build_s(len(space.kernels))
         self.exhaustive_s += costs.visit_s * int(self.possible.sum())
 
-    def knowledge(self, space: SearchSpace) -> Knowledge:
+    def observations(self, space: SearchSpace) -> Observations:
         """Return what a search knows at its beginning: what is supported, and what things cost."""
-        knowledge = Knowledge(space, Costs(builds=self._costs.builds(), visit_s=self._costs.visit_s))
-        knowledge.possible[:] = self.possible
+        observations = Observations(space, self._costs.counted())
+        observations.possible[:] = self.possible
         # what takes no time is done
-        knowledge.built[:] = self._builds.seconds(1) == 0.0
-        return knowledge
+        observations.built[:] = self._fixed.build_s(1) == 0.0
+        return observations
 
     def seconds(self) -> float:
         """Return the seconds that were counted."""
@@ -95,7 +95,7 @@ class ReplayBench:
 
     def begin_build(self, kernels: Sequence[int]) -> None:
         """Note when the build will be over."""
-        seconds = self._builds.seconds(len(kernels))
+        seconds = self._fixed.build_s(len(kernels))
         self._building = len(kernels), self._seconds, self._seconds + seconds
 
     def build_is_over(self) -> bool:
@@ -113,7 +113,7 @@ class ReplayBench:
         self._building = None
         # without overlap, the build waits until it is waited for
         self._seconds = max(self._seconds, over) if self.overlaps else self._seconds + over - began
-        return BuildOutcome(seen=SeenBuild(kernels=kernels, seconds=over - began))
+        return BuildOutcome(kernels=kernels, seconds=over - began)
 
     def abandon_build(self) -> None:
         """Forget the build."""
@@ -126,4 +126,4 @@ class ReplayBench:
             if most_s is not None and self._seconds - begun >= most_s:
                 return
             self._seconds += self._costs.visit_s
-            yield MeasuredCell(cell=cell, time_us=float(self._times[cell]))
+            yield cell, kernel_time([RoundTime(median_ms=float(self._times[cell]) / 1000, spread_ms=0.0)])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckprof.model.ranking import shares_first_place
 from ckprof.wording import percent
-from ckprof_plugins.tuning.search.libraries import plan_libraries
+from ckprof_plugins.tuning.search.guarantee import plan_libraries
 from ckprof_plugins.tuning.search.loop import TuneStop
 
 if TYPE_CHECKING:
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
     from ckprof.report.best_libraries import BestLibrary
-    from ckprof_plugins.tuning.search.comparison import BaselineComparison
-    from ckprof_plugins.tuning.search.knowledge import Knowledge
-    from ckprof_plugins.tuning.search.libraries import LibraryPlan
+    from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
+    from ckprof_plugins.tuning.search.acquisition import Forecaster, Outlook
+    from ckprof_plugins.tuning.search.guarantee import LibraryPlan
     from ckprof_plugins.tuning.search.loop import Progress, TuneLoop
-    from ckprof_plugins.tuning.search.outlook import Certainty, Forecaster
-    from ckprof_plugins.tuning.search.space import SearchSpace
+    from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,12 @@ class BestChoice:
     splits: int
     #: ``None`` without a measurement
     time_us: float | None
-    #: how sure it is
-    certainty: Certainty
+    #: kernels that are tied with it, see :mod:`ckprof.model.ranking`
+    tied: int
+    #: probability that an unmeasured choice is better by more than the tie of the search
+    better: float
+    #: expected improvement by the best unmeasured choice, relative
+    gain: float
     #: choices that were measured, and those that might still be
     measured: int
     unmeasured: int
@@ -54,14 +58,6 @@ class BestChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnbuiltKernel:
-    """A kernel that was never built."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TuneResult:
     """What a search found."""
 
@@ -75,7 +71,8 @@ class TuneResult:
     #: after each batch
     progress: tuple[Progress, ...]
     best: tuple[BestChoice, ...]
-    unbuilt: tuple[UnbuiltKernel, ...]
+    #: kernel that was never built -> reason
+    unbuilt: Mapping[str, str]
     #: names of all kernels, by position in the libraries
     kernels: tuple[str, ...]
     #: the best libraries of 1, 2, ... kernels
@@ -94,11 +91,11 @@ def tune_result(
     :param stop: why it ended; settled is only what the reported probabilities agree with.
     :param most: kernels of the library that is kept at most; ``None`` for the smallest within the tie.
     """
-    knowledge, space = loop.knowledge, loop.knowledge.space
-    outlook = forecaster.outlook(knowledge, thoroughly=True)
+    observations, space = loop.observations, loop.observations.space
+    outlook = forecaster.outlook(observations, thoroughly=True)
     if stop is TuneStop.SETTLED and outlook.unsettled.any():
         stop = TuneStop.ENDED
-    plan = plan_libraries(knowledge, forecaster, most)
+    plan = plan_libraries(observations, forecaster, most)
     kept = plan.kept(most, tie)
     return TuneResult(
         strategy=strategy,
@@ -108,61 +105,62 @@ def tune_result(
         tie=tie,
         progress=tuple(loop.progress),
         best=tuple(
-            replace(_best(knowledge, number, certainty), **_of_library(knowledge, plan, kept, number))
-            for number, certainty in enumerate(outlook.certainty)
+            _best(observations, number, outlook, _of_library(observations, plan, kept, number))
+            for number in range(len(space.problems))
         ),
-        unbuilt=tuple(_unbuilt(knowledge, forecaster, loop.failures, stop)),
+        unbuilt=_unbuilt(observations, forecaster, loop.failures, stop),
         kernels=tuple(kernel.name for kernel in space.kernels),
         libraries=tuple(plan.libraries),
         chosen=tuple(space.kernels[kernel].name for kernel in kept),
     )
 
 
-def _of_library(knowledge: Knowledge, plan: LibraryPlan, kept: Sequence[int], number: int) -> dict[str, Any]:
-    """Return the best choice of the library that is kept on a problem, as fields of its best choice."""
+def _of_library(
+    observations: Observations, plan: LibraryPlan, kept: Sequence[int], number: int
+) -> tuple[str, int]:
+    """Return the best kernel of the library that is kept on a problem, and its splits."""
     times = plan.times_us[number, list(kept)]
     if not np.isfinite(times).any():
-        return {}
+        return "", 0
     kernel = kept[int(times.argmin())]
-    choice = knowledge.space.choices[plan.choices[number, kernel]]
-    return {"kept": knowledge.space.kernels[kernel].name, "kept_splits": choice.splits}
+    choice = observations.space.choices[plan.choices[number, kernel]]
+    return observations.space.kernels[kernel].name, choice.splits
 
 
-def _best(knowledge: Knowledge, number: int, certainty: Certainty) -> BestChoice:
-    space, row = knowledge.space, knowledge.log_us[number]
-    measured = int(np.isfinite(row).sum())
-    kernel, splits, time_us = "", 0, None
-    if measured:
-        choice = int(np.nanargmin(row))
-        kernel = space.kernels[space.choices[choice].kernel].name
-        splits = space.choices[choice].splits
-        time_us = float(np.exp(row[choice]))
+def _best(observations: Observations, number: int, outlook: Outlook, kept: tuple[str, int]) -> BestChoice:
+    space = observations.space
+    choices, field = observations.ranking(number)
+    kernel, splits = space.choices[choices[0]] if choices else (-1, 0)
     return BestChoice(
         problem=space.problems[number],
         count=space.counts[number],
-        kernel=kernel,
+        kernel=space.kernels[kernel].name if choices else "",
         splits=splits,
-        time_us=time_us,
-        certainty=certainty,
-        measured=measured,
-        unmeasured=int(knowledge.open[number].sum()),
+        time_us=1000 * field.kernels[0].time_ms if choices else None,
+        tied=sum(map(shares_first_place, field.leads())) - 1 if choices else 0,
+        better=float(outlook.better[number]),
+        gain=float(outlook.gain[number]),
+        measured=len(choices),
+        unmeasured=int(observations.open[number].sum()),
+        kept=kept[0],
+        kept_splits=kept[1],
     )
 
 
 def _unbuilt(
-    knowledge: Knowledge, forecaster: Forecaster, failures: Mapping[int, str], stop: TuneStop
-) -> list[UnbuiltKernel]:
+    observations: Observations, forecaster: Forecaster, failures: Mapping[int, str], stop: TuneStop
+) -> dict[str, str]:
     """Return the kernels that were never built, with the reason."""
-    space: SearchSpace = knowledge.space
-    lead = forecaster.least_lead(knowledge)
-    tried = knowledge.tried
-    unbuilt = []
+    space: SearchSpace = observations.space
+    lead = forecaster.least_lead(observations)
+    tried = observations.tried
+    unbuilt: dict[str, str] = {}
     for number, kernel in enumerate(space.kernels):
         if tried[number]:
             continue
         if number in failures:
             reason = failures[number]
-        elif not knowledge.possible[:, space.kernel_of == number].any():
+        elif not observations.possible[:, space.kernel_of == number].any():
             reason = "it supports none of the problems"
         elif not np.isfinite(lead[number]):
             reason = f"the search ended before it ({stop.value})"
@@ -176,5 +174,5 @@ def _unbuilt(
                     f"expected to be {percent(-slower, 0)} faster on some problem; the search ended "
                     f"({stop.value})"
                 )
-        unbuilt.append(UnbuiltKernel(name=kernel.name, reason=reason))
+        unbuilt[kernel.name] = reason
     return unbuilt

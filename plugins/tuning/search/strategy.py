@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ckprof.errors import PluginError
+from ckprof.errors import PluginError, UsageError
 from ckprof.plugin.protocols.searches import replans
-from ckprof_plugins.tuning.search.space import Cell
+from ckprof_plugins.tuning.search.observations import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.kinds import RegistryEntries
     from ckprof.plugin.protocols import SearchStrategy
-    from ckprof_plugins.tuning.search.knowledge import Knowledge
-    from ckprof_plugins.tuning.search.outlook import Forecaster
-    from ckprof_plugins.tuning.search.space import Cell, SearchSpace
+    from ckprof_plugins.tuning.search.acquisition import Forecaster
+    from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
     from ckprof_plugins.tuning.time_model.work import GemmSizes
@@ -51,7 +50,7 @@ class SearchRequest:
     @cached_property
     def forecaster(self) -> Forecaster:
         """Predictions that learn: the same for proposals, for the end of the search, and for its report."""
-        from ckprof_plugins.tuning.search.outlook import Forecaster
+        from ckprof_plugins.tuning.search.acquisition import Forecaster
 
         return Forecaster(self)
 
@@ -65,11 +64,11 @@ class ExhaustiveSearch:
     def __init__(self, request: SearchRequest) -> None:
         del request
 
-    def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Cell]:
         """Return all that is open of the next kernels, as many as compilers take at once."""
-        open_cells, kernel_of = knowledge.open, knowledge.space.kernel_of
+        open_cells, kernel_of = observations.open, observations.space.kernel_of
         left = np.unique(kernel_of[open_cells.any(axis=0)])
-        next_kernels = left[: knowledge.costs.builds.round]
+        next_kernels = left[: observations.costs.build_round]
         problems, choices = np.nonzero(open_cells & np.isin(kernel_of, next_kernels)[None])
         order = np.argsort(kernel_of[choices], kind="stable")
         return [Cell(int(problems[index]), int(choices[index])) for index in order]
@@ -84,10 +83,10 @@ class RandomSearch:
     def __init__(self, request: SearchRequest) -> None:
         self._chance = np.random.default_rng(request.seed)
 
-    def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Cell]:
         """Return a random open choice of each problem."""
         batch = []
-        for problem, row in enumerate(knowledge.open):
+        for problem, row in enumerate(observations.open):
             left = np.flatnonzero(row)
             if len(left):
                 batch.append(Cell(problem, int(self._chance.choice(left))))
@@ -110,19 +109,106 @@ class StrategySearch:
         self._origin = f"plugin {strategies.provider(name)}: strategy {name!r}"
         self.replans = replans(self._search)
 
-    def propose(self, knowledge: Knowledge) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Cell]:
         """Return the proposal of the search.
 
         :raises PluginError: it raises an error, or proposes what cannot be measured.
         """
-        proposed = self._search.propose(knowledge)
+        proposed = self._search.propose(observations)
         cells = list(dict.fromkeys(Cell(int(problem), int(choice)) for problem, choice in proposed))
-        problems, choices = knowledge.space.shape
+        problems, choices = observations.space.shape
         for cell in cells:
             inside = 0 <= cell.problem < problems and 0 <= cell.choice < choices
-            if not inside or not knowledge.open[cell]:
+            if not inside or not observations.open[cell]:
                 raise PluginError(
                     f"{self._origin} proposes problem {cell.problem}, choice {cell.choice}, "
                     "which is measured already or cannot be measured"
                 )
         return cells
+
+
+#: how often a study is asked for something that is not measured yet, before chance decides
+_PATIENCE: Final = 8
+#: what a failure counts as, as a logarithm of microseconds
+_FAILED: Final = 30.0
+
+
+class OptunaSearch:
+    """Asks a study of optuna for each problem. It knows each choice by its tile, splits, labels and number.
+
+    :param request: what is searched.
+    :raises UsageError: optuna is not installed.
+    """
+
+    def __init__(self, request: SearchRequest) -> None:
+        try:
+            import optuna
+        except ImportError:
+            raise UsageError("--strategy optuna needs optuna: pip install 'ckprof[tune]'") from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna: Any = optuna
+        self._chance = np.random.default_rng(request.seed)
+        self._parameters = _parameters(request)
+        values = [sorted({row[axis] for row in self._parameters}) for axis in range(len(self._parameters[0]))]
+        self._space = {
+            f"p{axis}": optuna.distributions.CategoricalDistribution(choices)
+            for axis, choices in enumerate(values)
+        }
+        self._choices: dict[tuple[float, ...], list[int]] = {}
+        for choice, row in enumerate(self._parameters):
+            self._choices.setdefault(row, []).append(choice)
+        self._studies = [
+            optuna.create_study(sampler=optuna.samplers.TPESampler(seed=request.seed + number))
+            for number in range(len(request.space.problems))
+        ]
+        self._reported = np.zeros(request.space.shape, dtype=bool)
+
+    def propose(self, observations: Observations) -> Sequence[Cell]:
+        """Return what each study asks for, or chance where it asks for what is known."""
+        batch = []
+        for problem, row in enumerate(observations.open):
+            self._tell(problem, observations)
+            left = np.flatnonzero(row)
+            if len(left):
+                batch.append(Cell(problem, self._ask(problem, set(left.tolist()))))
+        return batch
+
+    def _tell(self, problem: int, observations: Observations) -> None:
+        decided = observations.measured[problem] | ~observations.possible[problem]
+        for choice in np.flatnonzero(decided & ~self._reported[problem]).tolist():
+            self._reported[problem, choice] = True
+            time = observations.log_us[problem, choice]
+            self._add(problem, self._parameters[choice], float(time) if np.isfinite(time) else _FAILED)
+
+    def _add(self, problem: int, row: tuple[float, ...], value: float) -> None:
+        self._studies[problem].add_trial(
+            self._optuna.trial.create_trial(
+                params={f"p{axis}": parameter for axis, parameter in enumerate(row)},
+                distributions=self._space,
+                value=value,
+            )
+        )
+
+    def _ask(self, problem: int, left: set[int]) -> int:
+        study = self._studies[problem]
+        for _ in range(_PATIENCE):
+            trial = study.ask(self._space)
+            row = tuple(trial.params[f"p{axis}"] for axis in range(len(self._space)))
+            offered = [choice for choice in self._choices.get(row, ()) if choice in left]
+            # what does not exist, or is known, is no trial
+            study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+            if offered:
+                return int(self._chance.choice(offered))
+        return int(self._chance.choice(sorted(left)))
+
+
+def _parameters(request: SearchRequest) -> list[tuple[float, ...]]:
+    """Return choice -> tile, splits, and a number for everything else that tells kernels apart."""
+    kinds: dict[object, int] = {}
+    rows = []
+    for number, splits in request.space.choices:
+        traits = request.space.kernels[number].traits
+        tile = traits.tile if traits is not None else (0, 0, 0)
+        kind = (traits.labels, traits.schedule, traits.reduction) if traits is not None else number
+        rows.append((*map(float, tile), float(splits), float(kinds.setdefault(kind, len(kinds)))))
+    return rows

@@ -62,7 +62,7 @@ MOST: Final = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observations:
+class LogTimes:
     """Measured times: problem, choice, logarithm of microseconds."""
 
     problem: Places
@@ -121,7 +121,7 @@ class Surrogate:
         self._doubt = 1.0
         #: how unlikely all measurements are, with the scale that makes them most likely; 0 for too few
         self.surprise = 0.0
-        self._seen: Observations | None = None
+        self._seen: LogTimes | None = None
         self._inverse_root: Array = np.zeros((0, 0))
         self._weights: Array = np.zeros(0)
 
@@ -139,7 +139,7 @@ class Surrogate:
         error: Array = self._scale * np.sqrt(parts * scales**2 + (_TRUST * self._lead) ** 2)
         return error
 
-    def learn(self, seen: Observations, *, thoroughly: bool = False) -> None:
+    def learn(self, seen: LogTimes, *, thoroughly: bool = False) -> None:
         """Take measurements into account, in place of those of earlier calls.
 
         :param thoroughly: look for the scale of the errors, even if few measurements came since it was found.
@@ -177,7 +177,7 @@ class Surrogate:
         # a scale far from what predictions promise needs evidence
         return cost + 0.5 * float(np.log(scale / self._prior.amplitude) / np.log(3.0)) ** 2
 
-    def _residual_doubt(self, seen: Observations) -> float:
+    def _residual_doubt(self, seen: LogTimes) -> float:
         """Return by how much intervals are too narrow, as measurements show that are left out one by one.
 
         Each is predicted from all others (Rasmussen and Williams, "Gaussian processes for machine learning",
@@ -292,7 +292,7 @@ class Surrogate:
         explained: Array = (self._inverse_root @ cross.reshape(len(seen), -1)).reshape(cross.shape)
         return explained
 
-    def _covariances(self, seen: Observations) -> tuple[Array, Array, Array]:
+    def _covariances(self, seen: LogTimes) -> tuple[Array, Array, Array]:
         """Return the covariances of measurements: what the scale of errors leaves, and what it changes.
 
         The latter are what kernels share that are alike, and what belongs to each kernel alone.
@@ -335,7 +335,7 @@ def _likeness(rows: Array, columns: Array, length: float) -> Array:
     return likeness
 
 
-def thinned(seen: Observations, most: int) -> Observations:
+def thinned(seen: LogTimes, most: int) -> LogTimes:
     """Drop measurements, if there are more than that.
 
     Half of those that stay are the nearest to the best of their problem; the others are an even selection,
@@ -350,4 +350,4 @@ def thinned(seen: Observations, most: int) -> Observations:
     rest = np.sort(order[near:])
     even = rest[np.linspace(0, len(rest) - 1, most // 2).astype(np.int64)]
     kept = np.sort(np.concatenate([order[:near], even]))
-    return Observations(problem=seen.problem[kept], choice=seen.choice[kept], log_us=seen.log_us[kept])
+    return LogTimes(problem=seen.problem[kept], choice=seen.choice[kept], log_us=seen.log_us[kept])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof_plugins.directions._convolution import gemm_sizes
 from ckprof_plugins.directions._convolution.default_problems import default_problems
-from ckprof_plugins.tuning.time_model.expression import form_of
+from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.work import Sizes, sizes_of_product
 
 if TYPE_CHECKING:

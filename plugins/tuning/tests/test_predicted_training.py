@@ -12,10 +12,10 @@ import ckprof
 from ckprof.errors import InputError
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import PredictedTimes
 from ckprof_plugins.tuning.predicted_training import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.search.prior import UNTRAINED, _amplitude
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
 from ckprof_plugins.tuning.time_model.training import train

@@ -13,7 +13,7 @@ import ckprof
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.prediction import PredictedTime
 from ckprof_plugins.directions._convolution.default_problems import default_problems
-from ckprof_plugins.tuning.prediction_calibration import Calibration, MeasuredTimes, read_measured
+from ckprof_plugins.tuning.prediction import Calibration, MeasuredTimes, read_measured
 
 FIRST = default_problems()[2]
 SECOND, THIRD = replace(FIRST, batch=7), replace(FIRST, batch=9)

@@ -13,8 +13,8 @@ from ckprof.cli.main import main
 from ckprof.model.problem_types import sizes
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_training import USUAL_HALF
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
 from tests.places import TESTS
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import pytest
 
 from ckprof.report.best_libraries import BestLibrary
 from ckprof.report.document import Document
-from ckprof_plugins.tuning.search.comparison import BaselineComparison
+from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
 from ckprof_plugins.tuning.search.loop import TuneStop
-from ckprof_plugins.tuning.search.outlook import Certainty
 from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
 from ckprof_plugins.tuning.tune_report import add_comparison, comparison_values, tune_document, tune_values
 from plugins.tuning.tests.search.test_comparison import compared, outcome, three_problems
@@ -44,7 +43,9 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
             kernel=kernel,
             splits=1 if kernel else 0,
             time_us=2.0 if kernel else None,
-            certainty=Certainty(better=0.0, gain=0.0),
+            tied=0,
+            better=0.0,
+            gain=0.0,
             measured=1,
             unmeasured=unmeasured,
         )
@@ -57,7 +58,7 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
         tie=0.02,
         progress=(),
         best=(choice(4, "k"), choice(5, ""), choice(6, "", unmeasured=2)),
-        unbuilt=(),
+        unbuilt={},
         kernels=("k",),
         libraries=(BestLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),
         chosen=("k",),

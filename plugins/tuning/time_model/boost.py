@@ -13,8 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
-from ckprof_plugins.tuning.time_model.time_model import terms
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.work import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,21 +14,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ckprof_plugins.tuning.time_model.intervals import BANDS, COVERAGE, Trial, Trials
+from ckprof_plugins.tuning.time_model.intervals import (
+    BANDS,
+    COVERAGE,
+    Trial,
+    Trials,
+    beyond,
+    extents,
+    place,
+    ranges_of,
+)
 from ckprof_plugins.tuning.time_model.model import Kinship, derived, distance, kinship
-from ckprof_plugins.tuning.time_model.position import beyond, extents, place, ranges_of
 from ckprof_plugins.tuning.time_model.selector import Candidate, precedence
 from ckprof_plugins.tuning.time_model.stacking import stacked
-from ckprof_plugins.tuning.time_model.time_model import terms
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.work import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof_plugins.tuning.time_model.fit import Fit, Refit
+    from ckprof_plugins.tuning.time_model.intervals import Ranges
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-    from ckprof_plugins.tuning.time_model.position import Ranges
     from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 #: Shares that are left out one after the other.

@@ -24,8 +24,7 @@ from ckprof_plugins.tuning.time_model.levenberg import Block, Pulls, solve
 from ckprof_plugins.tuning.time_model.model import NEAR, distance
 from ckprof_plugins.tuning.time_model.pooling import pools_of
 from ckprof_plugins.tuning.time_model.stacking import forms_of, stacked
-from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
-from ckprof_plugins.tuning.time_model.work import Sizes, work
+from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, Sizes, terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import Reduction, Schedule
 from ckprof.wording import counted
-from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS, LARGEST_HALF, Trials
-from ckprof_plugins.tuning.time_model.position import RANGE_AXES, beyond, extents, place
-from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.intervals import (
+    DEVIATIONS,
+    LARGEST_HALF,
+    RANGE_AXES,
+    Trials,
+    beyond,
+    extents,
+    place,
+)
+from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +74,7 @@ class Prediction:
     high_us: float
     #: whether the kernel was among those that the model was fitted to
     measured: bool
-    #: what takes most of the time, see :attr:`ckprof_plugins.tuning.time_model.time_model.Terms.limit`
+    #: what takes most of the time, see :attr:`ckprof_plugins.tuning.time_model.work.Terms.limit`
     limit: str
 
 

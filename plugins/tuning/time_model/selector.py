@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof_plugins.tuning.time_model.boost import correction, features
-from ckprof_plugins.tuning.time_model.expression import form_of, is_told_by_dimensions
 from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS
 from ckprof_plugins.tuning.time_model.model import Prediction
-from ckprof_plugins.tuning.time_model.program import Program, Slot
-from ckprof_plugins.tuning.time_model.time_model import terms
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.program import Program, Slot, form_of, is_told_by_dimensions
+from ckprof_plugins.tuning.time_model.work import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
-    from ckprof_plugins.tuning.time_model.expression import Form
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
+    from ckprof_plugins.tuning.time_model.program import Form
     from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 

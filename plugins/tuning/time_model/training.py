@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof_plugins.tuning.time_model.intervals import ranges_of
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-from ckprof_plugins.tuning.time_model.position import ranges_of
 
 if TYPE_CHECKING:
     from ckprof_plugins.tuning.time_model.measurements import Measurements

@@ -20,14 +20,13 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import PredictedTimes
 from ckprof_plugins.tuning.predicted_training import with_predicted
 from ckprof_plugins.tuning.prediction import PredictOptions
 from ckprof_plugins.tuning.search.prior import physical_model
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
-from ckprof_plugins.tuning.time_model.time_model import terms
 from ckprof_plugins.tuning.time_model.training import train
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.work import terms, work
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 

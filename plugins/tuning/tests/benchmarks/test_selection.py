@@ -14,8 +14,8 @@ from pathlib import Path
 from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.cpp_model import render_cpp
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import merged
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.time_model.training import train

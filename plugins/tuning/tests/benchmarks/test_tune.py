@@ -20,11 +20,10 @@ from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_training import gemm_sizes_of
-from ckprof_plugins.tuning.search.knowledge import Knowledge
-from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop
+from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
+from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
-from ckprof_plugins.tuning.search.space import Choice, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.training import TrainRequest, train
@@ -112,13 +111,13 @@ def searched(sweep: Recorded, name: str, seed: int, *, trained: bool, costs: Rep
         tie=0.003,
         seed=seed,
     )
-    knowledge = bench.knowledge(space)
+    observations = bench.observations(space)
 
     def found_all() -> bool:
-        efficiency = bench.best_us / np.exp(knowledge.best_log_us)
+        efficiency = bench.best_us / np.exp(observations.best_log_us)
         return bool(efficiency.mean() >= 0.99 and (efficiency >= 0.99).mean() >= 0.95)
 
-    loop = TuneLoop(knowledge, bench, TuneLimits(should_stop=found_all))
+    loop = TuneLoop(observations, bench, should_stop=found_all)
     loop.run(StrategySearch(all_strategies(), name, request))
     found = {"99 %": np.inf, "95 % within 1 %": np.inf, "measurements to 99 %": np.inf}
     for one in reversed(loop.progress):
@@ -211,13 +210,13 @@ def big_space() -> SearchSpace:
 def test_planning_3000_kernels_on_100_problems(benchmark, measured: int) -> None:
     space = big_space()
     request = SearchRequest(space=space, gemm_sizes=forward_sizes, element_bytes=2, units=256)
-    knowledge = Knowledge(space)
+    observations = Observations(space)
     chance = np.random.default_rng(0)
     problems = chance.integers(0, len(space.problems), measured)
     kernels = chance.integers(0, 40, measured)
-    knowledge.log_us[problems, kernels] = chance.normal(4, 0.3, measured)
+    observations.log_us[problems, kernels] = chance.normal(4, 0.3, measured)
 
     started = time.perf_counter()
     search = ModelSearch(request)
     benchmark.extra_info["seconds to begin, once"] = time.perf_counter() - started
-    assert benchmark.pedantic(search.propose, args=(knowledge,), rounds=3, warmup_rounds=1)
+    assert benchmark.pedantic(search.propose, args=(observations,), rounds=3, warmup_rounds=1)

@@ -7,23 +7,30 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from ckprof.model.outcome import RoundTime
+from ckprof.model.ranking import KernelTime, kernel_time
 from ckprof.plugin.kinds import RegistryEntries
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import SearchStrategy
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
-from ckprof_plugins.tuning.search.assurance import AssuredSearch
-from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop
+from ckprof_plugins.tuning.measured_tables import read_csv
+from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
+from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
 from plugins.tuning.tests.sizes import forward_sizes
 from tests.places import TESTS
 
 MEASURED = TESTS / "data" / "measured"
+
+
+def time_of(time_us: float) -> KernelTime | None:
+    """Return the time of a kernel that was measured once."""
+    return kernel_time([RoundTime(median_ms=time_us / 1000, spread_ms=0.0)])
 
 
 def table_of(name: str) -> Measurements:
@@ -56,7 +63,7 @@ class Replayed:
 
     @property
     def efficiency(self) -> np.ndarray:
-        return self.bench.best_us / np.exp(self.loop.knowledge.best_log_us)
+        return self.bench.best_us / np.exp(self.loop.observations.best_log_us)
 
 
 def request_for(table: Measurements, **changes) -> SearchRequest:
@@ -70,8 +77,8 @@ def replay(
     """Search a table; with ``kept`` kernels in the library, as a whole command does."""
     request = request_for(table, **changes)
     bench = ReplayBench(table, request.space, costs or ReplayCosts())
-    loop = TuneLoop(bench.knowledge(request.space), bench, limits or TuneLimits())
+    loop = TuneLoop(bench.observations(request.space), bench, **(limits or {}))
     search = StrategySearch(strategies, name, request)
     if kept is not None:
-        search = AssuredSearch(search, request.forecaster, kept, request.tie)
+        search = GuaranteedSearch(search, request.forecaster, kept, request.tie)
     return Replayed(loop, bench, loop.run(search), request)

@@ -9,7 +9,7 @@ from ckprof.model.outcome import Measurement, Outcome, Status, Verification
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.search.comparison import (
+from ckprof_plugins.tuning.baseline_comparison import (
     BaselineComparison,
     SearchedProblem,
     comparison_of,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
+from ckprof_plugins.tuning.search.observations import Choice, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
-from ckprof_plugins.tuning.search.space import Choice, SearchKernel, SearchSpace
 from plugins.tuning.tests.sizes import forward_sizes
 from tests.measured import problems
 

@@ -12,20 +12,25 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import SearchStrategy
 from ckprof.plugin.registry import Registry
-from ckprof_plugins.tuning.search.costs import BuildCosts, Costs, SeenBuild
-from ckprof_plugins.tuning.search.knowledge import Knowledge
-from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredCell, TuneLimits, TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.acquisition import improvement
+from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import Offer, best_batch
-from ckprof_plugins.tuning.search.outlook import certainty_of
+from ckprof_plugins.tuning.search.observations import (
+    Cell,
+    Choice,
+    Costs,
+    Observations,
+    SearchKernel,
+    SearchSpace,
+)
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import tune_result
-from ckprof_plugins.tuning.search.space import Cell, Choice, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.time_model.training import train
 from ckprof_plugins.tuning.time_model.validation import candidates_of
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
-from plugins.tuning.tests.search.conftest import replay, request_for, table_of
+from plugins.tuning.tests.search.conftest import replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes
 from plugins.tuning.tests.time_model.conftest import request as train_request
 from tests.measured import problems
@@ -56,26 +61,26 @@ def offer(draws: np.ndarray, kernels: int, pending: np.ndarray | None = None) ->
 
 def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
     space = small_space()
-    knowledge = Knowledge(space, Costs(builds=BuildCosts(start_s=0.0, kernel_s=10.0), visit_s=0.1))
+    observations = Observations(space, Costs(start_s=0.0, kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
-        knowledge.note_time(Cell(problem, 0), 100.0)
-    knowledge.built[0] = True
+        observations.note(Cell(problem, 0), time_of(100.0))
+    observations.built[0] = True
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, :, 1] = np.log(90.0)  # 10 % on every problem
     draws[0, 2, 2] = np.log(85.0)  # more, but on one problem alone
-    batch = best_batch(offer(draws, 4), knowledge)
+    batch = best_batch(offer(draws, 4), observations)
     assert batch == [Cell(0, 1), Cell(1, 1), Cell(2, 1)]
 
 
 def test_what_is_built_is_measured_before_anything_is_compiled() -> None:
-    knowledge = Knowledge(small_space(), Costs(builds=BuildCosts(start_s=0.0, kernel_s=10.0), visit_s=0.1))
+    observations = Observations(small_space(), Costs(start_s=0.0, kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
-        knowledge.note_time(Cell(problem, 0), 100.0)
-    knowledge.built[[0, 3]] = True
+        observations.note(Cell(problem, 0), time_of(100.0))
+    observations.built[[0, 3]] = True
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, :, 1] = np.log(90.0)
     draws[0, 1, 3] = np.log(97.0)
-    assert best_batch(offer(draws, 4), knowledge) == [Cell(1, 3)]
+    assert best_batch(offer(draws, 4), observations) == [Cell(1, 3)]
 
 
 def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
@@ -85,31 +90,29 @@ def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
     draws[:, :, 3] = np.log([[99.0], [92.0]])  # ... and one that is good where they are not
     batches = []
     for jobs in (1, 2):
-        builds = BuildCosts(start_s=0.0, kernel_s=10.0, jobs=jobs)
-        knowledge = Knowledge(small_space(), Costs(builds=builds, visit_s=0.1))
+        costs = Costs(start_s=0.0, kernel_s=10.0, jobs=jobs, visit_s=0.1)
+        observations = Observations(small_space(), costs)
         for problem in range(3):
-            knowledge.note_time(Cell(problem, 0), 100.0)
-        knowledge.built[0] = True
-        batches.append({cell.choice for cell in best_batch(offer(draws, 4), knowledge)})
+            observations.note(Cell(problem, 0), time_of(100.0))
+        observations.built[0] = True
+        batches.append({cell.choice for cell in best_batch(offer(draws, 4), observations)})
     assert batches == [{1}, {1, 3}]
 
 
 def test_nothing_to_gain_is_nothing_to_do() -> None:
-    knowledge = Knowledge(small_space())
+    observations = Observations(small_space())
     for problem in range(3):
-        knowledge.note_time(Cell(problem, 0), 50.0)
-    assert best_batch(offer(np.full((4, 3, 4), np.log(60.0)), 4), knowledge) == []
+        observations.note(Cell(problem, 0), time_of(50.0))
+    assert best_batch(offer(np.full((4, 3, 4), np.log(60.0)), 4), observations) == []
 
 
-def test_certainty_counts_draws() -> None:
+def test_improvements_are_counted_in_draws() -> None:
     draws = np.log(np.array([[[90.0, 99.0]], [[99.0, 97.0]], [[101.0, 99.0]], [[110.0, 120.0]]]))
-    (found,) = certainty_of(draws, np.log([100.0]), 0.02)
-    assert found.better == 0.5
-    assert found.gain == pytest.approx((0.10 + 0.03 + 0.01 + 0.0) / 4)
-    (unknown,) = certainty_of(draws, np.array([np.inf]), 0.02)
-    assert (unknown.better, unknown.gain) == (1.0, 1.0)
-    (done,) = certainty_of(np.full((4, 1, 2), np.inf), np.log([100.0]), 0.02)
-    assert (done.better, done.gain) == (0.0, 0.0)
+    better, gain = improvement(draws, np.log([100.0]), 0.02)
+    assert better == [0.5]
+    assert gain == pytest.approx((0.10 + 0.03 + 0.01 + 0.0) / 4)
+    assert improvement(draws, np.array([np.inf]), 0.02) == ([1.0], [1.0])
+    assert improvement(np.full((4, 1, 2), np.inf), np.log([100.0]), 0.02) == ([0.0], [0.0])
 
 
 # --- searches ---------------------------------------------------------------------------------------------
@@ -119,7 +122,7 @@ def test_certainty_counts_draws() -> None:
 def test_plain_strategies_find_everything(strategies, few, name) -> None:
     found = replay(strategies, few, name, seed=3)
     assert found.stop is TuneStop.SETTLED
-    assert found.loop.knowledge.measured.sum() == len(few.times)
+    assert found.loop.observations.measured.sum() == len(few.times)
     assert found.bench.seconds() == pytest.approx(found.bench.exhaustive_s)
     assert found.efficiency.min() == pytest.approx(1.0)
 
@@ -138,11 +141,11 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
     model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
-    limits = TuneLimits(most_cells=3 * len(table.problems))
+    limits = {"most_cells": 3 * len(table.problems)}
     found = replay(
         strategies, table, model=model, limits=limits, costs=ReplayCosts(build_s=0, visit_s=1), tie=0.005
     )
-    assert found.loop.knowledge.measured.sum() <= 3 * len(table.problems)
+    assert found.loop.observations.measured.sum() <= 3 * len(table.problems)
     assert found.efficiency.mean() >= 0.99
 
 
@@ -159,7 +162,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
         for problem, row in zip(table.problems, rows, strict=True)
     ]
     for count in (1, 2, 3, 4):
-        limits = TuneLimits(most_cells=count * len(table.problems))
+        limits = {"most_cells": count * len(table.problems)}
         costs = ReplayCosts(build_s=0, visit_s=1)
         found = replay(strategies, table, model=model, limits=limits, costs=costs, tie=0.02)
         first = [
@@ -171,7 +174,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
 
 def test_the_budget_ends_a_search(strategies, few) -> None:
     costs = ReplayCosts(build_s=5.0, visit_s=0.5)
-    found = replay(strategies, few, "random", costs=costs, limits=TuneLimits(budget_s=60.0))
+    found = replay(strategies, few, "random", costs=costs, limits={"budget_s": 60.0})
     assert found.stop is TuneStop.BUDGET
     # the last build may end after it, nothing is measured after it
     assert found.bench.seconds() < 60 + 5 * len(few.kernels)
@@ -179,7 +182,7 @@ def test_the_budget_ends_a_search(strategies, few) -> None:
 
 def test_a_stop_is_heeded_between_batches(strategies, few) -> None:
     asked = iter([False, False, False, True, True, True])
-    found = replay(strategies, few, limits=TuneLimits(should_stop=lambda: next(asked)))
+    found = replay(strategies, few, limits={"should_stop": lambda: next(asked)})
     assert found.stop is TuneStop.REQUESTED
     assert len(found.loop.progress) == 1
 
@@ -191,10 +194,10 @@ def test_occurrences_decide_which_problem_is_improved(strategies, few) -> None:
     assert space.counts == (1, 1000) and space.weighted
     request = replace(request_for(table), space=space)
     bench = ReplayBench(table, space, ReplayCosts(build_s=0.0, visit_s=1.0))
-    knowledge = bench.knowledge(space)
+    observations = bench.observations(space)
     for problem in range(2):
-        knowledge.note_time(Cell(problem, 0), 1e6)
-    batch = StrategySearch(strategies, "model", request).propose(knowledge)
+        observations.note(Cell(problem, 0), time_of(1e6))
+    batch = StrategySearch(strategies, "model", request).propose(observations)
     assert batch[0].problem == 1
     assert rare != common
 
@@ -226,23 +229,23 @@ class Stubborn:
         kernels = self.building
         self.now += len(kernels)
         failures = {2: "it cannot be built: no such instruction"} if 2 in kernels else {}
-        return BuildOutcome(failures=failures, seen=SeenBuild(kernels=len(kernels), seconds=len(kernels)))
+        return BuildOutcome(failures=failures, kernels=len(kernels), seconds=len(kernels))
 
     def measure(self, cells, most_s):
         assert not {cell.choice for cell in cells} & {1, 2}
         for cell in cells:
-            yield MeasuredCell(cell=cell, time_us=None if cell == Cell(0, 3) else 10.0 + cell.choice)
+            yield cell, None if cell == Cell(0, 3) else time_of(10.0 + cell.choice)
 
 
 def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> None:
     request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=small_space())
-    loop = TuneLoop(Knowledge(request.space), Stubborn(request.space), TuneLimits())
+    loop = TuneLoop(Observations(request.space), Stubborn(request.space))
     stop = loop.run(StrategySearch(strategies, "exhaustive", request))
     result = tune_result(loop, request.forecaster, stop, strategy="exhaustive", tie=0.02, most=None)
     assert stop is TuneStop.SETTLED
     assert [one.kernel for one in result.best] == ["k0"] * 3
     assert [one.measured for one in result.best] == [1, 2, 2]
-    assert {one.name: one.reason for one in result.unbuilt} == {
+    assert result.unbuilt == {
         "k1": "it supports none of the problems",
         "k2": "it cannot be built: no such instruction",
     }
@@ -252,13 +255,13 @@ def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> Non
 def test_going_on_measures_nothing_twice(strategies, few) -> None:
     request = request_for(few)
     bench = ReplayBench(few, request.space, ReplayCosts())
-    knowledge = bench.knowledge(request.space)
-    TuneLoop(knowledge, bench, TuneLimits(most_cells=40)).run(StrategySearch(strategies, "model", request))
-    known = knowledge.measured.copy()
+    observations = bench.observations(request.space)
+    TuneLoop(observations, bench, most_cells=40).run(StrategySearch(strategies, "model", request))
+    known = observations.measured.copy()
     asked: list[Cell] = []
     measure = bench.measure
     bench.measure = lambda cells, most_s: (asked.extend(cells), measure(cells, most_s))[1]
-    TuneLoop(knowledge, bench, TuneLimits()).run(StrategySearch(strategies, "model", request))
+    TuneLoop(observations, bench).run(StrategySearch(strategies, "model", request))
     assert asked and not any(known[cell] for cell in asked)
 
 
@@ -278,8 +281,8 @@ class _Fixed:
     def __init__(self, batch) -> None:
         self._batch = batch
 
-    def propose(self, knowledge):
-        return self._batch(knowledge)
+    def propose(self, observations):
+        return self._batch(observations)
 
 
 def fixed(name, batch):
@@ -287,13 +290,13 @@ def fixed(name, batch):
 
 
 def test_a_strategy_of_a_plugin_searches(few) -> None:
-    found = strategies_of([fixed("first", lambda knowledge: [])])
+    found = strategies_of([fixed("first", lambda observations: [])])
     assert found.ids == ("first",)
     assert replay(found, few, "first").stop is TuneStop.SETTLED
 
 
 def test_bad_strategies_are_reported(few) -> None:
-    def fails(knowledge):
+    def fails(observations):
         raise ZeroDivisionError("oh")
 
     strategies = strategies_of([fixed("a", fails), fixed("b", lambda k: [Cell(99, 0)])])
@@ -321,5 +324,5 @@ def test_optuna_is_a_strategy_or_says_what_is_missing(strategies, few) -> None:
         with pytest.raises(UsageError, match=r"pip install 'ckprof\[tune\]'"):
             replay(strategies, table, "optuna")
         return
-    found = replay(strategies, table, "optuna", limits=TuneLimits(most_cells=20))
-    assert found.loop.knowledge.measured.sum() == 20
+    found = replay(strategies, table, "optuna", limits={"most_cells": 20})
+    assert found.loop.observations.measured.sum() == 20

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof_plugins.tuning.search import surrogate as module
 from ckprof_plugins.tuning.search.prior import Prior
-from ckprof_plugins.tuning.search.surrogate import Observations, Surrogate
+from ckprof_plugins.tuning.search.surrogate import LogTimes, Surrogate
 
 P, C = 4, 7
 
@@ -53,7 +53,7 @@ def dense_covariance(prior, problem_features, choice_features, kernel_of, scale)
 
 def test_posterior_is_that_of_the_textbook() -> None:
     prior, problems, choices, kernel_of, chance = made()
-    seen = Observations(
+    seen = LogTimes(
         problem=np.array([0, 0, 1, 3]), choice=np.array([1, 4, 4, 6]), log_us=chance.normal(3, 1, 4)
     )
     model = Surrogate(prior, problems, choices, kernel_of)
@@ -94,13 +94,13 @@ def test_larger_errors_are_noticed() -> None:
     model = Surrogate(prior, problems, choices, kernel_of)
     before = model.typical_error[0, 0]
     problem, choice = (one.ravel() for one in np.indices((P, C)))
-    seen = Observations(problem=problem, choice=choice, log_us=(prior.log_us + wide).ravel())
+    seen = LogTimes(problem=problem, choice=choice, log_us=(prior.log_us + wide).ravel())
     model.learn(seen)
     assert model.typical_error[0, 0] > 1.5 * before
 
 
 def test_of_too_many_measurements_the_best_stay_and_some_of_the_others() -> None:
-    seen = Observations(
+    seen = LogTimes(
         problem=np.repeat([0, 1], 5),
         choice=np.tile(np.arange(5), 2),
         log_us=np.concatenate([np.arange(5.0), 7 + 2 * np.arange(5.0)]),
@@ -126,7 +126,7 @@ def test_predictions_that_are_worth_nothing_are_forgotten() -> None:
         prior, chance.normal(0, 1, (problems, 3)), chance.normal(0, 1, (choices, 2)), np.arange(choices)
     )
     problem, choice = (one.ravel() for one in np.indices((problems, 7)))
-    model.learn(Observations(problem=problem, choice=choice, log_us=np.full(len(problem), 3.0)))
+    model.learn(LogTimes(problem=problem, choice=choice, log_us=np.full(len(problem), 3.0)))
     unseen = model.means()[:, 7:] - 3.0
     assert np.abs(unseen).mean() < 0.35 * np.abs(prior.log_us[:, 7:] - 3.0).mean()
     errors = model.errors(np.arange(7, choices), problems)
@@ -135,7 +135,7 @@ def test_predictions_that_are_worth_nothing_are_forgotten() -> None:
 
 def test_few_residuals_of_an_untrained_model_are_no_reason_to_trust_it() -> None:
     prior, problems, choices, kernel_of, _ = made(3)
-    seen = Observations(
+    seen = LogTimes(
         problem=np.array([0, 0, 1]), choice=np.array([0, 1, 2]), log_us=prior.log_us[[0, 0, 1], [0, 1, 2]]
     )
     errors = []

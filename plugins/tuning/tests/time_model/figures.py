@@ -13,10 +13,10 @@ from ckprof.plugin.timing import TimedKernel
 from ckprof_plugins.cuda.execution import executed
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
+from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.boost import train_trees
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.position import extents
 from ckprof_plugins.tuning.time_model.training import TrainRequest, train
 from ckprof_plugins.tuning.time_model.validation import (
     Efficiency,

@@ -10,6 +10,7 @@ import pytest
 
 from ckprof.errors import InputError, NothingLeftError
 from ckprof.model.gemm_work import KernelTraits
+from ckprof_plugins.tuning.cmd_validate import validation_document, validation_values
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
 from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, model_of, read_document, render_model
@@ -22,7 +23,6 @@ from ckprof_plugins.tuning.time_model.validation import (
     judged_model,
     summarise,
 )
-from ckprof_plugins.tuning.validation_text import validation_document, validation_values
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import request
 

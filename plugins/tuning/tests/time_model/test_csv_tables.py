@@ -10,7 +10,7 @@ from ckprof.errors import InputError
 from ckprof.model.gemm_work import KernelTraits, Reduction
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
-from ckprof_plugins.tuning.time_model.csv_tables import read_csv
+from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 
 HEAD = "N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w"

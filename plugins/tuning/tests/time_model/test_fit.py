@@ -14,8 +14,7 @@ from ckprof_plugins.tuning.time_model.fit import FitRequest, fit, guess_units
 from ckprof_plugins.tuning.time_model.levenberg import Block, Pulls, solve
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.pooling import pools_of
-from ckprof_plugins.tuning.time_model.time_model import KernelParameters, SharedParameters, terms
-from ckprof_plugins.tuning.time_model.work import work
+from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, terms, work
 from plugins.tuning.tests.sizes import forward_sizes
 
 SHARED = SharedParameters(

@@ -12,10 +12,19 @@ from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.calibration import SHARES, left_out_groups
 from ckprof_plugins.tuning.time_model.fit import fit
-from ckprof_plugins.tuning.time_model.intervals import BANDS, LARGEST_HALF, Trial, Trials
+from ckprof_plugins.tuning.time_model.intervals import (
+    BANDS,
+    LARGEST_HALF,
+    RANGE_AXES,
+    Trial,
+    Trials,
+    beyond,
+    extents,
+    place,
+    ranges_of,
+)
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import Kinship, TimeModel, kinship
-from ckprof_plugins.tuning.time_model.position import RANGE_AXES, beyond, extents, place, ranges_of
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
 from ckprof_plugins.tuning.time_model.training import train, trained
 from ckprof_plugins.tuning.time_model.validation import ValidateRequest, Validation, judged_model

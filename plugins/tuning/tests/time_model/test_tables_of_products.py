@@ -17,7 +17,7 @@ from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, Strid
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_training import gemm_sizes_of
-from ckprof_plugins.tuning.time_model.expression import form_of
+from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
 from ckprof_plugins.tuning.time_model.training import TrainRequest, train
 from ckprof_plugins.tuning.timed_kernels import KernelKind

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ckprof_plugins.tuning.search.observations import SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
-from ckprof_plugins.tuning.search.space import SearchSpace
-from ckprof_plugins.tuning.search.surrogate import FEW, MOST, Observations, Surrogate, thinned
+from ckprof_plugins.tuning.search.surrogate import FEW, MOST, LogTimes, Surrogate, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import Problem
-    from ckprof_plugins.tuning.search.knowledge import Knowledge
+    from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array
 
@@ -38,16 +38,6 @@ _MOST_LESSONS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certainty:
-    """How sure the best of one problem is."""
-
-    #: probability that an unmeasured choice is better by more than the tie
-    better: float
-    #: expected improvement by the best unmeasured choice, relative
-    gain: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
     """What is still to be gained.
 
@@ -62,13 +52,17 @@ class Outlook:
     draws: Array
     #: problems x places -> it is going to be measured anyway
     pending: NDArray[np.bool_]
-    #: of each problem, once all that is pending is measured
-    certainty: tuple[Certainty, ...]
+    #: of each problem, once all that is pending is measured: probability that an unmeasured choice is better
+    #: by more than the tie
+    better: Array
+    #: expected improvement by the best unmeasured choice, relative
+    gain: Array
 
     @property
     def unsettled(self) -> NDArray[np.bool_]:
         """Problems on which something better is too probable."""
-        return np.array([certainty.better > RISK for certainty in self.certainty], dtype=bool)
+        unsettled: NDArray[np.bool_] = self.better > RISK
+        return unsettled
 
 
 class Forecaster:
@@ -100,21 +94,21 @@ class Forecaster:
             self._informed.learn(self._lessons, thoroughly=True)
             self._surprise_of_lessons = self._informed.surprise
 
-    def outlook(self, knowledge: Knowledge, *, thoroughly: bool = False) -> Outlook:
+    def outlook(self, observations: Observations, *, thoroughly: bool = False) -> Outlook:
         """Return what is still to be gained, after learning from all measurements.
 
         :param thoroughly: look for the scale of errors again, even if little was measured since it was found.
         """
-        self._learn(knowledge, thoroughly=thoroughly)
-        wanted = knowledge.open | knowledge.pending
+        self._learn(observations, thoroughly=thoroughly)
+        wanted = observations.open | observations.pending
         listed = self.surrogate.shortlist(wanted, _LENGTH, self._count)
         draws = listed.draws(_DRAWS, self._request.seed)
-        pending = np.take_along_axis(knowledge.pending, listed.choices, axis=1) & listed.used
+        pending = np.take_along_axis(observations.pending, listed.choices, axis=1) & listed.used
         coming = np.where(pending[None], draws, np.inf).min(axis=2, initial=np.inf)
-        best = np.minimum(knowledge.best_log_us[None], coming)
-        certainty = certainty_of(np.where(pending[None], np.inf, draws), best, self._request.tie)
+        best = np.minimum(observations.best_log_us[None], coming)
+        better, gain = improvement(np.where(pending[None], np.inf, draws), best, self._request.tie)
         return Outlook(
-            choices=listed.choices, mean=listed.mean, draws=draws, pending=pending, certainty=tuple(certainty)
+            choices=listed.choices, mean=listed.mean, draws=draws, pending=pending, better=better, gain=gain
         )
 
     @property
@@ -122,7 +116,7 @@ class Forecaster:
         """Problems x choices -> what the time model alone predicts, as logarithms of microseconds."""
         return self._informed.predicted_log_us[: self._count]
 
-    def hopes(self, knowledge: Knowledge, kept: Sequence[int] = ()) -> Array:
+    def hopes(self, observations: Observations, kept: Sequence[int] = ()) -> Array:
         """Return how much faster than the best open choices of kernels that were tried may be.
 
         Problems x choices -> the logarithm of the ratio, at the fast end of the interval of the prediction.
@@ -131,20 +125,20 @@ class Forecaster:
 
         :param kept: kernels whose intervals are taken so wide that they cannot be overlooked.
         """
-        tried = np.flatnonzero(knowledge.tried[knowledge.space.kernel_of])
-        hopes = np.full(knowledge.space.shape, -np.inf)
-        means = self.expected_log_us(knowledge)[:, tried]
-        is_kept = np.isin(knowledge.space.kernel_of[tried], kept)
+        tried = np.flatnonzero(observations.tried[observations.space.kernel_of])
+        hopes = np.full(observations.space.shape, -np.inf)
+        means = self.expected_log_us(observations)[:, tried]
+        is_kept = np.isin(observations.space.kernel_of[tried], kept)
         reach = np.where(is_kept, _SURELY_HOPELESS, _HOPELESS)
         fast = means - reach * self.surrogate.errors(tried, self._count)
-        ahead = knowledge.best_log_us[:, None] - fast
-        hopes[:, tried] = np.where(knowledge.open[:, tried] & (ahead > 0.0), ahead, -np.inf)
+        ahead = observations.best_log_us[:, None] - fast
+        hopes[:, tried] = np.where(observations.open[:, tried] & (ahead > 0.0), ahead, -np.inf)
         return hopes
 
-    def _learn(self, knowledge: Knowledge, *, thoroughly: bool = False) -> None:
+    def _learn(self, observations: Observations, *, thoroughly: bool = False) -> None:
         """Learn from all measurements; the predictions that they speak for are believed."""
-        problem, choice = np.nonzero(knowledge.measured)
-        seen = Observations(problem=problem, choice=choice, log_us=knowledge.log_us[problem, choice])
+        problem, choice = np.nonzero(observations.measured)
+        seen = LogTimes(problem=problem, choice=choice, log_us=observations.log_us[problem, choice])
         # as many of them for both, or they could not be compared
         seen = thinned(seen, MOST - len(self._lessons))
         other = self._uninformed
@@ -161,35 +155,35 @@ class Forecaster:
             seen = _together(seen, self._lessons)
         self.surrogate.learn(seen, thoroughly=thoroughly)
 
-    def expected_log_us(self, knowledge: Knowledge) -> Array:
+    def expected_log_us(self, observations: Observations) -> Array:
         """Return problems x choices -> expected logarithm of microseconds, after learning from everything."""
-        self._learn(knowledge)
+        self._learn(observations)
         return self.surrogate.means()[: self._count]
 
-    def least_lead(self, knowledge: Knowledge) -> Array:
+    def least_lead(self, observations: Observations) -> Array:
         """Return kernel -> how much slower than the best it is expected to be, at its best, as a logarithm.
 
         Infinity for a kernel that has no open choice on a problem that was measured.
         """
-        means = self.expected_log_us(knowledge)
-        lead = means - knowledge.best_log_us[:, None]
-        lead = np.where(knowledge.open & np.isfinite(lead), lead, np.inf).min(axis=0, initial=np.inf)
-        least = np.full(len(knowledge.space.kernels), np.inf)
-        np.minimum.at(least, knowledge.space.kernel_of, lead)
+        means = self.expected_log_us(observations)
+        lead = means - observations.best_log_us[:, None]
+        lead = np.where(observations.open & np.isfinite(lead), lead, np.inf).min(axis=0, initial=np.inf)
+        least = np.full(len(observations.space.kernels), np.inf)
+        np.minimum.at(least, observations.space.kernel_of, lead)
         return least
 
 
-def _together(seen: Observations, lessons: Observations) -> Observations:
+def _together(seen: LogTimes, lessons: LogTimes) -> LogTimes:
     """Return both."""
-    return Observations(
+    return LogTimes(
         problem=np.concatenate([seen.problem, lessons.problem]),
         choice=np.concatenate([seen.choice, lessons.choice]),
         log_us=np.concatenate([seen.log_us, lessons.log_us]),
     )
 
 
-def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:
-    """Return how sure the best of each problem is, from draws of the times of open choices.
+def improvement(draws: Array, best: Array, tie: float) -> tuple[Array, Array]:
+    """Return the probability that each problem improves by more than a tie, and the expected improvement.
 
     :param draws: draws x problems x choices.
     :param best: logarithm of the best time of each problem, or draws of it; infinity without one.
@@ -199,12 +193,10 @@ def certainty_of(draws: Array, best: Array, tie: float) -> list[Certainty]:
         saved = np.where(np.isfinite(best), best - least, np.inf)
     # where nothing is open, nothing can be better
     saved = np.where(np.isfinite(least), saved, -np.inf)
-    better = (saved > np.log1p(tie)).mean(axis=0)
-    gain = (1.0 - np.exp(-np.maximum(saved, 0.0))).mean(axis=0)
-    return [Certainty(better=float(a), gain=float(b)) for a, b in zip(better, gain, strict=True)]
+    return (saved > np.log1p(tie)).mean(axis=0), (1.0 - np.exp(-np.maximum(saved, 0.0))).mean(axis=0)
 
 
-def _lessons(request: SearchRequest) -> tuple[Observations, tuple[Problem, ...]]:
+def _lessons(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...]]:
     """Return earlier measurements of the kernels, and all problems: those of the space come first."""
     space, table = request.space, request.lessons
     problems = dict.fromkeys(space.problems)
@@ -226,7 +218,7 @@ def _lessons(request: SearchRequest) -> tuple[Observations, tuple[Problem, ...]]
             for choice in sorted(times, key=times.__getitem__)[:per_problem]:
                 rows.append((number, choice, float(np.log(times[choice]))))
     columns: tuple[NDArray[np.float64], ...] = tuple(np.array(rows, dtype=np.float64).reshape(-1, 3).T)
-    observed = Observations(
+    observed = LogTimes(
         problem=columns[0].astype(np.int64), choice=columns[1].astype(np.int64), log_us=columns[2]
     )
     return observed, tuple(problems)

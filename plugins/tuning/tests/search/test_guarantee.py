@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckprof_plugins.tuning.search.assurance import AssuredSearch
-from ckprof_plugins.tuning.search.loop import TuneLimits, TuneLoop, TuneStop
-from ckprof_plugins.tuning.search.outlook import RISK
+from ckprof_plugins.tuning.search.acquisition import RISK
+from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
+from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.observations import Cell
 from ckprof_plugins.tuning.search.replay import ReplayBench
 from ckprof_plugins.tuning.search.result import tune_result
-from ckprof_plugins.tuning.search.space import Cell
-from ckprof_plugins.tuning.search.surrogate import Observations, Surrogate
+from ckprof_plugins.tuning.search.surrogate import LogTimes, Surrogate
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.training import train
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
-from plugins.tuning.tests.search.conftest import Replayed, replay, request_for, table_of
+from plugins.tuning.tests.search.conftest import Replayed, replay, request_for, table_of, time_of
 from plugins.tuning.tests.time_model.conftest import request as train_request
 
 TIE = 0.02
@@ -69,8 +69,8 @@ LONGER = [pytest.param(change, marks=pytest.mark.thorough) for change in (noisy,
 
 def shares(found: Replayed) -> tuple[float, float]:
     """Return on which share of the problems something is better by more than the tie: as said, and truly."""
-    outlook = found.request.forecaster.outlook(found.loop.knowledge, thoroughly=True)
-    said = np.mean([certainty.better for certainty in outlook.certainty])
+    outlook = found.request.forecaster.outlook(found.loop.observations, thoroughly=True)
+    said = np.mean(outlook.better)
     return float(said), float((found.efficiency < 1 / (1 + found.request.tie)).mean())
 
 
@@ -92,7 +92,7 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, ch
     assert found.stop is TuneStop.SETTLED
     said, real = shares(found)
     assert said <= RISK and real <= 1 / 12
-    of_all = found.loop.knowledge.measured.sum() / len(dozen.times)
+    of_all = found.loop.observations.measured.sum() / len(dozen.times)
     assert of_all < (0.5 if change is None else 1.0)
 
 
@@ -114,26 +114,26 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
     """The strategy gives up after one kernel for each problem, each the best of that one."""
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, ReplayCosts())
-    knowledge = bench.knowledge(request.space)
+    observations = bench.observations(request.space)
     times = np.where(bench.possible, bench._times, np.inf)
 
     class BestOfItsOwn:
-        def propose(self, knowledge):
+        def propose(self, observations):
             return [
                 Cell(problem, int((times[(problem + 1) % len(times)]).argmin()))
                 for problem in range(len(times))
-                if not knowledge.measured[problem].any()
+                if not observations.measured[problem].any()
             ]
 
-    loop = TuneLoop(knowledge, bench, TuneLimits())
-    assert loop.run(AssuredSearch(BestOfItsOwn(), request.forecaster, 3, TIE)) is TuneStop.SETTLED
-    tried = knowledge.tried[request.space.kernel_of]
-    missed = np.where(tried[None] & ~knowledge.measured, times, np.inf).min(axis=1)
-    best = np.exp(knowledge.best_log_us)
+    loop = TuneLoop(observations, bench)
+    assert loop.run(GuaranteedSearch(BestOfItsOwn(), request.forecaster, 3, TIE)) is TuneStop.SETTLED
+    tried = observations.tried[request.space.kernel_of]
+    missed = np.where(tried[None] & ~observations.measured, times, np.inf).min(axis=1)
+    best = np.exp(observations.best_log_us)
     assert (missed < best).sum() <= 1
     assert (missed > 0.98 * best).all()
     # it was not everything
-    assert knowledge.measured.sum() < (np.isfinite(times) & tried[None]).sum()
+    assert observations.measured.sum() < (np.isfinite(times) & tried[None]).sum()
 
 
 def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen) -> None:
@@ -153,33 +153,33 @@ def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen
 def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> None:
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, ReplayCosts())
-    loop = TuneLoop(bench.knowledge(request.space), bench, TuneLimits())
+    loop = TuneLoop(bench.observations(request.space), bench)
 
     class GivesUp:
-        def propose(self, knowledge):
+        def propose(self, observations):
             return []
 
-    stop = loop.run(AssuredSearch(GivesUp(), request.forecaster, None, TIE))
+    stop = loop.run(GuaranteedSearch(GivesUp(), request.forecaster, None, TIE))
     result = tune_result(loop, request.forecaster, stop, strategy="", tie=TIE, most=None)
     assert result.stop is TuneStop.ENDED
-    assert all(one.certainty.better == 1.0 for one in result.best)
+    assert all(one.better == 1.0 for one in result.best)
 
 
 def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
     request = request_for(dozen, tie=TIE)
     costs = ReplayCosts(build_s=5.0, visit_s=0.5)
-    knowledge = ReplayBench(dozen, request.space, costs).knowledge(request.space)
-    knowledge.built[[0, 1]] = True
-    knowledge.note_time(Cell(0, 0), 10.0)
+    observations = ReplayBench(dozen, request.space, costs).observations(request.space)
+    observations.built[[0, 1]] = True
+    observations.note(Cell(0, 0), time_of(10.0))
 
     class Builds:
-        def propose(self, knowledge):
+        def propose(self, observations):
             return [Cell(3, 7)]
 
-    search = AssuredSearch(Builds(), request.forecaster, None, TIE)
+    search = GuaranteedSearch(Builds(), request.forecaster, None, TIE)
     for left_s, kernels in ((None, {7}), (600.0, {7}), (8.0, {0, 1})):
-        knowledge.left_s = left_s
-        proposed = search.propose(knowledge)
+        observations.left_s = left_s
+        proposed = search.propose(observations)
         assert {int(request.space.kernel_of[choice]) for _, choice in proposed} == kernels
 
 
@@ -193,7 +193,7 @@ def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
     learned: list[tuple[Surrogate, int, bool]] = []
     learn = Surrogate.learn
 
-    def noted(self: Surrogate, seen: Observations, *, thoroughly: bool = False) -> None:
+    def noted(self: Surrogate, seen: LogTimes, *, thoroughly: bool = False) -> None:
         learned.append((self, len(seen), thoroughly))
         learn(self, seen, thoroughly=thoroughly)
 
@@ -202,7 +202,7 @@ def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
     found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, lessons=lessons, kept=4)
     informed, of_lessons, _ = learned[0]
     believed = found.request.forecaster.surrogate
-    measured = int(found.loop.knowledge.measured.sum())
+    measured = int(found.loop.observations.measured.sum())
     assert believed is not informed and of_lessons > 0
     assert max(count for one, count, _ in learned if one is believed) == measured
     assert max(count for one, count, _ in learned if one is informed) > measured

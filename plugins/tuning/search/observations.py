@@ -1,0 +1,252 @@
+"""What a search chooses from, what it has seen of it, and what building and measuring cost.
+
+Costs are declared at first, and learned from every build. Compilers run in parallel, each on a translation
+unit; a unit costs a fixed part, for what its kernels share, and a part for each kernel. How many units there
+are follows the rule of the build itself. So a few kernels more cost nothing while compilers are idle, little
+while units have room, and a whole round of compilers otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from ckprof.kernels.build.units import unit_count
+from ckprof.model.ranking import ranked_field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof.model.problem import Problem
+    from ckprof.model.ranking import Field, KernelTime
+    from ckprof_plugins.tuning.search.loop import BuildOutcome
+
+
+#: weight of the latest figure in running averages
+_LATEST: Final = 0.3
+#: standard deviation of a unit's time that its kernels do not explain, as a share of what is expected
+_SPREAD: Final = 0.3
+#: how wrong the declared parts may be, as a multiple of themselves
+_DOUBT: Final = 1.0
+
+
+class Costs:
+    """Seconds that builds and measurements take.
+
+    :param start_s: of a build without its compilers: generating, linking, starting a worker.
+    :param unit_s: of a translation unit without its kernels.
+    :param kernel_s: of each kernel in a translation unit.
+    :param visit_s: of measuring a kernel on a problem for the first time.
+    :param jobs: compilers at once.
+    :param per_unit: most kernels of a translation unit.
+    """
+
+    def __init__(
+        self,
+        *,
+        start_s: float = 1.0,
+        unit_s: float = 0.0,
+        kernel_s: float = 3.0,
+        visit_s: float = 0.1,
+        jobs: int = 1,
+        per_unit: int = 1,
+    ) -> None:
+        self.start_s, self.unit_s, self.kernel_s, self.visit_s = start_s, unit_s, kernel_s, visit_s
+        self._jobs, self._per_unit = jobs, per_unit
+        expected = np.array([unit_s, kernel_s])
+        doubt = np.maximum(_DOUBT * expected, 1e-3)
+        self._precision: NDArray[np.float64] = np.diag(1.0 / doubt**2)
+        self._weighted: NDArray[np.float64] = expected / doubt**2
+
+    @property
+    def build_round(self) -> int:
+        """Kernels that compilers take at once, in full translation units."""
+        return self._jobs * self._per_unit
+
+    def build_s(self, kernels: int) -> float:
+        """Return what building some kernels takes; nothing for none."""
+        return self.start_s + self._compiling_s(kernels) if kernels > 0 else 0.0
+
+    def further_s(self, before: int) -> float:
+        """Return the seconds that one kernel more adds to a build of some kernels."""
+        return max(0.0, self.build_s(before + 1) - self.build_s(before))
+
+    def saw_build(self, build: BuildOutcome) -> None:
+        """Learn from a build."""
+        if build.kernels <= 0:
+            return
+        compiled = build.kernels
+        if build.units is not None:
+            self._learn_parts(build.units)
+            compiled = sum(kernels for kernels, _ in build.units)
+        rest = max(0.0, build.seconds - self._compiling_s(compiled))
+        self.start_s += _LATEST * (rest - self.start_s)
+
+    def saw_visits(self, visits: int, seconds: float) -> None:
+        """Learn from measured kernels."""
+        if visits > 0:
+            self.visit_s += _LATEST * (seconds / visits - self.visit_s)
+
+    def _compiling_s(self, kernels: int) -> float:
+        if kernels <= 0:
+            return 0.0
+        units = unit_count(kernels, kernels, self._jobs, self._per_unit)
+        rounds = -(-units // self._jobs)
+        return rounds * (self.unit_s + -(-kernels // units) * self.kernel_s)
+
+    def _learn_parts(self, units: Sequence[tuple[int, float]]) -> None:
+        """Fit both parts to the units seen, with the declared ones as prior."""
+        for kernels, seconds in units:
+            row = np.array([1.0, kernels])
+            variance = max(_SPREAD * (self.unit_s + kernels * self.kernel_s), 1e-3) ** 2
+            self._precision += np.outer(row, row) / variance
+            self._weighted += row * seconds / variance
+        if units:
+            unit_s, kernel_s = np.linalg.solve(self._precision, self._weighted).tolist()
+            self.unit_s, self.kernel_s = max(0.0, unit_s), max(0.0, kernel_s)
+
+
+class Cell(NamedTuple):
+    """One thing to measure: positions of a problem and of a choice in the space."""
+
+    problem: int
+    choice: int
+
+
+class Choice(NamedTuple):
+    """What competes on a problem: the position of a kernel, and its number of splits."""
+
+    kernel: int
+    splits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchKernel:
+    """A kernel that may be built."""
+
+    #: content key of the instance, or what else identifies it where measurements come from a table
+    key: str
+    name: str
+    #: what its time depends on; ``None`` for a family without a time model
+    traits: KernelTraits | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSpace:
+    """Problems x choices.
+
+    A choice is offered on every problem; those that turn out not to be supported leave the search.
+    """
+
+    problems: tuple[Problem, ...]
+    #: occurrences of each problem, at least 1
+    counts: tuple[int, ...]
+    kernels: tuple[SearchKernel, ...]
+    choices: tuple[Choice, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of problems and of choices."""
+        return len(self.problems), len(self.choices)
+
+    @cached_property
+    def kernel_of(self) -> NDArray[np.int64]:
+        """Position of the kernel of each choice."""
+        return np.array([choice.kernel for choice in self.choices], dtype=np.int64)
+
+    @property
+    def weighted(self) -> bool:
+        """True if problems occur with different frequency, so that time saved counts, not the ratio."""
+        return len(set(self.counts)) > 1
+
+
+@dataclass(slots=True)
+class Observations:
+    """Everything that a strategy may look at.
+
+    :param space: what is searched.
+    """
+
+    space: SearchSpace
+    costs: Costs = field(default_factory=Costs)
+    #: problems x choices -> logarithm of microseconds; not a number where nothing was measured
+    log_us: NDArray[np.float64] = field(init=False)
+    #: problems x choices -> false where the kernel does not support the problem, failed, or cannot be built
+    possible: NDArray[np.bool_] = field(init=False)
+    #: kernel -> it is built, so that measuring it costs no build
+    built: NDArray[np.bool_] = field(init=False)
+    #: kernel -> it was tried and cannot be built
+    broken: NDArray[np.bool_] = field(init=False)
+    #: problems x choices -> it will be measured next, or as soon as its kernel is built
+    pending: NDArray[np.bool_] = field(init=False)
+    _times: dict[Cell, KernelTime] = field(init=False)
+    #: a build is under way, so that only what is built can be measured meanwhile
+    building: bool = False
+    #: kernels are measured while others are built
+    overlaps: bool = False
+    #: seconds of the budget that are left; ``None`` without one
+    left_s: float | None = None
+    #: measurements at most, of all problems together; ``None`` for no limit
+    most_cells: int | None = None
+
+    def __post_init__(self) -> None:
+        self.log_us = np.full(self.space.shape, np.nan)
+        self.possible = np.ones(self.space.shape, dtype=bool)
+        self.built = np.zeros(len(self.space.kernels), dtype=bool)
+        self.broken = np.zeros(len(self.space.kernels), dtype=bool)
+        self.pending = np.zeros(self.space.shape, dtype=bool)
+        self._times = {}
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Problems x choices -> there is a verified time."""
+        return np.isfinite(self.log_us)
+
+    @property
+    def tried(self) -> NDArray[np.bool_]:
+        """Kernel -> it is built, or was in an earlier session."""
+        tried: NDArray[np.bool_] = self.built.copy()
+        tried[self.space.kernel_of[self.measured.any(axis=0)]] = True
+        return tried
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """Problems x choices -> it may be proposed: it could be measured, and is not going to be anyway."""
+        left: NDArray[np.bool_] = self.possible & ~self.measured & ~self.pending
+        if self.building:
+            left &= self.built[self.space.kernel_of][None]
+        return left
+
+    @property
+    def best_log_us(self) -> NDArray[np.float64]:
+        """Logarithm of the least time of each problem; infinity where nothing was measured."""
+        best: NDArray[np.float64] = np.where(self.measured, self.log_us, np.inf).min(axis=1, initial=np.inf)
+        return best
+
+    def ranking(self, problem: int) -> tuple[list[int], Field]:
+        """Return the measured choices of a problem, the fastest first, and their times."""
+        space = self.space
+        return ranked_field(
+            (time, space.kernels[space.choices[choice].kernel].key, space.choices[choice].splits, choice)
+            for (number, choice), time in self._times.items()
+            if number == problem
+        )
+
+    def note(self, cell: Cell, time: KernelTime | None) -> None:
+        """Note a verified time; ``None`` where a kernel does not support a problem, or failed on it."""
+        if time is None:
+            self.possible[cell] = False
+        else:
+            self.log_us[cell] = np.log(1000 * time.time_ms)
+            self._times[cell] = time
+
+    def note_broken(self, kernel: int) -> None:
+        """Note that a kernel cannot be built."""
+        self.broken[kernel] = True
+        self.possible[:, self.space.kernel_of == kernel] = False
