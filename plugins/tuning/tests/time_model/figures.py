@@ -9,8 +9,9 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ckprof.plugin.timing import TimedKernel
-from ckprof_plugins.cuda.execution import executed
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
@@ -48,11 +49,15 @@ def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
     :param told: with what the cuda target says of its kernels, otherwise with what their configuration says.
     """
 
+    execution = pytest.importorskip("ckprof_plugins.cuda.execution")
+
     def describe(name: str) -> KernelTraits | None:
         traits, fields = traits_of_name(name), fields_of_name(name)
         if traits is None or fields is None or not told:
             return traits
-        return executed(TimedKernel(direction=direction, dtype="bf16", fields=fields, traits=traits))
+        return execution.executed(
+            TimedKernel(direction=direction, dtype="bf16", fields=fields, traits=traits)
+        )
 
     table = read_csv(MEASURED / f"h200_{direction}_bf16_{half}.csv", describe, (ConvProblem,))
     return replace(table, arch="h200", target="cuda")

@@ -1,6 +1,6 @@
 """Prints how predicted times of matrix products follow published ones over shapes, for the page on predict.
 
-``python -m plugins.emulator.tests.timing.product_figures CONFIGS``: the folder ``aiter/configs`` of the
+``python -m plugins.tuning.tests.product_figures CONFIGS``: the folder ``aiter/configs`` of the
 package. Needs clang 22 and CK Tile headers of November 2025 in ``$CK_ROOT``; six kernels are compiled once.
 
 The published times are those of the older library's kernels of 8-bit operands with scales per row. Kernels of
@@ -22,7 +22,7 @@ import numpy as np
 import ckprof
 from ckprof.kernels.requests import BuildOptions
 from ckprof_plugins.tuning.prediction import PredictOptions
-from plugins.emulator.tests.timing.figures import rank_numbers
+from plugins.tuning.tests.prediction_figures import rank_numbers
 
 #: tile, waves along m and n, and MMA tile
 KERNELS: Final = (

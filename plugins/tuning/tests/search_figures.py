@@ -1,7 +1,7 @@
 """Prints what a search needs with and without predicted times, for ``plugins/tuning/docs/tune.md``.
 
-``python -m plugins.emulator.tests.timing.search_figures [HALF]``; what it needs is what
-:mod:`plugins.emulator.tests.timing.figures` needs.
+``python -m plugins.tuning.tests.search_figures [HALF]``; what it needs is what
+:mod:`plugins.tuning.tests.prediction_figures` needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import ckprof
 from ckprof.model.types import DataType
 from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, render_model
 from ckprof_plugins.tuning.tune_requests import SearchOptions
-from plugins.emulator.tests.timing.figures import (
+from plugins.tuning.tests.prediction_figures import (
     TABLES,
     Judged,
     as_columns,

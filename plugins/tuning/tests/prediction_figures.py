@@ -1,4 +1,4 @@
-"""Prints the figures of the page on predict: ``python -m plugins.emulator.tests.timing.figures [HALF]``.
+"""Prints the figures of the page on predict: ``python -m plugins.tuning.tests.prediction_figures [HALF]``.
 
 Needs clang 22, CK Tile headers of November 2025 in ``$CK_ROOT``, and minutes: 16 kernels are compiled
 for gfx950 the first time. HALF is 0 (problems by which constants were chosen), 1 (the others), or all.
