@@ -15,6 +15,7 @@ FOLDERS = {
     "ckprof_conf": "conf",
     # what 'ckprof plugins --new' writes packages from
     "ckprof_template": "examples/naive_gather",
+    "ckprof_command_template": "examples/time_guard",
 }
 NOT_INSTALLED = ("tests", "tests.*", "*.tests", "*.tests.*")
 NESTED = ("ckprof", "ckprof_plugins", "ckprof_converters")

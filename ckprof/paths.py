@@ -45,18 +45,19 @@ def conf_root() -> Path:
     return Path(str(files("ckprof_conf")))
 
 
-def template_root() -> Path:
-    """Return the folder of the example that packages with plugins are written from.
+def template_root(package: str) -> Path:
+    """Return the folder of an example that packages with plugins are written from.
 
+    :param package: what the folder is installed as.
     :raises InputError: it is not installed.
     """
     from importlib.util import find_spec
 
     # a folder of files, not a package with code
-    spec = find_spec("ckprof_template")
+    spec = find_spec(package)
     locations = spec.submodule_search_locations if spec is not None else None
     if not locations:
-        raise InputError("the template of plugins is not installed; install ckprof again", "ckprof_template")
+        raise InputError("the template of plugins is not installed; install ckprof again", package)
     return Path(next(iter(locations)))
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.cli.commands import command_table
+from ckprof.cli.commands import CommandTable, command_table
 from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode, UsageError
 from ckprof.plugin.manager import LoadedPlugin, Origin
+from ckprof.plugin.template import EXAMPLES, write_plugin
 from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from ckprof.testing.contract import ContractCheck
 
 _EPILOG = """\
-example:
+examples:
   ckprof plugins --new my_family      # a package in ./ckprof-my-family that passes its own tests
+  ckprof plugins --new my_guard --kind command    # one with the command my-guard
 
 environment:
   CKPROF_DISABLE_PLUGINS=NAME,NAME   do not load these
@@ -35,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "--new",
         metavar="NAME",
-        help="write a package with a plugin: a kernel family of that id, a list, a test and a pyproject.toml",
+        help="write a package with a plugin: a kernel family of that id or a command of that name, tests and "
+        "a pyproject.toml",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=tuple(EXAMPLES),
+        help="with --new: what the package has, a kernel family with a list, or a command (default: family)",
     )
     parser.add_argument(
         "--dir",
@@ -62,8 +70,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """Run the command; exit code 4 when a plugin is broken."""
     if arguments.new is not None:
         return _new(arguments, session)
-    if arguments.dir is not None:
-        raise UsageError("--dir goes with --new")
+    if arguments.dir is not None or arguments.kind is not None:
+        raise UsageError(f"{'--dir' if arguments.dir is not None else '--kind'} goes with --new")
     if arguments.check is not None:
         return _check(arguments, session)
     if arguments.conf:
@@ -76,33 +84,36 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _new(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.plugin.template import write_plugin
-
     if arguments.check is not None or arguments.conf:
         raise UsageError("--new goes with neither --check nor --conf")
-    registry, name = session.registry, arguments.new
-    taken = {
-        *registry.pipelines.ids,
-        *registry.operations.ids,
-        *registry.string_kinds.ids,
-        *(plugin.name for plugin in session.manager.plugins),
-    }
-    folder = write_plugin(name, arguments.dir or Path(), taken)
+    registry, name, kind = session.registry, arguments.new, arguments.kind or "family"
+    taken = {plugin.name for plugin in session.manager.plugins}
+    if kind == "family":
+        taken |= {*registry.pipelines.ids, *registry.operations.ids, *registry.string_kinds.ids}
+    else:
+        taken |= {command.name.replace("-", "_") for command in _commands(session)}
+    folder = write_plugin(name, arguments.dir or Path(), taken, kind)
+    example = f"run fwd --conf {name}.conf" if kind == "family" else f"{name.replace('_', '-')} --help"
     session.console.result(
         f"wrote {folder}\n\n"
         "next:\n"
         f"  cd {folder}\n"
         "  python -m pytest                      # its tests pass as it is (pip install pytest)\n"
         "  pip install -e .                      # from then on ckprof knows the plugin\n"
-        f"  ckprof run fwd --conf {name}.conf"
+        f"  ckprof {example}"
     )
     return ExitCode.OK
 
 
-def plugin_table(session: Session) -> Table[LoadedPlugin]:
-    """Return the table of all plugins that were found, with the commands that each brings."""
+def _commands(session: Session) -> CommandTable:
     table = command_table()
     table.add_commands_of(session, "plugins", ())
+    return table
+
+
+def plugin_table(session: Session) -> Table[LoadedPlugin]:
+    """Return the table of all plugins that were found, with the commands that each brings."""
+    table = _commands(session)
     plugins = {plugin.name: plugin for plugin in session.manager.plugins}
     brought: dict[str, list[str]] = {}
     for command in table.all:

@@ -1,4 +1,4 @@
-"""The extension point, proved: a package outside ckprof adds a kernel family to a fresh environment."""
+"""The extension points, proved: packages outside ckprof add a family and a command to a fresh environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh virtual environment with ckprof and the example, installed as packages.
+    """A fresh virtual environment with ckprof and two examples, installed as packages.
 
     Their dependencies are taken from the running environment, so that the test needs no network.
     """
@@ -26,7 +26,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(root, with_pip=False)
     python = root / "bin" / "python"
     packages = root / "packages"
-    for source in (ROOT, ROOT / "examples" / "naive_gather"):
+    for source in (ROOT, ROOT / "examples" / "naive_gather", ROOT / "examples" / "time_guard"):
         copy = tmp_path_factory.mktemp("source") / source.name
         copy.mkdir()
         for item in source.iterdir():
@@ -43,7 +43,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             check=True, capture_output=True,
         )  # fmt: skip
     site = next((root / "lib").glob("python*/site-packages"))
-    running = next(Path(path) for path in sys.path if path.endswith("site-packages"))
+    running = "\n".join(path for path in sys.path if path.endswith("site-packages"))
     # The package folder is a site directory of its own; what it lacks comes from the running environment,
     # without the .pth files there, so that an editable ckprof is out of reach.
     (site / "packages.pth").write_text(f"import site; site.addsitedir({str(packages)!r})\n{running}\n")
@@ -94,3 +94,20 @@ def test_the_family_takes_part_in_parity(environment: Path, tmp_path: Path) -> N
     done = call(environment, "parity", "fwd", "--conf", "naive.conf", cwd=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "parity holds: 4 matched" in done.stdout
+
+
+def test_the_command_is_listed_and_measures_into_a_store(environment: Path, tmp_path: Path) -> None:
+    listed = call(environment, "--help", cwd=tmp_path).stdout
+    assert "\n  time-guard " in listed.split("\nmeasure at scale:\n")[1].split("\n\n")[0]
+    assert "ckprof-time-guard" in call(environment, "plugins", cwd=tmp_path).stdout
+    shutil.copy(ROOT / "examples" / "naive_gather" / "naive.conf", tmp_path)
+    line = "conv -n 1 -c 8 -H 5 -W 5 -k 8 -y 1 -x 1 -F 1"
+    measure = ("time-guard", "fwd", "--conf", "naive.conf", "--problem", line, "--store", "guarded.db")
+    done = call(environment, *measure, cwd=tmp_path)
+    assert done.returncode == 0 and "kernel,ms,limit_ms" in done.stdout, done.stderr
+    assert (
+        "time-guard"
+        in call(environment, "results", "show", "guarded.db", "--format", "json", cwd=tmp_path).stdout
+    )
+    done = call(environment, *measure, "--limit", "1e-9", cwd=tmp_path)
+    assert done.returncode == 1 and "were expected" in done.stderr

@@ -64,6 +64,7 @@ def test_the_sdist_builds_the_wheel_of_the_checkout(checkout, tmp_path):
     for folder, package in (
         *(("ckprof", "ckprof"), ("plugins", "ckprof_plugins"), ("converters", "ckprof_converters")),
         *(("conf", "ckprof_conf"), ("examples/naive_gather", "ckprof_template")),
+        ("examples/time_guard", "ckprof_command_template"),
     ):
         for path in (checkout / folder).rglob("*"):
             parts = path.relative_to(checkout / folder).parts

@@ -41,7 +41,25 @@ def test_the_package_is_the_example_under_another_name(capsys):
     assert not re.search("naive", text, re.IGNORECASE)
     assert 'wide_tile = "ckprof_wide_tile.plugin"' in text and 'name = "ckprof-wide-tile"' in text
     assert "WideTileForward<fp32,16,1>" in text and "class WideTilePipeline" in text
-    assert files(template_root()) >= {"naive.conf", "pyproject.toml", "tests/test_plugin.py"}
+    assert files(template_root("ckprof_template")) >= {"naive.conf", "pyproject.toml", "tests/test_plugin.py"}
+
+
+def test_a_command_is_the_other_example_under_another_name(capsys):
+    assert main(["plugins", "--new", "cold_start", "--kind", "command"]) == ExitCode.OK
+    assert "ckprof cold-start --help" in capsys.readouterr().out
+    folder = Path("ckprof-cold-start")
+    assert files(folder) == {
+        *("README.md", "pyproject.toml", "tests/test_command.py"),
+        *(f"ckprof_cold_start/{name}" for name in ("__init__.py", "command.py", "COMMANDS.toml")),
+    }
+    text = "".join((folder / name).read_text() for name in files(folder))
+    assert not re.search("time.guard", text, re.IGNORECASE)
+    assert 'cold-start = "ckprof_cold_start.command:COMMAND"' in text and "[cold-start]" in text
+
+
+def test_the_name_of_a_command_is_free(capsys):
+    assert main(["plugins", "--new", "check_support", "--kind", "command"]) == ExitCode.USAGE
+    assert "command has that name" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -73,7 +91,11 @@ def test_what_is_there_stays(kind, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--new", "a", "--dir", "no"), ("--dir", "."), ("--new", "a", "--check", "b")]
+    "arguments",
+    [
+        *(("--new", "a", "--dir", "no"), ("--dir", "."), ("--new", "a", "--check", "b")),
+        ("--kind", "command"),
+    ],
 )
 def test_wrong_usage(arguments, tmp_path, capsys):
     assert main(["plugins", *arguments]) == ExitCode.USAGE
