@@ -71,10 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     group.add_argument("--wait", action="store_true", help="wait while another process writes the store")
     _add_outcome_options(parser)
-    group = parser.add_argument_group("check")
-    group.add_argument(
-        "--upgrade", action="store_true", help="bring an older store up to date first; a backup is kept"
-    )
     group = parser.add_argument_group("prune")
     group.add_argument(
         "--samples-only", action="store_true", help="remove the raw samples, keep the outcomes"
@@ -308,13 +304,9 @@ def _target_store(arguments: argparse.Namespace) -> Path:
 
 def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.store.maintenance import check
-    from ckprof.store.writer import StoreWriter
 
     worst = ExitCode.OK
     for path in arguments.paths:
-        if arguments.upgrade:
-            # opening for writing is what brings a store up to date
-            StoreWriter(path, wait_s=None if arguments.wait else 0).close()
         findings = check(path)
         for finding in findings:
             session.console.result(f"{path}: {finding}")

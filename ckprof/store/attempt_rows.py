@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.store.errors import DamagedRow, StoreError
 from ckprof.store.parts import PartWriter
 from ckprof.store.raw_samples import pack_samples
-from ckprof.store.row_types import AttemptRow, cells_of, columns_of, row_digest, seal, typed_row_of
+from ckprof.store.row_types import AttemptRow, cells_of, columns_of, row_digest, store_digest, typed_row_of
 from ckprof.store.rows import attempt_cells, sum_up
 from ckprof.store.schema import Stored, add_to_count
 
@@ -73,7 +73,7 @@ class AttemptRows:
         """Bring figures and counts up to date with what was added."""
         for measurement in self.changed:
             sum_up(self._connection, measurement)
-            seal(self._connection, "measurements", measurement)
+            store_digest(self._connection, "measurements", measurement)
         if self.added.attempts:
             add_to_count(self._connection, self.added)
         self.reset()

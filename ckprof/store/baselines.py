@@ -14,7 +14,7 @@ from ckprof.model.problem import Problem
 from ckprof.store.attempt import Session
 from ckprof.store.errors import UNREADABLE, DamagedRow, StoreError
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey
-from ckprof.store.row_types import BaselineRow, columns_of, row_digest, typed_row_of
+from ckprof.store.row_types import BaselineRow, columns_of, read_row, row_digest, selected, typed_row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,8 +139,8 @@ def read_baselines(connection: sqlite3.Connection, parts: PartReader) -> Iterato
 
     :raises DamagedRow: a row, or one that it refers to, is not what was stored.
     """
-    for cells in connection.execute(f"SELECT {parts.columns(_TABLE)} FROM {_TABLE} ORDER BY id"):  # noqa: S608
-        yield baseline_of(parts.checked(BaselineRow, _TABLE, cells), parts)
+    for cells in connection.execute(f"SELECT {selected(_TABLE)} FROM {_TABLE} ORDER BY id"):  # noqa: S608
+        yield baseline_of(read_row(BaselineRow, _TABLE, cells), parts)
 
 
 def readable_baselines(
@@ -152,16 +152,14 @@ def readable_baselines(
     """
     try:
         numbers = connection.execute(f"SELECT id FROM {_TABLE} ORDER BY id").fetchall()  # noqa: S608
-    except sqlite3.OperationalError:
-        return  # a store of before
     except UNREADABLE as exc:
         reasons.append(f"baselines: {exc}")
         return
-    statement = f"SELECT {parts.columns(_TABLE)} FROM {_TABLE} WHERE id = ?"  # noqa: S608
+    statement = f"SELECT {selected(_TABLE)} FROM {_TABLE} WHERE id = ?"  # noqa: S608
     for (number,) in numbers:
         try:
             cells = connection.execute(statement, (number,)).fetchone()
             if cells is not None:
-                yield baseline_of(parts.checked(BaselineRow, _TABLE, cells), parts)
+                yield baseline_of(read_row(BaselineRow, _TABLE, cells), parts)
         except (*UNREADABLE, CkprofError) as exc:
             reasons.append(f"baseline {number}: {exc}")

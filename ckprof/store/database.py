@@ -6,14 +6,14 @@ import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
-from ckprof.files import new_file_beside
 from ckprof.store.errors import (
     DamagedStoreError,
     NetworkStoreError,
     NotAStoreError,
+    OlderStoreError,
     ReadOnlyStoreError,
     StoreError,
     store_errors,
@@ -21,29 +21,18 @@ from ckprof.store.errors import (
 )
 from ckprof.store.row_types import ROW_TYPES
 from ckprof.store.schema import (
-    MIGRATIONS,
-    SCHEMA_VERSION,
     create_tables,
-    migrate,
     schema_findings,
     stored_version,
 )
 from ckprof.store.write_ahead_log import check_log
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckprof.store.schema import Migration
-
-
 #: seconds that a reader waits for the moment in which a writer reorganises the file
 _BUSY_S: Final = 10.0
 
 
-def open_for_writing(
-    path: Path, *, migrations: Mapping[int, Migration] = MIGRATIONS, newest: int = SCHEMA_VERSION
-) -> sqlite3.Connection:
-    """Open a store, make it if it does not exist, and bring it to the newest version after a backup.
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open a store; make it if it does not exist.
 
     The caller holds the writer's lock. Every commit is on the disk when it returns.
 
@@ -53,17 +42,13 @@ def open_for_writing(
     with store_errors(path):
         connection = _connect(path, "rwc")
         try:
-            version = stored_version(connection, str(path), newest)
+            version = stored_version(connection, str(path))
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             if version == 0:
                 create_tables(connection)
-            elif version < newest:
-                _back_up(connection, path, version)
-                migrate(connection, version, migrations, newest)
-            if newest == SCHEMA_VERSION:
-                _check_schema(connection, path)
+            _check_schema(connection, path)
             # A read-only database opens without complaint and would fail at the first outcome.
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -76,9 +61,7 @@ def open_for_writing(
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open a store that exists, also while another process writes it.
 
-    An older store is migrated in memory; the file stays as it is.
-
-    :raises StoreError: it does not exist, is something else, or is newer.
+    :raises StoreError: it does not exist, is something else, or of another version.
     """
     if not path.is_file():
         raise StoreError(
@@ -89,16 +72,8 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         connection = _connect(path, _reading_mode(path))
         try:
             connection.execute("PRAGMA query_only = ON")
-            version = stored_version(connection, str(path))
-        except BaseException:
-            connection.close()
-            raise
-        if version == 0:
-            connection.close()
-            raise StoreError("the file is empty, it holds no store", path)
-        try:
-            if version != SCHEMA_VERSION:
-                connection = _migrated_copy(connection, version)
+            if stored_version(connection, str(path)) == 0:
+                raise StoreError("the file is empty, it holds no store", path)
             _check_schema(connection, path)
         except BaseException:
             connection.close()
@@ -118,21 +93,6 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _migrated_copy(connection: sqlite3.Connection, version: int) -> sqlite3.Connection:
-    """Return a copy of an older store in memory, brought up to date."""
-    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    copy.text_factory = _text
-    try:
-        connection.backup(copy)
-        migrate(copy, version)
-    except BaseException:
-        copy.close()
-        raise
-    finally:
-        connection.close()
-    return copy
-
-
 def open_for_salvage(path: Path) -> sqlite3.Connection:
     """Open a damaged store to read what is readable: also one that was cut off.
 
@@ -145,7 +105,7 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
         try:
             # whoever says this to SQLite is taken to know that the file may be inconsistent
             connection.execute("PRAGMA writable_schema = ON")
-            with suppress(DamagedStoreError):  # of the version
+            with suppress(DamagedStoreError, OlderStoreError):  # the version may be what is damaged
                 stored_version(connection, str(path))
             _reject_views(connection, path)
             # fails where the tables themselves cannot be found
@@ -215,23 +175,6 @@ def _reading_mode(path: Path) -> str:
             path,
         )
     return "ro&immutable=1"
-
-
-def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
-    """Copy the store before it is migrated; an earlier backup of that version stays."""
-    backup = path.with_name(f"{path.name}.v{version}.bak")
-    if backup.exists():
-        return
-    temporary = new_file_beside(backup)
-    try:
-        copy = sqlite3.connect(temporary)
-        try:
-            connection.backup(copy)
-        finally:
-            copy.close()
-        temporary.replace(backup)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 #: File systems on which several machines, or a machine and its guest, see the same files: locks and shared

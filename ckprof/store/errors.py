@@ -25,6 +25,10 @@ class NewerStoreError(StoreError):
     """The store was written by a newer ckprof."""
 
 
+class OlderStoreError(StoreError):
+    """The store was written by an earlier ckprof, whose tables are not read any more."""
+
+
 class DamagedStoreError(StoreError):
     """The file is damaged."""
 

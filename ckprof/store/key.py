@@ -7,10 +7,8 @@ Evidence about how a value came about (host name, clocks, revision, tags) is kep
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final
 
 import msgspec
 
@@ -125,17 +123,7 @@ class MeasurementKey:
 KeyPart = OperationKey | Problem | KernelKey | DeviceKey | ToolchainKey | MethodKey
 
 
-#: fields that parts did not have from the beginning: left out at their defaults, so that keys of before hold
-_LATER: Final[Mapping[type, tuple[str, ...]]] = {DeviceKey: ("threads", "host"), MethodKey: ("seed",)}
-
-
 @lru_cache(maxsize=4096)
 def canonical(part: KeyPart) -> bytes:
     """Return the canonical JSON of one part of a key: sorted names, no blanks."""
-    unset = [name for name in _LATER.get(type(part), ()) if not getattr(part, name)]
-    if not unset:
-        return msgspec.json.encode(part, order="sorted")
-    plain = msgspec.to_builtins(part)
-    for name in unset:
-        del plain[name]
-    return msgspec.json.encode(plain, order="sorted")
+    return msgspec.json.encode(part, order="sorted")

@@ -17,7 +17,15 @@ from ckprof.store.order import disordered_rows
 from ckprof.store.parts import PartReader
 from ckprof.store.plausibility import RELATIVE_ACCURACY, implausible
 from ckprof.store.query import attempt_conditions, measurement_conditions, status_condition
-from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow, damaged_rows, seal
+from ckprof.store.row_types import (
+    AttemptRow,
+    MeasurementRow,
+    SamplesRow,
+    damaged_rows,
+    read_row,
+    selected,
+    store_digest,
+)
 from ckprof.store.rows import attempt_of, figures, sum_up
 from ckprof.store.schema import count_finding, counted, store_count, stored_count, transaction
 from ckprof.store.writer import StoreWriter
@@ -38,7 +46,7 @@ def check(path: Path) -> list[str]:
     row is the one that was stored and can be read, whether times agree with their raw samples and the figures
     of every measurement with its attempts, and whether the rounds of a session can be as they are said to be.
 
-    :raises StoreError: the file is no store at all, or newer than this program.
+    :raises StoreError: the file is no store at all, or of another version.
     """
     try:
         connection = open_for_reading(path)
@@ -83,14 +91,14 @@ def _rows(connection: sqlite3.Connection) -> Iterator[str]:
 def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
     """Read every attempt with all that it consists of."""
     parts = PartReader(connection)
-    selected = parts.columns("attempts", "a"), parts.columns("samples", "s")
-    width = selected[0].count(",") + 1
+    columns = selected("attempts", "a"), selected("samples", "s")
+    width = columns[0].count(",") + 1
     for cells in connection.execute(
-        f"SELECT {', '.join(selected)} FROM attempts a LEFT JOIN samples s ON s.attempt_id = a.id"  # noqa: S608
+        f"SELECT {', '.join(columns)} FROM attempts a LEFT JOIN samples s ON s.attempt_id = a.id"  # noqa: S608
     ):
         try:
-            row = parts.checked(AttemptRow, "attempts", cells[:width])
-            samples = None if cells[width] is None else parts.checked(SamplesRow, "samples", cells[width:])
+            row = read_row(AttemptRow, "attempts", cells[:width])
+            samples = None if cells[width] is None else read_row(SamplesRow, "samples", cells[width:])
             timing = attempt_of(row, samples, parts).measurement
         except (sqlite3.DatabaseError, CkprofError) as exc:
             yield str(exc)
@@ -203,7 +211,7 @@ def _remove(connection: sqlite3.Connection, *, samples_only: bool) -> None:
             touched = connection.execute("SELECT DISTINCT measurement_id FROM chosen").fetchall()
             for (measurement,) in touched:
                 sum_up(connection, measurement)
-                seal(connection, "measurements", measurement)
+                store_digest(connection, "measurements", measurement)
         if sound:
             store_count(connection, counted(connection))
     connection.execute("VACUUM")

@@ -35,8 +35,8 @@ from ckprof.store.row_types import (
     SessionRow,
     digest_damage,
     read_row,
-    seal,
     selected,
+    store_digest,
     typed_row_of,
 )
 
@@ -160,7 +160,7 @@ class PartWriter:
         if stored.source != source:
             text = _json(replace(stored, source=source))
             self._connection.execute("UPDATE instances SET body = ? WHERE id = ?", (text, instance))
-            seal(self._connection, "instances", instance)
+            store_digest(self._connection, "instances", instance)
 
     def part(self, table: str, part: KeyPart) -> int:
         """Return the number of a part of a key, whose row is made if it is missing."""
@@ -193,7 +193,7 @@ class PartWriter:
         if number is None:
             raise RuntimeError("the database did not number a new row")
         if table not in ("measurements", "tags"):  # the figures of the ones follow, the others have no digest
-            seal(self._connection, table, number)
+            store_digest(self._connection, table, number)
         return number
 
 
@@ -201,12 +201,10 @@ class PartReader:
     """Reads parts back; equal parts are one object. Every row is compared with what was stored.
 
     :param connection: of the reader.
-    :param sealed: rows have digests; false for stores that are older than these, as they are.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, sealed: bool = True) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.sealed = sealed
         self._parts: dict[tuple[str, int], Any] = {}
         self._keys: dict[int, tuple[MeasurementKey, KernelRef]] = {}
 
@@ -296,25 +294,14 @@ class PartReader:
             raise damage
         return row
 
-    def checked(self, kind: type[R], table: str, cells: tuple[Any, ...]) -> R:
-        """Return the row of cells that :func:`~ckprof.store.row_types.selected` names.
-
-        :raises DamagedRow: it is not what was stored.
-        """
-        return (read_row if self.sealed else typed_row_of)(kind, table, cells)
-
-    def columns(self, table: str, alias: str = "") -> str:
-        """Return which columns :meth:`checked` expects."""
-        return selected(table, alias, sealed=self.sealed)
-
     def _suspect(self, kind: type[R], table: str, number: int) -> tuple[R, DamagedRow | None]:
         """Return a row whose cells fit their columns, and what is wrong with it otherwise."""
-        statement = f"SELECT {self.columns(table)} FROM {table} WHERE id = ?"  # noqa: S608
+        statement = f"SELECT {selected(table)} FROM {table} WHERE id = ?"  # noqa: S608
         cells = self._connection.execute(statement, (number,)).fetchone()
         if cells is None:
             raise DamagedRow(table, number, "", "is missing, though others refer to it")
         row = typed_row_of(kind, table, cells)
-        return row, digest_damage(table, cells) if self.sealed else None
+        return row, digest_damage(table, cells)
 
     def _body(self, table: str, number: int, decode: Callable[[str], T]) -> T:
         return self._once(
@@ -332,7 +319,7 @@ class PartReader:
             decoded = decode(row.body)
         except InputError as exc:
             # as it was stored: made with a plugin that is not loaded
-            if self.sealed and damage is None:
+            if damage is None:
                 raise
             raise DamagedRow(table, row.id, "body", exc.message) from None
         except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as exc:

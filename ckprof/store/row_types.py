@@ -18,7 +18,7 @@ from ckprof.store.errors import DamagedRow
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _LARGEST: Final = sys.float_info.max
 #: the year 10000: what calendars can show ends before it
@@ -178,14 +178,11 @@ def columns_of(table: str) -> tuple[str, ...]:
     return ("attempt_id", *names[1:]) if table == "samples" else names
 
 
-def selected(table: str, alias: str = "", *, sealed: bool = True) -> str:
-    """Return the columns of a row and its digest, as :func:`read_row` expects them, for a ``SELECT``.
-
-    :param sealed: the table has digests.
-    """
+def selected(table: str, alias: str = "") -> str:
+    """Return the columns of a row and its digest, as :func:`read_row` expects them, for a ``SELECT``."""
     prefix = f"{alias}." if alias else ""
     names = [f"{prefix}{name}" for name in columns_of(table)]
-    return ", ".join([*names, f"{prefix}digest" if sealed else "NULL"])
+    return ", ".join([*names, f"{prefix}digest"])
 
 
 _COLUMN: Final = re.compile(r" - at `\$\[(\d+)\]`$")
@@ -247,7 +244,7 @@ def cells_of(row: AttemptRow) -> tuple[Any, ...]:
     return tuple(cell.value if isinstance(cell, Status) else None if cell != cell else cell for cell in cells)
 
 
-def seal(connection: sqlite3.Connection, table: str, number: int) -> None:
+def store_digest(connection: sqlite3.Connection, table: str, number: int) -> None:
     """Store the digest of a row as it is now, if there is such a row."""
     names = columns_of(table)
     cells = connection.execute(
@@ -271,18 +268,14 @@ def last_rows(connection: sqlite3.Connection) -> dict[str, int]:
     return {table: int(connection.execute(text).fetchone()[0]) for table, text in texts.items()}
 
 
-def seal_all(
-    connection: sqlite3.Connection,
-    tables: Iterable[str] = ROW_TYPES,
-    after: Mapping[str, int] | None = None,
-) -> None:
-    """Store the digest of every row as it is now.
+def store_digests(connection: sqlite3.Connection, after: Mapping[str, int]) -> None:
+    """Store the digests of rows as they are now.
 
-    :param after: table -> number of the row behind which this begins; by default all rows.
+    :param after: table -> number of the row behind which this begins.
     """
-    for table in tables:
+    for table in ROW_TYPES:
         names = columns_of(table)
-        first = -(2**63) if after is None else after[table] + 1
+        first = after[table] + 1
         rows = connection.execute(
             f"SELECT {', '.join(names)} FROM main.{table} WHERE {names[0]} >= ?",  # noqa: S608
             (first,),

@@ -140,7 +140,6 @@ class Tolerance(msgspec.Struct, array_like=True, frozen=True):
     elements: int
     rtol: float
     atol: float
-    #: missing in stores that are older than device references
     reference: str = ""
 
 
@@ -148,7 +147,7 @@ _TOLERANCE: Final = msgspec.json.Decoder(Tolerance)
 
 
 class Checked(msgspec.Struct, array_like=True, frozen=True):
-    """How many of a kernel's launches were found right; missing in older stores."""
+    """How many of a kernel's launches were found right."""
 
     checked: Count = 0
     launches: Count = 0
@@ -248,9 +247,7 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
     :raises DamagedRow: an attempt holds what it cannot.
     """
     attempts = []
-    for cells, uid, marks in _of_measurement(
-        connection, measurement, selected("attempts", "a", sealed=False)
-    ):
+    for cells, uid, marks in _of_measurement(connection, measurement, selected("attempts", "a")):
         attempts.append((typed_row_of(AttemptRow, "attempts", cells), uid, marks))
     if not attempts:
         return None

@@ -16,7 +16,7 @@ from ckprof.store.baselines import readable_baselines
 from ckprof.store.database import open_for_salvage
 from ckprof.store.errors import UNREADABLE, StoreError
 from ckprof.store.parts import PartReader
-from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow
+from ckprof.store.row_types import AttemptRow, SamplesRow, read_row, selected
 from ckprof.store.rows import attempt_of, decode_requirements
 from ckprof.store.schema import Stored, stored_count
 from ckprof.store.write_ahead_log import read_log
@@ -113,8 +113,7 @@ class _Salvage:
     parts: PartReader = field(init=False)
 
     def __post_init__(self) -> None:
-        columns = self.connection.execute("SELECT name FROM pragma_table_info('attempts')").fetchall()
-        self.parts = PartReader(self.connection, sealed=("digest",) in columns)
+        self.parts = PartReader(self.connection)
 
     def copy_to(self, target: Path) -> int:
         """Write what can be saved into a new store; return how many attempts that are."""
@@ -136,7 +135,7 @@ class _Salvage:
         for number, cells in self._ranges():
             self.met += 1
             try:
-                row = self.parts.checked(AttemptRow, "attempts", cells)
+                row = read_row(AttemptRow, "attempts", cells)
                 row, lost = self._without_lost_texts(row)
                 attempt = attempt_of(row, None, self.parts)
             except (*UNREADABLE, CkprofError) as exc:
@@ -168,11 +167,7 @@ class _Salvage:
     def stored(self) -> Stored | None:
         """Return how many attempts were stored; ``None`` where nothing says it any more."""
         try:
-            if self.parts.sealed:
-                return stored_count(self.connection)
-            numbers = self.connection.execute("SELECT id FROM measurements").fetchall()
-            rows = (self.parts.row(MeasurementRow, "measurements", number) for (number,) in numbers)
-            return Stored(sum(row.attempts for row in rows), self.least().samples)
+            return stored_count(self.connection)
         except UNREADABLE:
             return None
 
@@ -181,9 +176,9 @@ class _Salvage:
         return Stored(self.met, self.with_samples + self.samples_met)
 
     def _samples(self, number: int) -> SamplesRow | None:
-        text = f"SELECT {self.parts.columns('samples')} FROM samples WHERE attempt_id = ?"  # noqa: S608
+        text = f"SELECT {selected('samples')} FROM samples WHERE attempt_id = ?"  # noqa: S608
         cells = self.connection.execute(text, (number,)).fetchone()
-        return None if cells is None else self.parts.checked(SamplesRow, "samples", cells)
+        return None if cells is None else read_row(SamplesRow, "samples", cells)
 
     def _ranges(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the rows that can be read: a range that cannot is halved until it is one row, or can."""
@@ -203,7 +198,7 @@ class _Salvage:
                     pending += [(middle + 1, last), (first, middle)]
 
     def _range(self, first: int, last: int) -> list[tuple[int, tuple[Any, ...]]]:
-        text = f"SELECT {self.parts.columns('attempts')} FROM attempts WHERE id >= ? AND id <= ? ORDER BY id"  # noqa: S608
+        text = f"SELECT {selected('attempts')} FROM attempts WHERE id >= ? AND id <= ? ORDER BY id"  # noqa: S608
         return [(cells[0], cells) for cells in self.connection.execute(text, (first, last))]
 
 

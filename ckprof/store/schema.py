@@ -1,4 +1,4 @@
-"""The tables of a store and the steps from one version of them to the next.
+"""The tables of a store.
 
 Texts and records that many attempts share are stored once and referred to by number, which keeps an outcome
 small: kernels, problems, devices, toolchains, methods and reasons are rows of their own. Every row has a
@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Final, NamedTuple
 
-from ckprof.store.errors import DamagedStoreError, NewerStoreError, NotAStoreError
+from ckprof.store.errors import DamagedStoreError, NewerStoreError, NotAStoreError, OlderStoreError
 
 #: "ckpf": tells stores from other SQLite databases
 APPLICATION_ID: Final = 0x636B7066
 
 #: version of the tables below
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 
 #: Tables of parts: a number and the part's canonical JSON.
 PART_TABLES: Final = ("operations", "problems", "devices", "toolchains", "methods")
@@ -119,50 +119,6 @@ FROM attempts a JOIN measurements m ON m.id = a.measurement_id JOIN contexts c O
     LEFT JOIN texts r ON r.id = a.reason_id;
 """
 
-#: one step: from the version in the mapping's key to the next; runs inside a transaction
-Migration = Callable[[sqlite3.Connection], None]
-
-
-def _sum_up_again(connection: sqlite3.Connection) -> None:
-    """Bring times up to date with their definition.
-
-    Version 1 took the median over all attempts, version 2 that of rounds near the fastest one.
-    """
-    from ckprof.store.rows import sum_up
-
-    for (measurement,) in connection.execute("SELECT id FROM measurements").fetchall():
-        sum_up(connection, measurement)
-
-
-#: tables that came after digests
-_SINCE_DIGESTS: Final = ("baselines",)
-
-
-def _add_digests(connection: sqlite3.Connection) -> None:
-    """Version 3 had none, and did not say how many attempts there are."""
-    from ckprof.store.row_types import ROW_TYPES, seal_all
-
-    tables = [table for table in ROW_TYPES if table not in _SINCE_DIGESTS]
-    for table in tables:
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
-    seal_all(connection, tables)
-    store_count(connection, counted(connection))
-
-
-def _add_baselines(connection: sqlite3.Connection) -> None:
-    """Version 4 had none."""
-    for statement in _statements(_BASELINES):
-        connection.execute(statement)
-
-
-#: every step there is
-MIGRATIONS: Mapping[int, Migration] = {
-    1: _sum_up_again,
-    2: _sum_up_again,
-    3: _add_digests,
-    4: _add_baselines,
-}
-
 
 class Stored(NamedTuple):
     """How many rows there are, so that what is missing can be counted."""
@@ -255,7 +211,7 @@ def _statements(script: str) -> list[str]:
 
 
 def schema_findings(connection: sqlite3.Connection) -> list[str]:
-    """Return what is wrong with the tables of a store of the newest version, and which triggers it has.
+    """Return what is wrong with the tables of a store, and which triggers it has.
 
     Further tables, views and indexes do no harm. A trigger changes what is written.
     """
@@ -293,13 +249,13 @@ def _objects(connection: sqlite3.Connection) -> dict[tuple[str, str], list[str]]
     }
 
 
-def stored_version(connection: sqlite3.Connection, path: str, newest: int = SCHEMA_VERSION) -> int:
+def stored_version(connection: sqlite3.Connection, path: str) -> int:
     """Return the version of a store's tables; 0 for an empty database.
 
     :param path: for messages.
-    :param newest: the version that this program knows.
     :raises NotAStoreError: a database of another program.
     :raises NewerStoreError: the store is newer than this program.
+    :raises OlderStoreError: the store is of an earlier version.
     """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -308,32 +264,22 @@ def stored_version(connection: sqlite3.Connection, path: str, newest: int = SCHE
         return 0
     if application != APPLICATION_ID:
         raise NotAStoreError("this SQLite database is not a result store of ckprof", path)
-    if version > newest:
+    if version > SCHEMA_VERSION:
         raise NewerStoreError(
-            f"the store has version {version}, this ckprof knows up to version {newest}; update ckprof, "
+            f"the store has version {version}, this ckprof knows version {SCHEMA_VERSION}; update ckprof, "
             "or use another file",
             path,
         )
-    if not 1 <= version:
+    if 1 <= version < SCHEMA_VERSION:
+        raise OlderStoreError(
+            f"store of an earlier version ({version}, this ckprof has {SCHEMA_VERSION}); measure again, into "
+            "another file",
+            path,
+        )
+    if version != SCHEMA_VERSION:
         raise DamagedStoreError(
             f"the header says version {version}, which no store has; save what is readable with "
             "'ckprof results recover'",
             path,
         )
-    return int(version)
-
-
-def migrate(
-    connection: sqlite3.Connection,
-    version: int,
-    migrations: Mapping[int, Migration] = MIGRATIONS,
-    newest: int = SCHEMA_VERSION,
-) -> None:
-    """Bring the tables to the newest version, all steps or none.
-
-    :param version: the version that they have.
-    """
-    with transaction(connection):
-        for step in range(version, newest):
-            migrations[step](connection)
-        connection.execute(f"PRAGMA user_version = {newest}")
+    return SCHEMA_VERSION

@@ -28,7 +28,7 @@ from ckprof.store.query import (
     measurement_conditions,
     status_condition,
 )
-from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow
+from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow, read_row, selected
 from ckprof.store.rows import attempt_of, evidence, findings
 from ckprof.store.schema import count_finding
 
@@ -126,19 +126,19 @@ class Store:
 
         :param where: further joins and conditions.
         """
-        columns = [self._parts.columns("attempts", "a")]
+        columns = [selected("attempts", "a")]
         width = columns[0].count(",") + 1
         joined = ""
         if samples:
-            columns.append(self._parts.columns("samples", "s"))
+            columns.append(selected("samples", "s"))
             joined = " LEFT JOIN samples s ON s.attempt_id = a.id"
         text = f"SELECT {', '.join(columns)} FROM attempts a{joined}{where} ORDER BY a.id"  # noqa: S608
         with self._errors():
             for cells in self._rows(text, values):
-                row = self._parts.checked(AttemptRow, "attempts", cells[:width])
+                row = read_row(AttemptRow, "attempts", cells[:width])
                 taken = None
                 if samples and cells[width] is not None:
-                    taken = self._parts.checked(SamplesRow, "samples", cells[width:])
+                    taken = read_row(SamplesRow, "samples", cells[width:])
                 attempt = attempt_of(row, taken, self._parts)
                 if attempt.measurement and (wrong := implausible(row.id, attempt.measurement)):
                     raise wrong

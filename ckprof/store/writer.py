@@ -11,7 +11,7 @@ from ckprof.store.attempt_rows import AttemptRows
 from ckprof.store.baselines import add_baseline
 from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import StoreError, store_errors
-from ckprof.store.row_types import seal
+from ckprof.store.row_types import store_digest
 from ckprof.store.rows import marks_of
 from ckprof.store.schema import transaction
 from ckprof.store.store import Store
@@ -131,7 +131,7 @@ class StoreWriter:
                     self.connection.execute(
                         "UPDATE attempts SET marks_id = ? WHERE id = ?", (self._rows.parts.text(text), row[0])
                     )
-                    seal(self.connection, "attempts", row[0])
+                    store_digest(self.connection, "attempts", row[0])
 
     @contextmanager
     def transaction(self) -> Iterator[AttemptRows]:

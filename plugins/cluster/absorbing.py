@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.store.row_types import AttemptRow, BaselineRow, last_rows, seal_all
+from ckprof.store.row_types import AttemptRow, BaselineRow, last_rows, store_digests
 from ckprof.store.schema import PART_TABLES, Stored
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
     absorbed = _copy_attempts(connection)
     _copy_baselines(connection)
     # rows have other numbers here, and refer to others
-    seal_all(connection, after=last)
+    store_digests(connection, after=last)
     # what had attempts before, or was not copied as a whole
     changed = "SELECT new FROM temp.new_measurements"
     if not absorbed.known:

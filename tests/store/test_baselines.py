@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from ckprof.store.errors import DamagedStoreError, StoreError
 from ckprof.store.maintenance import check, prune
 from ckprof.store.query import StoreQuery
 from ckprof.store.salvage import recover
-from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -121,17 +119,3 @@ def test_a_damaged_store_keeps_the_baselines_that_can_be_read(path: Path, tmp_pa
     result = recover(path, tmp_path / "saved.db")
     assert result.saved == 1 and any("baseline 1" in reason for reason in result.reasons)
     assert content(tmp_path / "saved.db") == [FAILED]
-
-
-def test_a_store_of_version_4_has_none_and_gets_the_table(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE baselines")
-        connection.execute("PRAGMA user_version = 4")
-    connection.close()
-    assert content(path) == []
-    with StoreWriter(path) as writer:
-        writer.add_baseline(replace(measured(), baseline="other"))
-    assert [one.baseline for one in content(path)] == ["other"]
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-    connection.close()

@@ -12,7 +12,7 @@ from ckprof.store.attempt import Mark
 from ckprof.store.errors import DamagedStoreError
 from ckprof.store.maintenance import check, prune
 from ckprof.store.query import StoreQuery
-from ckprof.store.row_types import seal_all
+from ckprof.store.row_types import ROW_TYPES, store_digests
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts, later
@@ -31,7 +31,7 @@ def changed(path: Path, *statements: str) -> list[str]:
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in statements:
         connection.execute(statement)
-    seal_all(connection)
+    store_digests(connection, after=dict.fromkeys(ROW_TYPES, 0))
     connection.close()
     return check(path)
 

@@ -18,18 +18,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.model.outcome import Conditions, Status
 from ckprof.model.types import DataType
 from ckprof.store import schema
 from ckprof.store.attempt import SCALE, Mark
-from ckprof.store.database import open_for_writing
 from ckprof.store.errors import (
     BusyStoreError,
     DamagedStoreError,
     NetworkStoreError,
     NewerStoreError,
     NotAStoreError,
+    OlderStoreError,
     ReadOnlyStoreError,
     StoreError,
     StoreFullError,
@@ -347,30 +348,28 @@ def test_a_newer_store_is_rejected_by_its_version(path):
             use(path)
 
 
-def test_an_older_store_is_migrated_after_a_backup(path):
+@pytest.mark.parametrize("version", [1, schema.SCHEMA_VERSION - 1])
+def test_a_store_of_an_earlier_version_is_rejected_and_left_as_it_is(path, version, capsys):
     fill(path, make_attempt())
-    newest = schema.SCHEMA_VERSION + 2
-
-    def add_column(connection):
-        connection.execute("ALTER TABLE attempts ADD COLUMN energy_j REAL")
-
-    def fail(connection):
-        raise sqlite3.OperationalError("no such thing")
-
-    steps = {schema.SCHEMA_VERSION: add_column, schema.SCHEMA_VERSION + 1: fail}
-    with pytest.raises(StoreError):
-        open_for_writing(path, migrations=steps, newest=newest)
-    with Store(path) as store:  # all steps or none
-        assert len(store) == 1
-    steps[schema.SCHEMA_VERSION + 1] = lambda connection: None
-    connection = open_for_writing(path, migrations=steps, newest=newest)
-    assert connection.execute("SELECT energy_j FROM attempts").fetchall() == [(None,)]
-    assert connection.execute("PRAGMA user_version").fetchone() == (newest,)
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with Store(path.with_name(f"results.db.v{schema.SCHEMA_VERSION}.bak")) as backup:
-        assert len(backup) == 1
-    with pytest.raises(NewerStoreError):
-        Store(path)
+    before = path.read_bytes()
+    for use in (Store, StoreWriter, check_store):
+        with pytest.raises(OlderStoreError, match=f"store of an earlier version .{version}, .*measure again"):
+            use(path)
+    assert main(["results", "show", str(path)]) == ExitCode.INPUT
+    assert "results.db: store of an earlier version" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_what_a_key_says_besides_is_kept(path):
+    one = make_attempt(1, 1)
+    key = replace(one.key, device=replace(one.key.device, threads=4), method=replace(one.key.method, seed=3))
+    fill(path, one, replace(one, key=key, sequence=one.sequence + 1))
+    with Store(path) as store:
+        assert [found.key for found in store] == [one.key, key]
+        assert len(list(store.measurements())) == 2
 
 
 def test_damaged_stores_say_what_to_do(path):
