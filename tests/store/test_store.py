@@ -260,6 +260,21 @@ def test_marks_are_added_to_what_is_stored(path):
         assert [one.marks for one in store] == [(Mark.DROPPED, Mark.NOISY)]
 
 
+def test_marks_that_come_later_change_the_time_that_is_stored(path):
+    rounds = [make_attempt(0, number, time, round=number + 1) for number, time in enumerate((1.0, 2.0, 2.0))]
+    fill(path, *rounds, make_attempt(1, 3, 1.5, round=3))
+    with Store(path) as store:
+        before = {one.kernel.name: one.median_ms for one in store.measurements()}
+        assert before["kernel_0"] < 2.0 and [one.kernel.name for one in store.best()] == ["kernel_0"]
+    with StoreWriter(path) as writer:
+        writer.add_marks([(rounds[0].session.uid, 0, Mark.DRIFT)])
+    with Store(path) as store:
+        after = {one.kernel.name: one.median_ms for one in store.measurements()}
+        assert after == {"kernel_0": 2.0, "kernel_1": before["kernel_1"]}
+        assert [one.kernel.name for one in store.best()] == ["kernel_1"]
+    assert check_store(path) == []
+
+
 def test_a_reader_sees_what_a_writer_adds(path):
     with StoreWriter(path) as writer, Store(path) as store:
         writer.append(make_attempt())

@@ -117,6 +117,18 @@ def test_failures_are_tried_again_when_asked_for(path):
     assert {visit.cell.instance for _, visit in bench.visits} >= {kernels[0].key}
 
 
+def test_attempts_that_were_not_verified_do_not_count(path):
+    """What was timed without a comparison, or was wrong, is measured as if for the first time."""
+    kernels, problems, two = make_kernels(2), make_problems(1), RoundOptions(min_rounds=2, max_rounds=2)
+    plan, _ = sweep(path, SimulatedBench(), kernels, problems, rounds=two)
+    with Store(path) as store:
+        past = store.past_visits(plan.contests[0].shared, problems[0])
+    for wrong, known, left in ((0, 2, 0), (None, 0, 2), (1, 0, 2)):
+        visits = [visit._replace(wrong_elements=wrong) for visit in past]
+        plan = plan_for(kernels, problems, lambda *_, visits=visits: visits, rounds=two)
+        assert (plan.known, plan.least_visits) == (known, left)
+
+
 def test_what_was_never_launched_is_not_measured(path):
     kernels, problems = make_kernels(4), make_problems(2)
     _, summary = sweep(path, SimulatedBench(), kernels, problems[:1])
