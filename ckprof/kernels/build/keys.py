@@ -1,7 +1,16 @@
-"""Content keys of everything that a build produces.
+"""What is in the key of an object of the cache, and what a store says of the code of a kernel: decided here.
 
 A key holds all that can change the bytes of a product and nothing else: no path of a checkout, no date. So
 two checkouts share their objects, and whatever changes makes a new key instead of a wrong hit.
+
+The key of a kernel's **object** has: version of the build and of the C interface; the compiler by its
+identity and the words of its command; flags of the target, of units, of kernels and of the user; what
+``-march=native`` means on this machine; the content of all folders of headers; the variables of
+:data:`_VARIABLES`, and those that the recipe names; the prefix header; and name and content of its sources.
+
+The **toolchain** of a measurement in a store (:class:`~ckprof.store.key.ToolchainKey`) has what of that is
+not the kernel's own: compiler, :func:`code_flags` and the digest of the headers. What is the kernel's own is
+in its :class:`~ckprof.store.key.KernelKey`: the content key of the instance, and the digest of its object.
 """
 
 from __future__ import annotations
@@ -113,13 +122,16 @@ def _content_digest(files: Iterable[tuple[str, Path]]) -> str:
     return digest_parts(*(part for name, path in files for part in (name, path.read_bytes())))
 
 
-#: variables from which the usual compilers take folders of headers, tools and changes of their command line
+#: variables from which the usual compilers take folders of headers, tools, changes of their command line, and
+#: what the date is
 _VARIABLES: Final = (
     "CPATH",
+    "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH",
     "COMPILER_PATH",
     "GCC_EXEC_PREFIX",
     "CCC_OVERRIDE_OPTIONS",
+    "SOURCE_DATE_EPOCH",
 )
 
 
