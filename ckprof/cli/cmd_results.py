@@ -234,7 +234,7 @@ _BEST_COLUMNS: Final[list[Column[MeasurementSummary]]] = [
 
 
 def _export(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.format import format_to_write, write_file
+    from ckprof.store.formats import format_to_write, write_file
     from ckprof.store.store import Store
 
     if arguments.output is None:
@@ -251,7 +251,7 @@ def _export(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.format import read_attempts
+    from ckprof.store.formats import read_attempts
     from ckprof.store.writer import StoreWriter
 
     store = _target_store(arguments)
@@ -319,7 +319,7 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _recover(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.salvage import recover
+    from ckprof.store.maintenance import recover
 
     if arguments.output is None:
         raise UsageError("results recover: add --output FILE, a new store")

@@ -35,7 +35,7 @@ _CORE: Final = (
         module="ckprof.store.schema",
         constant="SCHEMA_VERSION",
     ),
-    Schema(name="ckprof.attempts", what="shards, results export: NDJSON", module="ckprof.store.lines"),
+    Schema(name="ckprof.attempts", what="shards, results export: NDJSON", module="ckprof.store.shard"),
     Schema(name="ckprof.run", what="run --format json", module="ckprof.report.run_data"),
     Schema(name="ckprof.tour", what="run --tree --format json", module="ckprof.report.batch_report"),
     Schema(

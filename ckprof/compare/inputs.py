@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.compare.side import Side, side_of
 from ckprof.errors import InputError
 from ckprof.plugin.protocols.formats import ImportHints
-from ckprof.store.format import read_attempts
+from ckprof.store.formats import read_attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @hookimpl
 def ckprof_register_store_formats() -> list[StoreFormat]:
     """Enter run reports, NDJSON, Parquet and T4."""
-    from ckprof.store import lines
+    from ckprof.store import shard
     from ckprof.store.formats import parquet, run_json, t4
 
-    return [module.FORMAT for module in (lines, parquet, run_json, t4)]
+    return [module.FORMAT for module in (shard, parquet, run_json, t4)]

@@ -210,8 +210,8 @@ class PastVisit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Conditions:
-    """Conditions that all must hold, with their values."""
+class SqlConditions:
+    """SqlConditions that all must hold, with their values."""
 
     texts: list[str] = field(default_factory=list)
     values: list[object] = field(default_factory=list)
@@ -226,10 +226,10 @@ class Conditions:
         return f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
 
 
-def measurement_conditions(query: StoreQuery) -> Conditions:
+def measurement_conditions(query: StoreQuery) -> SqlConditions:
     """Return what a query asks of rows of ``measurements m``, but for their status."""
-    conditions = Conditions()
-    contexts = Conditions()
+    conditions = SqlConditions()
+    contexts = SqlConditions()
     if query.direction is not None:
         contexts.add("json_extract(o.body, '$.direction') = ?", query.direction)
     if query.target is not None:
@@ -257,9 +257,9 @@ def measurement_conditions(query: StoreQuery) -> Conditions:
     return conditions
 
 
-def attempt_conditions(query: StoreQuery) -> Conditions:
+def attempt_conditions(query: StoreQuery) -> SqlConditions:
     """Return what a query asks of rows of ``attempts a`` alone, but for their status."""
-    conditions = Conditions()
+    conditions = SqlConditions()
     if query.tag is not None:
         conditions.add("a.session_id IN (SELECT session_id FROM tags WHERE tag = ?)", query.tag)
     if query.session is not None:
@@ -275,14 +275,14 @@ def attempt_conditions(query: StoreQuery) -> Conditions:
     return conditions
 
 
-def status_condition(query: StoreQuery, column: str, conditions: Conditions) -> None:
+def status_condition(query: StoreQuery, column: str, conditions: SqlConditions) -> None:
     """Add what a query asks of a status in ``column``."""
     if query.statuses:
         marks = ", ".join("?" * len(query.statuses))
         conditions.add(f"{column} IN ({marks})", *sorted(status.value for status in query.statuses))
 
 
-def add_attempt_existence(query: StoreQuery, conditions: Conditions) -> None:
+def add_attempt_existence(query: StoreQuery, conditions: SqlConditions) -> None:
     """Add that a measurement has an attempt that meets the conditions of a query on attempts."""
     of_attempts = attempt_conditions(query)
     if of_attempts.texts:

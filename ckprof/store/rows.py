@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import zlib
+from array import array
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -20,14 +24,71 @@ from ckprof.store.attempt import (
     telling,
 )
 from ckprof.store.errors import DamagedRow
-from ckprof.store.raw_samples import unpack_samples
-from ckprof.store.row_types import AttemptRow, Count, SamplesRow, selected, typed_row_of
+from ckprof.store.query import MeasurementSummary
+from ckprof.store.row_types import AttemptRow, Count, MeasurementRow, SamplesRow, selected, typed_row_of
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ckprof.store.parts import PartReader, PartWriter
+
+
+#: whole nanoseconds, as differences from one sample to the next
+_NANOSECONDS: Final = b"n"
+#: doubles, for samples that are not whole nanoseconds
+_DOUBLES: Final = b"d"
+_NS_PER_MS: Final = 1_000_000
+#: differences are stored in 4 bytes, or in 8 where one does not fit
+_WIDTHS: Final = {4: "i", 8: "q"}
+_LIMIT_4: Final = 2**31
+
+
+def pack_samples(samples_ms: Sequence[float]) -> bytes:
+    """Return the samples compressed.
+
+    Timers count whole nanoseconds, so differences between samples are small integers: with their bytes
+    grouped by significance these compress to a quarter of the doubles. Other samples are kept as doubles.
+    """
+    if all(abs(sample) < 2**33 for sample in samples_ms):
+        nanoseconds = [round(sample * _NS_PER_MS) for sample in samples_ms]
+        if all(ns / _NS_PER_MS == ms for ns, ms in zip(nanoseconds, samples_ms, strict=True)):
+            steps = [b - a for a, b in zip([0, *nanoseconds], nanoseconds, strict=False)]
+            width = 4 if all(-_LIMIT_4 <= step < _LIMIT_4 for step in steps) else 8
+            return _NANOSECONDS + bytes([width]) + _squeeze(array(_WIDTHS[width], steps), width)
+    return _DOUBLES + bytes([8]) + _squeeze(array("d", samples_ms), 8)
+
+
+def unpack_samples(data: bytes) -> tuple[float, ...]:
+    """Return the samples that :func:`pack_samples` compressed.
+
+    :raises ValueError: the bytes are damaged.
+    """
+    kind, width = data[:1], data[1] if len(data) > 1 else 0
+    if kind not in (_NANOSECONDS, _DOUBLES) or width not in _WIDTHS:
+        raise ValueError(f"samples of an unknown kind {data[:2]!r}")
+    try:
+        grouped = zlib.decompress(data[2:])
+    except zlib.error as exc:
+        raise ValueError(f"damaged samples: {exc}") from exc
+    count = len(grouped) // width
+    plain = bytearray(len(grouped))
+    for index in range(width):
+        plain[index::width] = grouped[index * count : (index + 1) * count]
+    values: array[float] | array[int] = array("d" if kind == _DOUBLES else _WIDTHS[width])
+    values.frombytes(bytes(plain))
+    if sys.byteorder == "big":
+        values.byteswap()
+    if kind == _DOUBLES:
+        return tuple(values)
+    return tuple(ns / _NS_PER_MS for ns in accumulate(values))
+
+
+def _squeeze(values: array[float] | array[int], width: int) -> bytes:
+    if sys.byteorder == "big":
+        values.byteswap()
+    plain = values.tobytes()
+    return zlib.compress(b"".join(plain[index::width] for index in range(width)), 6)
 
 
 T = TypeVar("T")
@@ -40,8 +101,7 @@ def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, 
     if timing is not None and timing.units:
         extra[UNITS] = timing.units
     if check is not None:
-        where = [check.reference] if check.reference else []
-        tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, *where]).decode()
+        tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, check.reference]).decode()
         if check.launches:
             extra[CHECKED] = [check.checked, check.launches]
     return (
@@ -134,23 +194,8 @@ decode_requirements: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _EXTRA: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-class Tolerance(msgspec.Struct, array_like=True, frozen=True):
-    """How an output was compared."""
-
-    elements: int
-    rtol: float
-    atol: float
-    reference: str = ""
-
-
-_TOLERANCE: Final = msgspec.json.Decoder(Tolerance)
-
-
-class Checked(msgspec.Struct, array_like=True, frozen=True):
-    """How many of a kernel's launches were found right."""
-
-    checked: Count = 0
-    launches: Count = 0
+#: elements that were compared, relative and absolute tolerance, and what they were compared with
+_TOLERANCE: Final = msgspec.json.Decoder(tuple[int, float, float, str])
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -159,7 +204,8 @@ class Evidence(msgspec.Struct, frozen=True):
     process: int = 0
     scale: float | None = None
     device_lost: bool = False
-    checked: Checked = Checked()
+    #: launches that were found right, and all of them
+    checked: tuple[Count, Count] = (0, 0)
     units: tuple[str, ...] = ()
 
 
@@ -214,16 +260,17 @@ def _verification(row: AttemptRow, said: Evidence, parts: PartReader) -> Verific
         raise DamagedRow("attempts", row.id, "tolerance_id", "is missing beside a count of wrong elements")
     # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
     error = row.max_error if row.max_error is not None else float("inf")
-    share = said.checked
+    elements, rtol, atol, reference = tolerance
+    checked, launches = said.checked
     return Verification(
         max_error=error,
         wrong_elements=row.wrong_elements,
-        elements=tolerance.elements,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        reference=tolerance.reference,
-        launches=share.launches,
-        checked=share.checked,
+        elements=elements,
+        rtol=rtol,
+        atol=atol,
+        reference=reference,
+        launches=launches,
+        checked=checked,
     )
 
 
@@ -279,33 +326,30 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
     )
 
 
-class Findings(NamedTuple):
-    """What else there is to say of a measurement."""
+def summary_of(connection: sqlite3.Connection, parts: PartReader, number: int) -> MeasurementSummary:
+    """Return everything that was measured for one key.
 
-    #: number of the text that says why it has its status
-    reason: int | None
-    #: times that the device was lost beside the kernel, where there is no outcome of it
-    devices_lost: int
-    #: launches of all attempts, and those that were checked
-    launches: int
-    checked: int
-
-
-def findings(connection: sqlite3.Connection, measurement: int) -> Findings:
-    """Return what else the attempts of a measurement say.
-
-    :param measurement: its number.
-    :raises DamagedRow: an attempt has marks or evidence that it cannot have.
+    :param number: of the measurement.
+    :raises DamagedRow: a row is not what was stored, or an attempt has marks or evidence that it cannot have.
     """
-    attempts = list(_of_measurement(connection, measurement, "a.reason_id, a.id, a.extra"))
+    key, kernel = parts.measurement(number)
+    row = parts.row(MeasurementRow, "measurements", number)
+    attempts = list(_of_measurement(connection, number, "a.reason_id, a.id, a.extra"))
     told = telling(attempts, lambda one: one[2])
-    seen = [evidence(number, extra) for (_, number, extra), _, _ in attempts]
+    seen = [evidence(attempt, extra) for (_, attempt, extra), _, _ in attempts]
     unknown = bool(told) and Mark.NOT_LAUNCHED in told[-1][2]
-    return Findings(
-        reason=told[-1][0][0] if told else None,
+    return MeasurementSummary(
+        key=key,
+        kernel=kernel,
+        status=row.status,
+        reason=parts.text(told[-1][0][0] if told else None),
+        attempts=row.attempts,
+        ranked_attempts=row.ranked,
+        median_ms=row.median_ms,
+        min_ms=row.min_ms,
         devices_lost=sum(one.device_lost for one in seen) if unknown else 0,
-        launches=sum(one.checked.launches for one in seen),
-        checked=sum(one.checked.checked for one in seen),
+        launches=sum(one.checked[1] for one in seen),
+        checked=sum(one.checked[0] for one in seen),
     )
 
 

@@ -15,9 +15,8 @@ from ckprof.store.database import open_for_reading
 from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.flat import flat_row, row_columns
 from ckprof.store.key import canonical
-from ckprof.store.order import disordered_rows
 from ckprof.store.parts import PartReader
-from ckprof.store.plausibility import implausible
+from ckprof.store.plausibility import disordered_rows, implausible
 from ckprof.store.query import (
     MeasurementSummary,
     PastVisit,
@@ -28,8 +27,8 @@ from ckprof.store.query import (
     measurement_conditions,
     status_condition,
 )
-from ckprof.store.row_types import AttemptRow, MeasurementRow, SamplesRow, read_row, selected
-from ckprof.store.rows import attempt_of, evidence, findings
+from ckprof.store.row_types import AttemptRow, SamplesRow, read_row, selected
+from ckprof.store.rows import attempt_of, evidence, summary_of
 from ckprof.store.schema import count_finding
 
 if TYPE_CHECKING:
@@ -302,23 +301,7 @@ class Store:
 
     def _summary(self, number: int) -> MeasurementSummary:
         with self._errors():
-            key, kernel = self._parts.measurement(number)
-            row = self._parts.row(MeasurementRow, "measurements", number)
-            found = findings(self._connection, number)
-            reason = self._parts.text(found.reason)
-        return MeasurementSummary(
-            key=key,
-            kernel=kernel,
-            status=row.status,
-            reason=reason,
-            attempts=row.attempts,
-            ranked_attempts=row.ranked,
-            median_ms=row.median_ms,
-            min_ms=row.min_ms,
-            devices_lost=found.devices_lost,
-            launches=found.launches,
-            checked=found.checked,
-        )
+            return summary_of(self._connection, self._parts, number)
 
     def _errors(self) -> AbstractContextManager[None]:
         return store_errors(self.path, self._connection)

@@ -11,8 +11,7 @@ import msgspec
 from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
-from ckprof.store.lines import BadLine, decode_lines
-from ckprof.store.shard import SUFFIX, add_lines
+from ckprof.store.shard import SUFFIX, BadLine, add_lines, decode_lines
 from ckprof_plugins.cluster.merge_pool import Growth
 from ckprof_plugins.cluster.partial import absorb
 
@@ -130,9 +129,7 @@ class Merger:
         absorbed = absorb(self._writer, partial.path, partial.content)
         merged.copied.append(absorbed)
         merged.known += absorbed.known
-        merged.bad += [
-            BadLine(path=Path(bad.shard), line=bad.line, reason=bad.reason) for bad in partial.content.bad
-        ]
+        merged.bad += partial.content.bad
         for piece, end in zip(partial.pieces, partial.content.ends, strict=True):
             name = Path(piece.shard).name
             self._offsets[name] = max(end, self._offsets.get(name, 0))

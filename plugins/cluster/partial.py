@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ckprof.store.attempt import Mark
-from ckprof.store.attempt_rows import AttemptRows
 from ckprof.store.baselines import add_baseline
 from ckprof.store.errors import StoreError, store_errors
-from ckprof.store.lines import BadLine, decode_lines
 from ckprof.store.schema import create_tables, transaction
+from ckprof.store.shard import BadLine, decode_lines
+from ckprof.store.writer import AttemptRows
 from ckprof_plugins.cluster.absorbing import attached, copy_rows
 
 if TYPE_CHECKING:
@@ -35,20 +35,12 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     end: int
 
 
-class Unusable(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that cannot be used, see :class:`~ckprof.store.lines.BadLine`."""
-
-    shard: str
-    line: int
-    reason: str
-
-
 class PartialContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a partial store does not hold itself."""
 
     #: session, sequence and mark, in the order of the lines
     marks: tuple[tuple[str, int, Mark], ...] = ()
-    bad: tuple[Unusable, ...] = ()
+    bad: tuple[BadLine, ...] = ()
     #: where the complete lines of each piece end
     ends: tuple[int, ...] = ()
 
@@ -59,7 +51,7 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
     :raises StoreError: a shard cannot be read, or the file cannot be written.
     """
     marks: list[tuple[str, int, Mark]] = []
-    bad: list[Unusable] = []
+    bad: list[BadLine] = []
     ends: list[int] = []
     path.unlink(missing_ok=True)
     with store_errors(path):
@@ -75,7 +67,7 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
                     ends.append(piece.start + len(data))
                     for line in decode_lines(data, Path(piece.shard), piece.start):
                         if isinstance(line, BadLine):
-                            bad.append(Unusable(shard=piece.shard, line=line.line, reason=line.reason))
+                            bad.append(line)
                         elif line.attempt is not None:
                             rows.add(line.attempt)
                         elif line.baseline is not None:

@@ -15,10 +15,9 @@ from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import StoreError
-from ckprof.store.maintenance import check
+from ckprof.store.maintenance import LOST_TEXT, check, recover
 from ckprof.store.query import SharedKey
 from ckprof.store.row_types import ROW_TYPES, columns_of
-from ckprof.store.salvage import LOST_TEXT, recover
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts

@@ -9,9 +9,8 @@ import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.store.errors import StoreError
-from ckprof.store.maintenance import check, prune
+from ckprof.store.maintenance import check, prune, recover
 from ckprof.store.query import StoreQuery
-from ckprof.store.salvage import recover
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 

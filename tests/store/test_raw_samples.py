@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.store.raw_samples import pack_samples, unpack_samples
+from ckprof.store.rows import pack_samples, unpack_samples
 
 
 @given(st.lists(st.floats(allow_nan=False) | st.integers(0, 10**15).map(lambda ns: ns / 1_000_000)))

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError, StoreFullError
-from ckprof.store.lines import BadLine, read_lines
-from ckprof.store.shard import ShardWriter, find_shards, merge
+from ckprof.store.shard import BadLine, ShardWriter, find_shards, merge, read_lines
 from ckprof.store.writer import StoreWriter
 
 from .samples import attempts, make_attempt, make_session
@@ -77,7 +76,7 @@ def test_a_torn_last_line_is_reported_and_the_rest_used(tmp_path):
         result = merge(writer, [path])
         assert [attempt.sequence for attempt in writer.reader] == [0]
     (bad,) = result.bad
-    assert (bad.line, bad.path) == (3, path)
+    assert (bad.line, bad.path) == (3, str(path))
     assert "incomplete" in bad.reason
 
 
@@ -114,7 +113,7 @@ def test_bad_lines_are_reported_with_their_number(tmp_path, change):
     with StoreWriter(tmp_path / "r.db") as writer:
         result = merge(writer, [path])
         assert [attempt.sequence for attempt in writer.reader] == [0, 2]
-    assert (result.added, [(bad.path, bad.line) for bad in result.bad]) == (2, [(path, 3)])
+    assert (result.added, [(bad.path, bad.line) for bad in result.bad]) == (2, [(str(path), 3)])
 
 
 def test_other_files_are_rejected(tmp_path):

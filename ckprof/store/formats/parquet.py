@@ -16,7 +16,7 @@ from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.store.flat import flat_row, row_columns
-from ckprof.store.lines import decode_attempt, finite
+from ckprof.store.shard import decode_attempt, finite
 
 if TYPE_CHECKING:
     from ckprof.store.query import StoreQuery

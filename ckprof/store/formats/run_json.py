@@ -15,7 +15,6 @@ from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import AUTO
 from ckprof.model.problem_types import problem_from
-from ckprof.model.types import DataType
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.store.attempt import Attempt, Session
@@ -31,25 +30,12 @@ SCHEMA: Final = "ckprof.run"
 VERSION: Final = 1
 
 
-class _Instance(msgspec.Struct, frozen=True):
-    key: str
-    name: str
-    instance_string: str = ""
-    pipeline: str = ""
-    dtype: DataType | None = None
-    layout: str = ""
-
-
-class _Condition(msgspec.Struct, frozen=True):
-    condition: str
-
-
 class _Outcome(msgspec.Struct, frozen=True):
     key: str
     status: Status
     reason: str = ""
-    refusals: tuple[_Condition, ...] = ()
-    requirements: tuple[_Condition, ...] = ()
+    refusals: tuple[dict[str, Any], ...] = ()
+    requirements: tuple[dict[str, Any], ...] = ()
     split_k: int = 1
     split_k_deduced: bool = False
     measurement: dict[str, Any] | None = None
@@ -66,7 +52,7 @@ class _Report(msgspec.Struct, frozen=True):
     target: str
     arch: str
     environment: dict[str, Any]
-    instances: tuple[_Instance, ...]
+    instances: tuple[KernelRef, ...]
     #: sizes of each problem, with its outcomes among them
     problems: tuple[dict[str, Any], ...]
 
@@ -109,7 +95,7 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
 
 def _attempt(
     outcome: _Outcome,
-    instance: _Instance,
+    instance: KernelRef,
     problem: Problem,
     shared: SharedKey,
     position: tuple[Session, int, int],
@@ -130,16 +116,10 @@ def _attempt(
         ),
         session=session,
         sequence=sequence,
-        kernel=KernelRef(
-            name=instance.name,
-            instance_string=instance.instance_string,
-            pipeline=instance.pipeline,
-            dtype=instance.dtype,
-            layout=instance.layout,
-        ),
+        kernel=instance,
         status=outcome.status,
         reason=outcome.reason,
-        requirements=tuple(dict.fromkeys(requirement.condition for requirement in unmet)),
+        requirements=tuple(dict.fromkeys(str(requirement.get("condition", "")) for requirement in unmet)),
         split_chosen=outcome.split_k if outcome.split_k >= 1 else None,
         measurement=msgspec.convert(measured, Measurement) if measured else None,
         verification=msgspec.convert(check, Verification) if check else None,

@@ -19,7 +19,7 @@ from ckprof.model.outcome import Status
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
-from ckprof.store.lines import decode_attempt, finite
+from ckprof.store.shard import decode_attempt, finite
 
 if TYPE_CHECKING:
     from pathlib import Path

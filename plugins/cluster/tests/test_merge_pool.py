@@ -127,7 +127,7 @@ def test_the_store_is_the_one_of_a_single_process(tmp_path, inside, turns):
         # by its line in the file, not in the piece that somebody has read
         (bad,) = [bad for turn in merged for bad in turn.bad]
         place = paths[1].read_bytes().splitlines().index(b"no line") + 1
-        assert (bad.path, bad.line) == (paths[1], place) and place > COUNT
+        assert (bad.path, bad.line) == (str(paths[1]), place) and place > COUNT
         again = merger.merge()
         assert (again.new, again.known, again.bad) == (0, 0, [])
     assert contents(tmp_path / "many.db") == one

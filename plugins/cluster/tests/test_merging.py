@@ -10,8 +10,7 @@ import pytest
 
 from ckprof.errors import UsageError
 from ckprof.store.attempt import Mark
-from ckprof.store.lines import attempt_line, header_line
-from ckprof.store.shard import ShardWriter
+from ckprof.store.shard import ShardWriter, attempt_line, header_line
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, digest_of
 from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable, read_journal
