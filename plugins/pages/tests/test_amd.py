@@ -9,6 +9,8 @@ import pytest
 from ckprof.store.store import Store
 from tests.e2e.test_amd import write_catalog
 
+pytest.importorskip("ckprof_plugins.emulator")
+
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
 TARGET = ("--target", "hip", "--arch", "gfx942")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
 
 PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
 
 
 def test_a_target_that_predicts_no_times_is_refused(ckprof):
+    pytest.importorskip("ckprof_plugins.emulator")
     called = ckprof(
         "predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "cpu", "--problem", PROBLEM
     )
@@ -18,6 +21,7 @@ def test_a_target_that_predicts_no_times_is_refused(ckprof):
 
 
 def test_problems_are_needed(ckprof):
+    pytest.importorskip("ckprof_plugins.emulator")
     called = ckprof("predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
     assert called.code == 2
     assert "no problem to predict times for" in called.err

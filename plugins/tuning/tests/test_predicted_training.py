@@ -100,6 +100,8 @@ def test_few_pairs_do_not_tell_how_far_predictions_are_off(small: Measurements) 
     ("other", "here"), [({"arch": "gfx942"}, "gfx942"), ({"target": "cuda", "arch": "h200"}, "cuda")]
 )
 def test_times_of_another_device_are_refused(small: Measurements, other: dict[str, str], here: str) -> None:
+    if "target" in other:
+        pytest.importorskip(f"ckprof_plugins.{other['target']}")
     registry = ckprof.Profiler().registry
     with pytest.raises(InputError, match=f"predicted for gfx950, .* measured on {here}"):
         with_predicted(registry, replace(small, **other), _predicted(small), PATH)

@@ -144,6 +144,7 @@ def test_choosing_imports_no_numpy(model):
 
 
 def test_a_model_of_kernels_of_another_target(tmp_path, capsys):
+    pytest.importorskip("ckprof_plugins.cuda")
     path = tmp_path / "h200.json"
     table = str(MEASURED / "h200_bwd_weight_bf16_train.csv")
     train = ["train", table, "--direction", "bwd_weight", "--dtype", "bf16", "--arch", "h200"]

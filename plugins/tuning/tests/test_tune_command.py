@@ -95,7 +95,7 @@ def test_errors_say_what_to_do(arguments, code, message, capsys, tmp_path, monke
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("target", "threads"), [("cuda", "1"), ("cpu", None)])
+@pytest.mark.parametrize(("target", "threads"), [("hip", "1"), ("cpu", None)])
 def test_searches_plan_with_one_thread_where_compilers_run_meanwhile(
     target, threads, tmp_path, monkeypatch
 ) -> None:
