@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, Interrupted
 from ckprof.measure.requests import StoreOptions
-from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
+from ckprof.model.ranking import field_of
 from ckprof.sweep.recording import run_into_store
 
 if TYPE_CHECKING:
@@ -26,16 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchedProblem:
-    """A problem with what a search found for it."""
-
-    problem: Problem
-    #: occurrences
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedProblem:
+class ProblemComparison:
     """Times of one problem, all measured side by side after the search. Microseconds."""
 
     problem: Problem
@@ -52,18 +43,6 @@ class ComparedProblem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedSum:
-    """Sums over the problems on which everything that is compared has a time. Microseconds."""
-
-    problems: int
-    #: occurrences of these problems
-    count: int
-    best_us: float
-    library_us: float
-    baseline_us: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineComparison:
     """What a search found, beside the libraries of others."""
 
@@ -71,14 +50,18 @@ class BaselineComparison:
     baselines: tuple[str, ...]
     #: baseline -> versions and device, in one line
     descriptions: Mapping[str, str]
-    problems: tuple[ComparedProblem, ...]
+    problems: tuple[ProblemComparison, ...]
     #: why nothing, or not everything, could be compared; empty if that is not so
     failure: str = ""
     #: problems for which the budget left no time
     left_out: tuple[Problem, ...] = ()
 
-    def sum_against(self, baseline: str) -> ComparedSum:
-        """Return sums of times, each problem as often as it occurs."""
+    def sums_against(self, baseline: str) -> dict[str, float]:
+        """Return sums over the problems on which everything that is compared has a time.
+
+        Numbers of problems and of their occurrences, and sums of times in microseconds, each problem as often
+        as it occurs.
+        """
         timed = [
             (problem.count, problem.best_us, problem.library_us, problem.baseline_us[baseline])
             for problem in self.problems
@@ -86,25 +69,25 @@ class BaselineComparison:
             and problem.library_us is not None
             and baseline in problem.baseline_us
         ]
-        return ComparedSum(
-            problems=len(timed),
-            count=sum(count for count, *_ in timed),
-            best_us=math.fsum(count * best for count, best, _, _ in timed),
-            library_us=math.fsum(count * kept for count, _, kept, _ in timed),
-            baseline_us=math.fsum(count * other for count, _, _, other in timed),
-        )
+        return {
+            "problems": len(timed),
+            "count": sum(count for count, *_ in timed),
+            "best_us": math.fsum(count * best for count, best, _, _ in timed),
+            "library_us": math.fsum(count * kept for count, _, kept, _ in timed),
+            "baseline_us": math.fsum(count * other for count, _, _, other in timed),
+        }
 
 
 def comparison_of(
     results: RunResults,
-    searched: Sequence[SearchedProblem],
+    searched: Sequence[tuple[Problem, int]],
     library: frozenset[str],
     *,
     stopped: bool = False,
 ) -> BaselineComparison:
     """Return the comparison that a run of the best kernels and of the kept ones gives.
 
-    :param searched: the run's problems, in its order.
+    :param searched: the run's problems with their occurrences, in its order.
     :param library: content keys of the kernels that are kept.
     :param stopped: somebody ended the run; otherwise its time was over, if it did not reach its end.
     """
@@ -115,29 +98,29 @@ def comparison_of(
         baselines=results.baseline_ids,
         descriptions={baseline.baseline: baseline.description for baseline in results.baselines},
         problems=tuple(
-            _compared(results, index, problem, library)
-            for index, problem in enumerate(searched)
+            _compared(results, index, problem, count, library)
+            for index, (problem, count) in enumerate(searched)
             if index in reached
         ),
         failure="it was stopped before its end" if stopped else "",
         left_out=tuple(
-            problem.problem
-            for index, problem in enumerate(searched)
+            problem
+            for index, (problem, _) in enumerate(searched)
             if index not in reached and results.partial and not stopped
         ),
     )
 
 
 def _compared(
-    results: RunResults, index: int, searched: SearchedProblem, library: frozenset[str]
-) -> ComparedProblem:
+    results: RunResults, index: int, problem: Problem, count: int, library: frozenset[str]
+) -> ProblemComparison:
     outcomes = [outcome for outcome in results.outcomes if outcome.problem_index == index]
     others = [baseline for baseline in results.baselines if baseline.outcome.problem_index == index]
-    return ComparedProblem(
-        problem=searched.problem,
-        count=searched.count,
-        best_us=_least_us(outcomes),
-        library_us=_least_us(measured for measured in outcomes if measured.key in library),
+    return ProblemComparison(
+        problem=problem,
+        count=count,
+        best_us=_best_us(outcomes),
+        library_us=_best_us(measured for measured in outcomes if measured.key in library),
         baseline_us={
             measured.baseline: 1000 * measured.median_ms for measured in others if measured.median_ms
         },
@@ -149,15 +132,9 @@ def _compared(
     )
 
 
-def _least_us(outcomes: Iterable[Outcome]) -> float | None:
-    times = [
-        1000 * outcome.measurement.median_ms
-        for outcome in outcomes
-        if outcome.status is Status.OK
-        and outcome.measurement is not None
-        and outcome.measurement.median_ms > 0
-    ]
-    return min(times, default=None)
+def _best_us(outcomes: Iterable[Outcome]) -> float | None:
+    _, field = field_of(outcomes)
+    return 1000 * field.kernels[0].time_ms if field.kernels else None
 
 
 #: share of the budget that is kept for the comparison at most
@@ -166,25 +143,13 @@ _LARGEST_SHARE: Final = 0.25
 _KERNELS: Final = 2
 
 
-@dataclass(slots=True)
-class Budget:
-    """The time that a whole command has.
+def spent_from_now(budget_s: float | None, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+    """Return what says whether a budget that begins now is spent.
 
-    :param seconds: ``None`` for as long as it takes.
+    :param budget_s: ``None`` for as long as it takes.
     """
-
-    seconds: float | None
-    #: monotonic seconds
-    clock: Callable[[], float] = time.monotonic
-    _started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._started = self.clock()
-
-    @property
-    def spent(self) -> bool:
-        """Whether nothing is left."""
-        return self.seconds is not None and self.clock() - self._started >= self.seconds
+    started = clock()
+    return lambda: budget_s is not None and clock() - started >= budget_s
 
 
 def comparison_s(request: RunRequest, options: TuneOptions) -> float:
@@ -196,7 +161,7 @@ def comparison_s(request: RunRequest, options: TuneOptions) -> float:
 
 
 def compare_with_baselines(
-    session: Session, request: RunRequest, options: TuneOptions, result: TuneResult, budget: Budget
+    session: Session, request: RunRequest, options: TuneOptions, result: TuneResult, spent: Callable[[], bool]
 ) -> BaselineComparison:
     """Run the best kernel, that of the library that is kept, and the baselines on the problems of a search.
 
@@ -204,6 +169,7 @@ def compare_with_baselines(
     are left out. One process after the other has the device; each kernel and each baseline gets the time of
     all rounds of the search. What cannot be compared is said in the result: the search is not lost with it.
 
+    :param spent: whether nothing is left of the budget.
     :raises Interrupted: a signal insisted.
     """
     keys = {candidate.name: candidate.instance.key for candidate in request.selection.candidates}
@@ -214,13 +180,13 @@ def compare_with_baselines(
     )
     if not found:
         return _nothing(options, "nothing was measured")
-    searched = [SearchedProblem(problem=choice.problem, count=choice.count) for choice in found]
-    if budget.spent:
+    if spent():
         return replace(_nothing(options, ""), left_out=tuple(choice.problem for choice in found))
     store = StoreOptions(store=options.store, tags=options.tags, wait=options.wait)
-    run = _measured_again(request, options, [_case(choice, keys) for choice in found], budget)
+    run = _measured_again(request, options, [_case(choice, keys) for choice in found], spent)
     try:
         end = run_into_store(session, run, store)
+        searched = [(choice.problem, choice.count) for choice in found]
         compared = comparison_of(end.required(), searched, library, stopped=options.search.should_stop())
     except Interrupted:
         raise
@@ -244,7 +210,7 @@ def _case(choice: BestChoice, keys: dict[str, str]) -> ProblemCase:
 
 
 def _measured_again(
-    request: RunRequest, options: TuneOptions, cases: Sequence[ProblemCase], budget: Budget
+    request: RunRequest, options: TuneOptions, cases: Sequence[ProblemCase], spent: Callable[[], bool]
 ) -> RunRequest:
     """Return the run of the kernels that are compared."""
     selection, wanted = request.selection, frozenset().union(*(case.instances or () for case in cases))
@@ -264,7 +230,7 @@ def _measured_again(
             max_time_s=request.options.max_time_s * options.rounds.max_rounds,
         ),
         baselines=options.baselines,
-        should_stop=lambda: should_stop() or budget.spent,
+        should_stop=lambda: should_stop() or spent(),
     )
 
 

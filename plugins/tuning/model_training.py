@@ -12,10 +12,10 @@ from ckprof.plugin.timing import ProductOperation, TimedTarget
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.predicted_times import read_predicted
 from ckprof_plugins.tuning.predicted_training import with_predicted
+from ckprof_plugins.tuning.time_model.formula import sizes_of_product
 from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, model_of, read_document, render_model
-from ckprof_plugins.tuning.time_model.training import TrainRequest, trained
+from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_and_judge
 from ckprof_plugins.tuning.time_model.validation import ValidateRequest, judged_model
-from ckprof_plugins.tuning.time_model.work import sizes_of_product
 from ckprof_plugins.tuning.timed_kernels import KernelKind, runs_elsewhere
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import Inspection
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
     from ckprof_plugins.tuning.time_model.validation import Efficiency, Validation
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
     from ckprof_plugins.tuning.tune_requests import TrainOptions, ValidateOptions
 
 #: Numbers of compute units that GPUs have, tried where nothing says it.
@@ -64,7 +64,7 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
     :raises InputError: a file is wrong, there are too few problems, or the files are of several devices.
     :raises UsageError: the direction's kernels are no matrix products.
     """
-    from ckprof_plugins.tuning.time_model.boost import train_trees
+    from ckprof_plugins.tuning.time_model.trees import train_trees
     from ckprof_plugins.tuning.time_model.validation import summarise
 
     direction = session.registry.operation(options.direction)
@@ -84,11 +84,10 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
         layout=options.layout,
         predicted_half=predicted_half,
     )
-    done = trained(request)
-    model = done.model
+    model, efficiencies = fit_and_judge(request)
     if options.boost:
         model = replace(model, trees=train_trees(table, model, sizes))
-    quality = summarise(done.efficiencies)
+    quality = summarise(efficiencies)
     clean = table.without_glitches()
     figures = dict.fromkeys(Quality.__struct_fields__) if quality is None else asdict(quality)
     origin = Origin(
@@ -267,16 +266,10 @@ def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tup
     architecture = architectures().get(arch)
     if architecture is not None:
         return arch, architecture.compute_units, ()
-    from ckprof_plugins.tuning.time_model.fit import FitRequest, guess_units
+    from ckprof_plugins.tuning.time_model.fit import guess_units
 
-    request = FitRequest(
-        table=table.without_glitches(),
-        gemm_sizes=sizes,
-        element_bytes=options.dtype.properties.size_bytes,
-        units=1,
-    )
-    guess = guess_units(request, _UNITS)
-    if guess.margin < _CLEAR:
-        doubt = "the times hardly tell it; give --compute-units"
-        return arch, guess.units, (f"taking the device for one of {guess.units} compute units: {doubt}",)
-    return arch, guess.units, ()
+    units, margin = guess_units(table.without_glitches(), sizes, _UNITS)
+    if margin >= _CLEAR:
+        return arch, units, ()
+    doubt = "the times hardly tell it; give --compute-units"
+    return arch, units, (f"taking the device for one of {units} compute units: {doubt}",)

@@ -72,7 +72,7 @@ def ckprof_rank_kernels(
     path = arguments.get("model")
     if not isinstance(path, (str, Path)):
         return None
-    from ckprof_plugins.tuning.time_model.cpp_model import predicted_ranking
+    from ckprof_plugins.tuning.time_model.embedding import predicted_ranking
 
     force = bool(arguments.get("force"))
     return predicted_ranking(session, Path(path), build_dir, candidates, force=force)

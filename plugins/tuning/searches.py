@@ -13,7 +13,7 @@ from ckprof.measure.baselines import baseline_sources
 from ckprof.measure.events import RunWarning
 from ckprof.model.architecture import architectures
 from ckprof.sweep.requests import RoundRunOptions
-from ckprof_plugins.tuning.baseline_comparison import Budget, compare_with_baselines, comparison_s
+from ckprof_plugins.tuning.baseline_comparison import compare_with_baselines, comparison_s, spent_from_now
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_training import gemm_sizes_of, load_model, require_device, require_target
 from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
@@ -21,7 +21,7 @@ from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
-from ckprof_plugins.tuning.time_model.training import LEAST_PROBLEMS, TrainRequest, train
+from ckprof_plugins.tuning.time_model.training import LEAST_PROBLEMS, TrainRequest, fit_model
 from ckprof_plugins.tuning.timed_kernels import KernelKind, SearchedDevice, runs_elsewhere
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.search.loop import TuneBench
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
     from ckprof_plugins.tuning.search.result import TuneResult
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
     from ckprof_plugins.tuning.tune_requests import ReplayOptions, SearchOptions, TuneOptions
 
 
@@ -110,7 +110,7 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
 
     # who cannot be compared with what is missing need not search for hours
     baseline_sources(session, options.baselines, request.build.target)
-    budget = Budget(options.search.budget_s)
+    spent = spent_from_now(options.search.budget_s)
     sought = options.search
     if options.baselines and sought.budget_s is not None:
         sought = replace(sought, budget_s=sought.budget_s - comparison_s(request, options))
@@ -120,7 +120,7 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
         result = search(session, bench, bench.observations, asked, sought)
     if not options.baselines or result.stop is TuneStop.REQUESTED:
         return result
-    return replace(result, comparison=compare_with_baselines(session, request, options, result, budget))
+    return replace(result, comparison=compare_with_baselines(session, request, options, result, spent))
 
 
 def search(
@@ -166,7 +166,7 @@ def search_request(
             require_target(model, kind.target, options.model)
             require_device(model, searched.name, options.model)
     elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and searched.units > 0:
-        model = train(
+        model = fit_model(
             TrainRequest(
                 table=lessons,
                 direction=kind.direction,

@@ -210,14 +210,9 @@ def comparison_values(comparison: BaselineComparison) -> dict[str, Any]:
             {
                 "baseline": baseline,
                 "description": comparison.descriptions.get(baseline, ""),
-                "problems": total.problems,
-                "count": total.count,
-                "best_us": total.best_us,
-                "library_us": total.library_us,
-                "baseline_us": total.baseline_us,
+                **comparison.sums_against(baseline),
             }
             for baseline in comparison.baselines
-            for total in (comparison.sum_against(baseline),)
         ],
         "problems": [
             {
@@ -275,14 +270,12 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[_T
         )
         for problem in comparison.problems
     ]
-    total = comparison.sum_against(baseline)
-    if total.problems:
-        part = f" of the {total.problems} that all have a time for" if total.problems < len(rows) else ""
-        rows.append(
-            _Times(
-                f"sum{part}", f"sum{part}", total.count, total.best_us, total.library_us, total.baseline_us
-            )
-        )
+    total = comparison.sums_against(baseline)
+    problems = int(total["problems"])
+    if problems:
+        part = f" of the {problems} that all have a time for" if problems < len(rows) else ""
+        sums = total["best_us"], total["library_us"], total["baseline_us"]
+        rows.append(_Times(f"sum{part}", f"sum{part}", int(total["count"]), *sums))
     columns: list[Column[_Times]] = [
         Column("count", lambda row: row.occurrences, align="right"),
         Column("best us", lambda row: _us(row.best), align="right"),

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.plugin.timing import FeaturedProblem
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, stacked, terms, work
 from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS, RANGE_AXES
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-from ckprof_plugins.tuning.time_model.stacking import stacked
-from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.search.observations import SearchSpace
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 
 #: A trained model's usual error; deviations of other kernels are given as multiples of it.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import SearchStrategy
     from ckprof_plugins.tuning.search.acquisition import Forecaster
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
 
 
 # Not slotted: what is predicted is prepared once and kept.

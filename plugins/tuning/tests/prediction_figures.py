@@ -25,8 +25,8 @@ from ckprof_plugins.tuning.predicted_times import PredictedTimes
 from ckprof_plugins.tuning.predicted_training import with_predicted
 from ckprof_plugins.tuning.prediction import PredictOptions
 from ckprof_plugins.tuning.search.prior import physical_model
-from ckprof_plugins.tuning.time_model.training import train
-from ckprof_plugins.tuning.time_model.work import terms, work
+from ckprof_plugins.tuning.time_model.formula import terms, work
+from ckprof_plugins.tuning.time_model.training import fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 
@@ -262,7 +262,7 @@ def main() -> None:
         few = few_measured(machine, one, supported, everywhere, shapes)
         for name, found in few.items():
             print(row(name, f"{label}, other problems", found))
-        model = train(request(other.table.subset(other.chosen)))
+        model = fit_model(request(other.table.subset(other.chosen)))
         trained = of_model(model, one, supported)
         print(
             row(
@@ -306,7 +306,7 @@ def fitted(
     blended = with_predicted(
         ckprof.Profiler().registry, measured, as_table(machine, judged, problems), Path()
     )
-    return train(replace(request(blended.table), predicted_half=blended.half))
+    return fit_model(replace(request(blended.table), predicted_half=blended.half))
 
 
 def few_measured(
@@ -325,7 +325,7 @@ def few_measured(
         rest = [problem for problem in problems if problem not in chosen]
         shifted = with_offsets(machine, judged, chosen)
         measured = judged.table.subset(tuple(index[problem] for problem in chosen))
-        trained = of_model(train(request(measured)), judged, rest)
+        trained = of_model(fit_model(request(measured)), judged, rest)
         blends = [
             (
                 f"time model, fitted to {FEW} and to machine code of {name}",

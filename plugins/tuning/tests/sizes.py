@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof_plugins.directions._convolution import gemm_sizes
 from ckprof_plugins.directions._convolution.default_problems import default_problems
+from ckprof_plugins.tuning.time_model.formula import Sizes, sizes_of_product
 from ckprof_plugins.tuning.time_model.program import form_of
-from ckprof_plugins.tuning.time_model.work import Sizes, sizes_of_product
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
 
 #: number of spatial dimensions -> form of convolutions
 FORMS = {ndim: form_of(problem) for ndim, problem in default_problems().items()}

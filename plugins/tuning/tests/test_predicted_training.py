@@ -18,7 +18,7 @@ from ckprof_plugins.tuning.predicted_training import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.search.prior import UNTRAINED, _amplitude
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.training import fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 
@@ -108,9 +108,9 @@ def test_times_of_another_device_are_refused(small: Measurements, other: dict[st
 
 
 def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> None:
-    measured = train(request(small))
+    measured = fit_model(request(small))
     half = log(2)
-    model = train(replace(request(_predicted(small).table), predicted_half=half))
+    model = fit_model(replace(request(_predicted(small).table), predicted_half=half))
     assert (measured.predicted, model.predicted) == (0, len(small.without_glitches().times))
     assert measured.basis == ""
     assert f"{model.predicted} times that were predicted from machine code" in model.basis
@@ -127,7 +127,7 @@ def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> N
 
 
 def test_a_search_trusts_predictions_less_than_measurements(small: Measurements) -> None:
-    model = train(request(small))
+    model = fit_model(request(small))
     assert _amplitude(model) == 1.0
     assert _amplitude(replace(model, predicted_half=0.1)) == pytest.approx(0.1 / 1.96 / 0.03, rel=1e-3)
     assert _amplitude(replace(model, predicted_half=0.5)) == _amplitude(None) == UNTRAINED

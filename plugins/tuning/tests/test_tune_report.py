@@ -10,7 +10,7 @@ from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
 from ckprof_plugins.tuning.search.loop import TuneStop
 from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
 from ckprof_plugins.tuning.tune_report import add_comparison, comparison_values, tune_document, tune_values
-from plugins.tuning.tests.search.test_comparison import compared, outcome, three_problems
+from plugins.tuning.tests.test_baseline_comparison import compared, outcome, three_problems
 from tests.store.samples import make_problem
 
 
@@ -78,7 +78,7 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
 def test_what_was_not_compared_is_said() -> None:
     stopped = compared([outcome(0, "a", 10, split_k=2)], [], partial=True, stopped=True)
     assert "not compared with vendor: it was stopped before its end" in text_of(stopped)
-    assert stopped.sum_against("vendor").problems == 0
+    assert stopped.sums_against("vendor")["problems"] == 0
     nothing = BaselineComparison(baselines=("vendor",), descriptions={}, problems=(), failure="no GPU")
     assert text_of(nothing).rstrip() == "not compared with vendor: no GPU"
     assert comparison_values(nothing)["failure"] == "no GPU"

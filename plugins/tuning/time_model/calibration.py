@@ -9,11 +9,12 @@ NumPy is imported by this module: it is for training only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ckprof_plugins.tuning.time_model.formula import stacked, terms, work
 from ckprof_plugins.tuning.time_model.intervals import (
     BANDS,
     COVERAGE,
@@ -26,17 +27,15 @@ from ckprof_plugins.tuning.time_model.intervals import (
 )
 from ckprof_plugins.tuning.time_model.model import Kinship, derived, distance, kinship
 from ckprof_plugins.tuning.time_model.selector import Candidate, precedence
-from ckprof_plugins.tuning.time_model.stacking import stacked
-from ckprof_plugins.tuning.time_model.work import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof_plugins.tuning.time_model.fit import Fit, Refit
+    from ckprof_plugins.tuning.time_model.fit import Errors, Fit
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.intervals import Ranges
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 #: Shares that are left out one after the other.
 SHARES: Final = 5
@@ -74,40 +73,32 @@ def left_out_groups(problems: Sequence[Sizes]) -> tuple[tuple[int, ...], ...]:
     return tuple(dict.fromkeys(kept))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """What leaving out has shown."""
-
-    #: kernel -> scale of its errors, logarithm
-    scales: Mapping[str, float]
-    #: scale of the errors of kernels that were not measured
-    derived_scales: Mapping[Kinship, float]
-    trials: Trials
-
-
-def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: GemmSizes) -> Calibration:
-    """Return what the refits of a fit, and kernels that are left out of a model, say about errors.
+def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: GemmSizes) -> TimeModel:
+    """Return a model with what refits, and kernels that are left out, say about its errors.
 
     :param model: of the fit, without calibration.
     :raises IndexError: the fit has no refits.
     """
     problems = [gemm_sizes(problem) for problem in table.problems]
-    pool_of = {name: number for number, pool in enumerate(fitted.pools) for name in pool.pool.names}
+    pool_of = {name: number for number, pool in enumerate(fitted.pools) for name in pool.names}
     scales = _scales(fitted, pool_of)
     places = np.array([place(sizes) for sizes in problems])
     gaps = np.sqrt(((places[:, None] - places) ** 2).sum(axis=-1))
-    errors = [_of_problems(refit, pool_of, scales) for refit in fitted.refits]
+    errors = [_of_problems(refit, pool_of, scales) for refit in fitted.refits.values()]
     trials = tuple(
         _trial(index, own, gaps[index, left].min(), ranges, problems[index])
-        for refit, of_problems in zip(fitted.refits, errors, strict=True)
-        for left, ranges in [_left(refit, problems)]
+        for group, of_problems in zip(fitted.refits, errors, strict=True)
+        for left, ranges in [_left(group, problems)]
         for index, own in of_problems.items()
     )
     unseen = [error for of_problems in errors[:SHARES] for own in of_problems.values() for error in own]
     usual = float(np.quantile(unseen, COVERAGE)) if unseen else 1.0
-    return Calibration(
-        scales={name: scales[number] for name, number in pool_of.items()},
-        derived_scales={
+    return replace(
+        model,
+        kernels={
+            name: replace(kernel, spread=scales[pool_of[name]]) for name, kernel in model.kernels.items()
+        },
+        derived_spreads={
             kind: max(scale / usual, *scales) for kind, scale in _derived(model, table, problems).items()
         },
         trials=Trials(places=tuple(tuple(map(_rounded, row)) for row in places), trials=trials),
@@ -124,9 +115,9 @@ def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
     ]
     rank = {name: number for number, name in enumerate(order)}
     found = []
-    for refit in fitted.refits[:SHARES]:
+    for refit in _shares(fitted):
         choices: dict[int, list[tuple[float, int, str, int]]] = {}
-        for (index, name, splits), (predicted, _) in refit.errors.items():
+        for (index, name, splits), (predicted, _) in refit.items():
             choices.setdefault(index, []).append((predicted, rank[name], name, splits))
         for index, offered in choices.items():
             row = table.of_problem(index)
@@ -136,11 +127,16 @@ def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
     return found
 
 
+def _shares(fitted: Fit) -> list[Errors]:
+    """Return the errors on shares of the problems, without those on the ends of axes."""
+    return list(fitted.refits.values())[:SHARES]
+
+
 def _scales(fitted: Fit, pool_of: Mapping[str, int]) -> list[float]:
     """Return the scale of the errors of each pool, of shares that were left out."""
     errors: list[list[float]] = [[] for _ in fitted.pools]
-    for refit in fitted.refits[:SHARES]:
-        for (_, name, _), (_, error) in refit.errors.items():
+    for refit in _shares(fitted):
+        for (_, name, _), (_, error) in refit.items():
             errors[pool_of[name]].append(abs(error))
     every = [error for own in errors for error in own] or [_NOTHING_KNOWN]
     common = np.log(np.quantile(every, _SCALE_LEVEL) + 1e-9)
@@ -152,17 +148,19 @@ def _scales(fitted: Fit, pool_of: Mapping[str, int]) -> list[float]:
     return scales
 
 
-def _of_problems(refit: Refit, pool_of: Mapping[str, int], scales: Sequence[float]) -> dict[int, list[float]]:
+def _of_problems(
+    refit: Errors, pool_of: Mapping[str, int], scales: Sequence[float]
+) -> dict[int, list[float]]:
     """Return the errors on each problem that was left out, as multiples of the kernels' scales."""
     errors: dict[int, list[float]] = {}
-    for (index, name, _), (_, error) in refit.errors.items():
+    for (index, name, _), (_, error) in refit.items():
         errors.setdefault(index, []).append(abs(error) / scales[pool_of[name]])
     return errors
 
 
-def _left(refit: Refit, problems: Sequence[Sizes]) -> tuple[list[int], Ranges]:
-    """Return the problems that were left in a fit, and their ranges."""
-    held = set(refit.problems)
+def _left(group: tuple[int, ...], problems: Sequence[Sizes]) -> tuple[list[int], Ranges]:
+    """Return the problems that stay when a group is left out, and their ranges."""
+    held = set(group)
     left = [index for index in range(len(problems)) if index not in held]
     return left, ranges_of([problems[index] for index in left])
 

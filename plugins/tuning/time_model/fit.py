@@ -15,25 +15,33 @@ NumPy is imported by the modules of training alone.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, field, fields, replace
+from math import log, prod
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from ckprof_plugins.tuning.time_model.levenberg import Block, Pulls, solve
+from ckprof_plugins.tuning.time_model.formula import (
+    KernelParameters,
+    SharedParameters,
+    Sizes,
+    stacked,
+    terms,
+    work,
+)
+from ckprof_plugins.tuning.time_model.least_squares import solve
 from ckprof_plugins.tuning.time_model.model import NEAR, distance
-from ckprof_plugins.tuning.time_model.pooling import pools_of
-from ckprof_plugins.tuning.time_model.stacking import forms_of, stacked
-from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, Sizes, terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Work
+    from ckprof_plugins.tuning.time_model.least_squares import Block
     from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.time_model.pooling import Pool
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
 
     Array = NDArray[np.float64]
 
@@ -61,35 +69,28 @@ _STEPS: Final = 80
 _REFIT_STEPS: Final = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitRequest:
-    """What to fit."""
+#: Equivalent kernels: their times differ by less than this on half of the problems ...
+_USUAL_GAP: Final = 0.015
+#: ... and neither is faster by more than this.
+_BIAS: Final = 0.005
+#: Fewer common problems prove nothing.
+_COMMON: Final = 12
 
-    table: Measurements
-    gemm_sizes: GemmSizes
-    element_bytes: int
-    #: compute units of the device
-    units: int
+#: (problem, kernel, splits) -> (predicted microseconds, logarithm of measured / predicted)
+Errors: TypeAlias = "Mapping[tuple[int, str, int], tuple[float, float]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedPool:
-    """Kernels with their parameters."""
+    """Kernels with one set of parameters: measurements do not distinguish them."""
 
-    pool: Pool
+    #: their names, the first is the one with the smallest tile
+    names: tuple[str, ...]
+    #: what the model computes with
+    traits: KernelTraits
     parameters: KernelParameters
     #: measured times that it was fitted to
     rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refit:
-    """What a fit to the other problems says about some that were left out of it."""
-
-    #: indices of the problems that were left out
-    problems: tuple[int, ...]
-    #: (problem, kernel, splits) -> (predicted microseconds, logarithm of measured / predicted)
-    errors: Mapping[tuple[int, str, int], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +103,8 @@ class Fit:
     shortest_us: float
     #: half the sum of squared weighted residuals; to compare fits to the same data
     cost: float
-    #: one for each group of problems that was to be left out
-    refits: tuple[Refit, ...] = ()
+    #: group of problems that was left out -> what a fit to the others says about it
+    refits: Mapping[tuple[int, ...], Errors] = field(default_factory=dict)
 
 
 def noise(time_us: Any, shortest_us: float) -> Any:
@@ -111,33 +112,35 @@ def noise(time_us: Any, shortest_us: float) -> Any:
     return _NOISE + _SHORT_NOISE * shortest_us / time_us
 
 
-def fit(request: FitRequest, left_out: Sequence[tuple[int, ...]] = ()) -> Fit:
+def fit(
+    table: Measurements, gemm_sizes: GemmSizes, units: int, left_out: Sequence[tuple[int, ...]] = ()
+) -> Fit:
     """Fit all parameters.
 
+    :param units: compute units of the device.
     :param left_out: groups of problems, by their index; for each, the parameters are fitted again to all
         others, from those that were found on.
     """
-    system = _System(request)
-    solution = solve(system, system.pulls, system.start, scale=_SOFT, steps=_STEPS)
-    refits = tuple(system.refit(solution.vector, group) for group in left_out)
-    return replace(system.result(solution.vector, solution.cost), refits=refits)
+    system = _System(table, [gemm_sizes(problem) for problem in table.problems], units)
+    vector, cost = solve(system, system.pulls, system.start, scale=_SOFT, steps=_STEPS)
+    refits = {group: system.refit(vector, group) for group in left_out}
+    return replace(system.result(vector, cost), refits=refits)
 
 
 class _System:
     """The equations: one row per measured time, then the pulls."""
 
-    def __init__(self, request: FitRequest) -> None:
-        table = request.table
+    def __init__(self, table: Measurements, problems: Sequence[Sizes], units: int) -> None:
         self.pools = pools_of(table)
-        home = {name: number for number, pool in enumerate(self.pools) for name in pool.names}
+        self.traits = [table.kernels[names[0]] for names in self.pools]
+        home = {name: number for number, names in enumerate(self.pools) for name in names}
         keys = self.keys = sorted(table.times, key=lambda key: (home[key[1]], key[2], key[0]))
         self.owner = np.array([home[name] for _, name, _ in keys])
         self.times = np.array([table.times[key] for key in keys])
         self.log_times = np.log(self.times)
         self.predicted = np.array([key in table.predicted for key in keys])
         self.shortest = float(self.times.min())
-        problems = [request.gemm_sizes(problem) for problem in table.problems]
-        self.parts = self._parts(keys, problems, home, request.units)
+        self.parts = self._parts(keys, problems, home, units)
         self.forms = forms_of(self.parts)
         self.index = np.array([index for index, _, _ in keys])
         self.weights = self._weights(self.index, problems)
@@ -155,13 +158,13 @@ class _System:
         )
         self.pulls = self._pulls()
 
-    def _pulls(self) -> Pulls:
+    def _pulls(self) -> tuple[Array, Array]:
         """Return what pulls parameters towards their starting values, and kernels that are alike together."""
         near = [
             (a, b)
             for b in range(len(self.pools))
             for a in range(b)
-            if distance(self.pools[a].traits, self.pools[b].traits) < NEAR
+            if distance(self.traits[a], self.traits[b]) < NEAR
         ]
         ties = np.zeros((len(near), len(self.pools)))
         for row, (a, b) in enumerate(near):
@@ -169,9 +172,7 @@ class _System:
         pull = np.eye(len(self.start)) * _PULL
         tie = np.zeros((len(near) * len(self.own), len(self.start)))
         tie[:, len(self.shared) :] = np.kron(ties, np.eye(len(self.own)))
-        return Pulls(
-            matrix=np.vstack([pull, tie]), target=np.concatenate([pull @ self.start, np.zeros(len(tie))])
-        )
+        return np.vstack([pull, tie]), np.concatenate([pull @ self.start, np.zeros(len(tie))])
 
     def _parts(
         self,
@@ -189,7 +190,7 @@ class _System:
                 continue
             pool, splits = marks[begin]
             columns = stacked([problems[index] for index, _, _ in keys[begin:end]])
-            done = work(self.pools[pool].traits, columns, splits, units)
+            done = work(self.traits[pool], columns, splits, units)
             blocks.append((pool, slice(begin, end), done))
             begin = end
         return blocks
@@ -306,15 +307,15 @@ class _System:
         shared = np.arange(count)
         own = np.arange(len(self.own))
         return [
-            Block(
-                residuals=weighted[rows],
-                columns=np.concatenate([shared, count + pool * len(self.own) + own]),
-                jacobian=jacobian[rows],
+            (
+                weighted[rows],
+                np.concatenate([shared, count + pool * len(self.own) + own]),
+                jacobian[rows],
             )
             for pool, rows, _ in self.parts
         ]
 
-    def refit(self, vector: Array, group: tuple[int, ...]) -> Refit:
+    def refit(self, vector: Array, group: tuple[int, ...]) -> Errors:
         """Fit again without some problems, and predict them.
 
         Kernels of which nothing else was measured are not predicted.
@@ -323,27 +324,25 @@ class _System:
         """
         held = np.isin(self.index, group)
         weights, self.weights = self.weights, np.where(held, 0.0, self.weights)
-        found = solve(self, self.pulls, vector, scale=_SOFT, steps=_REFIT_STEPS).vector
+        found, _ = solve(self, self.pulls, vector, scale=_SOFT, steps=_REFIT_STEPS)
         self.weights = weights
         known = np.bincount(self.owner[~held], minlength=len(self.pools)) > 0
         logs = self.log_times_of(found)
-        return Refit(
-            problems=group,
-            errors={
-                self.keys[row]: (float(np.exp(logs[row])), float(self.log_times[row] - logs[row]))
-                for row in np.flatnonzero(held & known[self.owner])
-            },
-        )
+        return {
+            self.keys[row]: (float(np.exp(logs[row])), float(self.log_times[row] - logs[row]))
+            for row in np.flatnonzero(held & known[self.owner])
+        }
 
     def result(self, vector: Array, cost: float) -> Fit:
         """Return the parameters as plain numbers."""
         shared, own = self._parameters(vector)
         pools = []
-        for number, pool in enumerate(self.pools):
+        for number, (names, traits) in enumerate(zip(self.pools, self.traits, strict=True)):
             fitted = asdict(self._kernel_parameters(own[number]))
             pools.append(
                 FittedPool(
-                    pool=pool,
+                    names=names,
+                    traits=traits,
                     parameters=KernelParameters(**{name: float(value) for name, value in fitted.items()}),
                     rows=int((self.owner == number).sum()),
                 )
@@ -351,23 +350,87 @@ class _System:
         return Fit(shared=shared, pools=tuple(pools), shortest_us=self.shortest, cost=cost)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitsGuess:
-    """The number that explains the times best."""
+def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[int]) -> tuple[int, float]:
+    """Return the number of compute units that explains measured times best.
 
-    units: int
-    #: cost of the next best number divided by its own: about 1 means that the data do not tell
-    margin: float
-
-
-def guess_units(request: FitRequest, numbers: Sequence[int]) -> UnitsGuess:
-    """Return the number that explains measured times best.
-
-    :param request: what would be fitted; its own number is not used.
     :param numbers: those to try, two or more.
+    :returns: the number, and the cost of the next best one divided by its own: about 1 means that the data do
+        not tell.
     """
-    from ckprof_plugins.tuning.time_model.fit import fit
-
-    costs = sorted((fit(replace(request, units=units)).cost, units) for units in sorted(set(numbers)))
+    costs = sorted((fit(table, gemm_sizes, units).cost, units) for units in sorted(set(numbers)))
     (best, units), (second, _) = costs[:2]
-    return UnitsGuess(units=units, margin=second / best)
+    return units, second / best
+
+
+def forms_of(parts: Sequence[tuple[int, slice, Work]]) -> list[tuple[NDArray[np.intp], Work]]:
+    """Return (rows, work) for all kernels together whose times have the same terms.
+
+    Few operations on many rows take a fraction of the time of many operations on few.
+    """
+    forms: dict[tuple[bool, ...], list[tuple[slice, Work]]] = {}
+    for _, rows, done in parts:
+        form = (done.rounds is None, isinstance(done.extra_bytes, float), done.splits, done.runs is None)
+        forms.setdefault(form, []).append((rows, done))
+    return [
+        (
+            np.concatenate([np.arange(rows.start, rows.stop) for rows, _ in members]),
+            _joined([done for _, done in members], [rows.stop - rows.start for rows, _ in members]),
+        )
+        for members in forms.values()
+    ]
+
+
+def _joined(records: Sequence[Any], counts: Sequence[int]) -> Any:
+    """Return one record of several ones of the same form, whose values become arrays."""
+    values: dict[str, Any] = {}
+    for entry in fields(records[0]):
+        parts = [getattr(record, entry.name) for record in records]
+        first = parts[0]
+        if first is None or isinstance(first, bool):
+            values[entry.name] = first
+        elif entry.name == "runs":
+            values[entry.name] = _joined(parts, counts)
+        elif entry.name == "extra_bytes" and isinstance(first, float):
+            values[entry.name] = first
+        else:
+            rows = [np.broadcast_to(part, count) for part, count in zip(parts, counts, strict=True)]
+            values[entry.name] = np.concatenate(rows).astype(float)
+    return type(records[0])(**values)
+
+
+def pools_of(table: Measurements) -> tuple[tuple[str, ...], ...]:
+    """Return the kernels of a table in pools that share their parameters, each kernel in one.
+
+    Kernels of the same pipeline that take the same time on all problems do the same work, whatever their
+    configuration says. A larger tile would show in padding and in rounds, so the smallest tile among them,
+    that of the first one, is the one they compute.
+    """
+    times: dict[str, dict[tuple[int, int], float]] = {name: {} for name in table.kernels}
+    for (index, name, splits), time in table.times.items():
+        times[name][index, splits] = time
+    ordered = sorted((name for name in table.kernels if times[name]), key=lambda name: _order(table, name))
+    pools: list[list[str]] = []
+    for name in ordered:
+        home = next((pool for pool in pools if _equivalent(table, times, pool[0], name)), None)
+        if home is None:
+            pools.append([name])
+        else:
+            home.append(name)
+    return tuple(map(tuple, pools))
+
+
+def _order(table: Measurements, name: str) -> tuple[int, tuple[int, int, int], str]:
+    tile = table.kernels[name].tile
+    return prod(tile), tile, name
+
+
+def _equivalent(
+    table: Measurements, times: Mapping[str, Mapping[tuple[int, int], float]], name: str, other: str
+) -> bool:
+    a, b = table.kernels[name], table.kernels[other]
+    if (a.labels, a.schedule, a.reduction) != (b.labels, b.schedule, b.reduction):
+        return False
+    gaps = [log(time / times[other][key]) for key, time in times[name].items() if key in times[other]]
+    if len(gaps) < _COMMON:
+        return False
+    return median(map(abs, gaps)) < _USUAL_GAP and abs(median(gaps)) < _BIAS

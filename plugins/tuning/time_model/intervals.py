@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof_plugins.tuning.time_model.work import Sizes
+    from ckprof_plugins.tuning.time_model.formula import Sizes
 
 
 #: What is compared with the trained range, and what each is called where people read it.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.gemm_work import Reduction, Schedule
 from ckprof.wording import counted
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
 from ckprof_plugins.tuning.time_model.intervals import (
     DEVIATIONS,
     LARGEST_HALF,
@@ -18,14 +19,13 @@ from ckprof_plugins.tuning.time_model.intervals import (
     extents,
     place,
 )
-from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof_plugins.tuning.time_model.boost import Tree
-    from ckprof_plugins.tuning.time_model.work import Sizes
+    from ckprof_plugins.tuning.time_model.formula import Sizes
+    from ckprof_plugins.tuning.time_model.trees import Tree
 
 
 class Kinship(Enum):
@@ -74,7 +74,7 @@ class Prediction:
     high_us: float
     #: whether the kernel was among those that the model was fitted to
     measured: bool
-    #: what takes most of the time, see :attr:`ckprof_plugins.tuning.time_model.work.Terms.limit`
+    #: what takes most of the time, see :attr:`ckprof_plugins.tuning.time_model.formula.Terms.limit`
     limit: str
 
 

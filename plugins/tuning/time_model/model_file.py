@@ -10,10 +10,10 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import KernelTraits
-from ckprof_plugins.tuning.time_model.boost import FEATURES, Tree
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters
 from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES, Trials
 from ckprof_plugins.tuning.time_model.model import Kinship, ModelKernel, TimeModel
-from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters
+from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 from ckprof.errors import UsageError
 from ckprof.model.problem_case import plain
-from ckprof_plugins.tuning.time_model.work import terms, work
+from ckprof_plugins.tuning.time_model.formula import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Terms
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes, Terms
 
 
 _PYTHON = {

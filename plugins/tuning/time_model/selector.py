@@ -7,20 +7,20 @@ from math import exp
 from typing import TYPE_CHECKING
 
 from ckprof.errors import NothingLeftError, UsageError
-from ckprof_plugins.tuning.time_model.boost import correction, features
+from ckprof_plugins.tuning.time_model.formula import terms, work
 from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS
 from ckprof_plugins.tuning.time_model.model import Prediction
 from ckprof_plugins.tuning.time_model.program import Program, Slot, form_of, is_told_by_dimensions
-from ckprof_plugins.tuning.time_model.work import terms, work
+from ckprof_plugins.tuning.time_model.trees import correction, features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
     from ckprof_plugins.tuning.time_model.program import Form
-    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

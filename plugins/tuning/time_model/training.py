@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
@@ -10,8 +10,8 @@ from ckprof_plugins.tuning.time_model.intervals import ranges_of
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
 
 if TYPE_CHECKING:
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
 
 #: Fewer problems cannot tell a kernel's parameters from one another.
 LEAST_PROBLEMS = 8
@@ -39,33 +39,25 @@ class TrainRequest:
     predicted_half: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
-    """A model, and how it did on problems that were left out."""
-
-    model: TimeModel
-    #: best time / time of the kernel that was chosen for each problem while it was left out. Problems of one
-    #: table are often variations of a few: figures on problems of another kind will be lower. Empty for few
-    #: problems
-    efficiencies: tuple[float, ...]
-
-
-def train(request: TrainRequest) -> TimeModel:
+def fit_model(request: TrainRequest) -> TimeModel:
     """Return the model that explains measured times best, and how far it is off on problems left out of it.
 
     :raises InputError: there are too few problems.
     """
-    return trained(request).model
+    return fit_and_judge(request)[0]
 
 
-def trained(request: TrainRequest) -> Trained:
-    """Return the model of :func:`train` with what cross-validation says of its choices.
+def fit_and_judge(request: TrainRequest) -> tuple[TimeModel, tuple[float, ...]]:
+    """Return the model of :func:`fit_model` with what cross-validation says of its choices.
 
+    :returns: the model, and best time / time of the kernel that was chosen for each problem while it was left
+        out. Problems of one table are often variations of a few: figures on problems of another kind will be
+        lower. Empty for few problems.
     :raises InputError: there are too few problems.
     """
     # NumPy: not needed to choose
     from ckprof_plugins.tuning.time_model.calibration import calibrated, efficiencies, left_out_groups
-    from ckprof_plugins.tuning.time_model.fit import FitRequest, fit
+    from ckprof_plugins.tuning.time_model.fit import fit
 
     table = request.table.without_glitches()
     if len(table.problems) < LEAST_PROBLEMS:
@@ -73,26 +65,18 @@ def trained(request: TrainRequest) -> Trained:
             f"{len(table.problems)} problems are too few to train on, expected {LEAST_PROBLEMS} or more"
         )
     problems = [request.gemm_sizes(problem) for problem in table.problems]
-    fitted = fit(
-        FitRequest(
-            table=table,
-            gemm_sizes=request.gemm_sizes,
-            element_bytes=request.element_bytes,
-            units=request.units,
-        ),
-        left_out_groups(problems),
-    )
+    fitted = fit(table, request.gemm_sizes, request.units, left_out_groups(problems))
     kernels = {
         name: ModelKernel(
             name=name,
             traits=table.kernels[name],
-            computes=pool.pool.traits,
+            computes=pool.traits,
             parameters=pool.parameters,
             spread=1.0,
             rows=pool.rows,
         )
         for pool in fitted.pools
-        for name in pool.pool.names
+        for name in pool.names
     }
     model = TimeModel(
         device=request.device,
@@ -111,12 +95,8 @@ def trained(request: TrainRequest) -> Trained:
         predicted=len(table.predicted),
         predicted_half=request.predicted_half,
     )
-    known = calibrated(fitted, model, table, request.gemm_sizes)
-    model = replace(
-        model,
-        kernels={name: replace(kernel, spread=known.scales[name]) for name, kernel in model.kernels.items()},
-        trials=known.trials,
-        derived_spreads=known.derived_scales,
-    )
     judged = len(problems) >= _LEAST_JUDGED
-    return Trained(model=model, efficiencies=tuple(efficiencies(fitted, table)) if judged else ())
+    return (
+        calibrated(fitted, model, table, request.gemm_sizes),
+        tuple(efficiencies(fitted, table)) if judged else (),
+    )

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.measurements import Choice, Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 
 #: Choices whose times differ by less than this on half of the problems are replicates of one another.

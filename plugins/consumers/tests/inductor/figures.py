@@ -20,7 +20,7 @@ from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.training import fit_model
 from ckprof_plugins.tuning.time_model.validation import candidates_of
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
@@ -129,7 +129,7 @@ def models_of(model: TimeModel | None) -> Models:
 def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
     """Yield what ranks, what judges it, the number of candidates, and the figures."""
     tables = {name: published(name) for name in TABLES}
-    trained = {name: train(request(table)) for name, table in tables.items()}
+    trained = {name: fit_model(request(table)) for name, table in tables.items()}
     for name, table in tables.items():
         every = range(len(table.problems))
         other = trained[next(one for one in TABLES if one != name)]
@@ -149,7 +149,7 @@ def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
             efficiencies(table, every, by_name(other, table)),
         )
         parts = [
-            efficiencies(table, judged, by_name(train(request(table.subset(learned))), table))
+            efficiencies(table, judged, by_name(fit_model(request(table.subset(learned))), table))
             for learned, judged in (halves, halves[::-1])
         ]
         yield (

@@ -15,10 +15,10 @@ from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.time_model.cpp_model import render_cpp
+from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.measurements import merged
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.training import fit_model
 from ckprof_plugins.tuning.time_model.validation import candidates_of
 from plugins.tuning.tests.sizes import FORMS, forward_sizes
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
@@ -32,12 +32,12 @@ TABLES = tuple(
 
 def test_fit(benchmark) -> None:
     both = merged(TABLES)
-    benchmark(lambda: train(request(both)))
+    benchmark(lambda: fit_model(request(both)))
 
 
 def test_choice_in_python(benchmark) -> None:
     table = TABLES[1]
-    selector = Selector(train(request(merged(TABLES))), candidates_of(table), forward_sizes)
+    selector = Selector(fit_model(request(merged(TABLES))), candidates_of(table), forward_sizes)
     problem = table.problems[40]
     selector.best(problem)
     benchmark(selector.best, problem)
@@ -45,7 +45,7 @@ def test_choice_in_python(benchmark) -> None:
 
 def test_choices_in_cpp(benchmark, tmp_path: Path) -> None:
     table = TABLES[1]
-    selector = Selector(train(request(merged(TABLES))), candidates_of(table), forward_sizes)
+    selector = Selector(fit_model(request(merged(TABLES))), candidates_of(table), forward_sizes)
     (tmp_path / "time_model.hpp").write_text(
         render_cpp(selector, list(table.kernels), FORMS, by_values=False)
     )

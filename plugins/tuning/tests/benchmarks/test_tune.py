@@ -26,7 +26,7 @@ from ckprof_plugins.tuning.search.observations import Choice, Observations, Sear
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
-from ckprof_plugins.tuning.time_model.training import TrainRequest, train
+from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
 from ckprof_plugins.tuning.timed_kernels import KernelKind
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
 from plugins.tuning.tests.search.conftest import MEASURED, all_strategies
@@ -135,7 +135,7 @@ _MODELS: dict[str, object] = {}
 
 def trained_on(sweep: Recorded):
     if sweep.known not in _MODELS:
-        _MODELS[sweep.known] = train(
+        _MODELS[sweep.known] = fit_model(
             TrainRequest(
                 table=table_of(sweep, sweep.known),
                 direction=sweep.direction,

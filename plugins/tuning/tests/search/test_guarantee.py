@@ -15,7 +15,7 @@ from ckprof_plugins.tuning.search.replay import ReplayBench
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.surrogate import LogTimes, Surrogate
 from ckprof_plugins.tuning.time_model.measurements import Measurements
-from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.training import fit_model
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
 from plugins.tuning.tests.search.conftest import Replayed, replay, request_for, table_of, time_of
 from plugins.tuning.tests.time_model.conftest import request as train_request
@@ -87,7 +87,7 @@ def test_settled_is_within_the_tie_on_95_percent_of_the_problems(strategies, doz
 
 @pytest.mark.parametrize("change", [None, *LONGER])
 def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, change) -> None:
-    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     found = replay(strategies, dozen if change is None else change(dozen, 1), tie=TIE, model=model, kept=4)
     assert found.stop is TuneStop.SETTLED
     said, real = shares(found)
@@ -99,7 +99,7 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, ch
 @pytest.mark.slow
 def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen) -> None:
     """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
-    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     missed = 0
     for seed in range(1, 9):
         found = replay(strategies, scrambled(dozen, seed), tie=TIE, seed=seed, model=model, kept=4)
@@ -198,7 +198,7 @@ def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
         learn(self, seen, thoroughly=thoroughly)
 
     monkeypatch.setattr(Surrogate, "learn", noted)
-    model = train(train_request(table))
+    model = fit_model(train_request(table))
     found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, lessons=lessons, kept=4)
     informed, of_lessons, _ = learned[0]
     believed = found.request.forecaster.surrogate

@@ -27,7 +27,7 @@ from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.training import train
+from ckprof_plugins.tuning.time_model.training import fit_model
 from ckprof_plugins.tuning.time_model.validation import candidates_of
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
 from plugins.tuning.tests.search.conftest import replay, request_for, table_of, time_of
@@ -139,7 +139,7 @@ def test_the_model_needs_a_fraction(strategies, few) -> None:
 
 def test_three_measurements_of_thirty_after_training_on_other_problems(strategies) -> None:
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
-    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     limits = {"most_cells": 3 * len(table.problems)}
     found = replay(
@@ -151,7 +151,7 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
 
 @pytest.mark.thorough
 def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies) -> None:
-    model = train(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     selector = Selector(model, candidates_of(table), forward_sizes)
     rows = [table.of_problem(index) for index in range(len(table.problems))]

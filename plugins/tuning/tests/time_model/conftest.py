@@ -9,7 +9,7 @@ from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel
-from ckprof_plugins.tuning.time_model.training import TrainRequest, train
+from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from tests.places import TESTS
 
@@ -40,9 +40,9 @@ def table_30() -> Measurements:
 
 @pytest.fixture(scope="session")
 def model_20(table_20: Measurements) -> TimeModel:
-    return train(request(table_20))
+    return fit_model(request(table_20))
 
 
 @pytest.fixture(scope="session")
 def model_both(table_20: Measurements, table_30: Measurements) -> TimeModel:
-    return train(request(merged((table_20, table_30))))
+    return fit_model(request(merged((table_20, table_30))))

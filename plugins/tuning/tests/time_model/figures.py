@@ -15,10 +15,10 @@ from ckprof.plugin.timing import TimedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.time_model.boost import train_trees
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.training import TrainRequest, train
+from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.time_model.trees import train_trees
 from ckprof_plugins.tuning.time_model.validation import (
     Efficiency,
     ValidateRequest,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof_plugins.tuning.time_model.work import GemmSizes
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
 
 MULTIPROCESSORS = 132
 #: a quarter of the problems has no more of them
@@ -78,7 +78,7 @@ def h200_request(direction: str, table: Measurements) -> TrainRequest:
 
 def judged(asked: TrainRequest, unseen: Measurements, *, boost: bool = False) -> Validation:
     """Train on one table and judge by another one."""
-    model = train(asked)
+    model = fit_model(asked)
     if boost:
         model = replace(model, trees=train_trees(asked.table, model, asked.gemm_sizes))
     return judged_model(

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof_plugins.tuning.time_model.boost import FEATURES, Tree, correction, features, train_trees
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree, correction, features, train_trees
 from ckprof_plugins.tuning.time_model.validation import ValidateRequest, candidates_of, judged_model
 from plugins.tuning.tests.sizes import forward_sizes
 

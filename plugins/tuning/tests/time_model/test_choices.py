@@ -15,7 +15,7 @@ from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
 from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, model_of, read_document, render_model
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import train, trained
+from ckprof_plugins.tuning.time_model.training import fit_and_judge, fit_model
 from ckprof_plugins.tuning.time_model.validation import (
     ValidateRequest,
     Validation,
@@ -79,7 +79,7 @@ def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Mea
     for fold in range(4):
         held = table_30.subset(tuple(range(fold, count, 4)))
         rest = table_30.subset(tuple(index for index in range(count) if index % 4 != fold))
-        model = train(request(merged((table_20, rest))))
+        model = fit_model(request(merged((table_20, rest))))
         values += [one.efficiency for one in judge(model, held).shapes]
     found = summarise(values)
     assert found.mean >= 0.978
@@ -87,15 +87,15 @@ def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Mea
 
 
 def test_cross_validation_needs_enough_problems(table_30: Measurements) -> None:
-    assert trained(request(table_30.subset(tuple(range(31))))).efficiencies == ()
-    found = trained(request(table_30.subset(tuple(range(32))))).efficiencies
+    assert fit_and_judge(request(table_30.subset(tuple(range(31)))))[1] == ()
+    found = fit_and_judge(request(table_30.subset(tuple(range(32)))))[1]
     assert len(found) == 32
     assert 0.8 < sum(found) / 32 < 1
 
 
 def test_too_few_problems(table_30: Measurements) -> None:
     with pytest.raises(InputError, match="7 problems are too few"):
-        train(request(table_30.subset(tuple(range(7)))))
+        fit_model(request(table_30.subset(tuple(range(7)))))
 
 
 def test_the_fast_choice_is_the_first_of_the_ranking(model_both: TimeModel, table_30: Measurements) -> None:

@@ -13,7 +13,7 @@ from ckprof.errors import InputError
 from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
 from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.time_model.cpp_model import render_cpp
+from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
 from plugins.tuning.tests.sizes import FORMS, forward_with_runs

@@ -10,11 +10,10 @@ from scipy.optimize import least_squares
 
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.time_model.fit import FitRequest, fit, guess_units
-from ckprof_plugins.tuning.time_model.levenberg import Block, Pulls, solve
+from ckprof_plugins.tuning.time_model.fit import fit, guess_units, pools_of
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
+from ckprof_plugins.tuning.time_model.least_squares import solve
 from ckprof_plugins.tuning.time_model.measurements import Measurements
-from ckprof_plugins.tuning.time_model.pooling import pools_of
-from ckprof_plugins.tuning.time_model.work import KernelParameters, SharedParameters, terms, work
 from plugins.tuning.tests.sizes import forward_sizes
 
 SHARED = SharedParameters(
@@ -61,14 +60,10 @@ def synthetic(count: int, noise: float, splits: tuple[int, ...] = (1,)) -> Measu
     )
 
 
-def request(table: Measurements) -> FitRequest:
-    return FitRequest(table=table, gemm_sizes=forward_sizes, element_bytes=2, units=UNITS)
-
-
 @pytest.mark.parametrize("splits", [(1,), (1, 4)])
 def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
-    found = fit(request(synthetic(150, 0.0, splits)))
-    fitted = {one.pool.names[0]: one.parameters for one in found.pools}
+    found = fit(synthetic(150, 0.0, splits), forward_sizes, UNITS)
+    fitted = {one.names[0]: one.parameters for one in found.pools}
     for name, (_, own) in KERNELS.items():
         assert fitted[name].latency == pytest.approx(own.latency, rel=0.05)
         assert fitted[name].loop == pytest.approx(own.loop, rel=0.05)
@@ -84,16 +79,16 @@ def test_a_few_wrong_values_change_little() -> None:
     wrong = dict(table.times)
     for index in (3, 50, 90):
         wrong[index, "large", 1] *= 3
-    clean, spoilt = fit(request(table)), fit(request(replace(table, times=wrong)))
+    clean, spoilt = (fit(one, forward_sizes, UNITS) for one in (table, replace(table, times=wrong)))
     for one, other in zip(clean.pools, spoilt.pools, strict=True):
         assert other.parameters.loop == pytest.approx(one.parameters.loop, rel=0.02)
         assert other.parameters.latency == pytest.approx(one.parameters.latency, rel=0.02)
 
 
 def test_compute_units_are_told_by_the_steps() -> None:
-    guess = guess_units(request(synthetic(150, 0.01)), (40, 48, 56, 60, 64, 80))
-    assert guess.units == UNITS
-    assert guess.margin > 1.2
+    units, margin = guess_units(synthetic(150, 0.01), forward_sizes, (40, 48, 56, 60, 64, 80))
+    assert units == UNITS
+    assert margin > 1.2
 
 
 def test_twins_share_their_parameters() -> None:
@@ -103,12 +98,11 @@ def test_twins_share_their_parameters() -> None:
     twin = replace(KERNELS["small"][0], tile=(32, 64, 64))
     for index in range(len(table.problems)):
         times[index, "twin", 1] = times[index, "small", 1] * float(np.exp(source.normal(0, 0.004)))
-    pools = pools_of(replace(table, times=times, kernels={"twin": twin, **table.kernels}))
+    both = replace(table, times=times, kernels={"twin": twin, **table.kernels})
+    assert set(pools_of(both)) == {("small", "twin"), ("large",)}
     # the smallest tile is the one that both compute
-    assert {pool.names: pool.traits.tile for pool in pools} == {
-        ("small", "twin"): (32, 64, 32),
-        ("large",): (128, 128, 32),
-    }
+    fitted = {pool.names: pool.traits.tile for pool in fit(both, forward_sizes, UNITS).pools}
+    assert fitted == {("small", "twin"): (32, 64, 32), ("large",): (128, 128, 32)}
 
 
 class Line:
@@ -123,22 +117,18 @@ class Line:
     def residuals(self, vector: np.ndarray) -> np.ndarray:
         return (vector[1:, None] * self.x + vector[0] - self.y).ravel()
 
-    def blocks(self, vector: np.ndarray) -> list[Block]:
+    def blocks(self, vector: np.ndarray) -> list[tuple]:
         residuals = self.residuals(vector).reshape(2, -1)
         return [
-            Block(
-                residuals=residuals[group],
-                columns=np.array([0, 1 + group]),
-                jacobian=np.stack([np.ones(40), self.x[group]], axis=1),
-            )
+            (residuals[group], np.array([0, 1 + group]), np.stack([np.ones(40), self.x[group]], axis=1))
             for group in range(2)
         ]
 
 
 def test_the_solver_agrees_with_a_general_one() -> None:
     line = Line()
-    pulls = Pulls(matrix=np.zeros((0, 3)), target=np.zeros(0))
-    own = solve(line, pulls, np.zeros(3), scale=0.1, steps=100)
+    pulls = np.zeros((0, 3)), np.zeros(0)
+    vector, cost = solve(line, pulls, np.zeros(3), scale=0.1, steps=100)
     other = least_squares(line.residuals, np.zeros(3), loss="soft_l1", f_scale=0.1, xtol=1e-12, ftol=1e-12)
-    assert own.vector == pytest.approx(other.x, abs=2e-4)
-    assert own.cost == pytest.approx(other.cost, rel=1e-5)
+    assert vector == pytest.approx(other.x, abs=2e-4)
+    assert cost == pytest.approx(other.cost, rel=1e-5)

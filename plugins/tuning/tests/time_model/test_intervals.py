@@ -12,6 +12,7 @@ from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.calibration import SHARES, left_out_groups
 from ckprof_plugins.tuning.time_model.fit import fit
+from ckprof_plugins.tuning.time_model.formula import Sizes
 from ckprof_plugins.tuning.time_model.intervals import (
     BANDS,
     LARGEST_HALF,
@@ -26,14 +27,12 @@ from ckprof_plugins.tuning.time_model.intervals import (
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import Kinship, TimeModel, kinship
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import train, trained
+from ckprof_plugins.tuning.time_model.training import fit_and_judge, fit_model
 from ckprof_plugins.tuning.time_model.validation import ValidateRequest, Validation, judged_model
-from ckprof_plugins.tuning.time_model.work import Sizes
-from plugins.tuning.tests.sizes import forward_with_runs
+from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import request
 from plugins.tuning.tests.time_model.figures import h200_request, h200_table
 from plugins.tuning.tests.time_model.test_fit import KERNELS, synthetic
-from plugins.tuning.tests.time_model.test_fit import request as fit_request
 
 INSIDE = (0.0,) * len(RANGE_AXES)
 
@@ -48,7 +47,7 @@ def part(table: Measurements, *, first: bool) -> Measurements:
 
 
 def halves(table: Measurements) -> tuple[TimeModel, Measurements]:
-    return train(replace(request(part(table, first=True)), units=60)), part(table, first=False)
+    return fit_model(replace(request(part(table, first=True)), units=60)), part(table, first=False)
 
 
 def noisy(
@@ -100,7 +99,7 @@ def test_noise_that_depends_on_the_problem_is_followed() -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_measured_times_are_covered(table_20: Measurements, first: bool) -> None:
-    model = train(request(part(table_20, first=first)))
+    model = fit_model(request(part(table_20, first=first)))
     found = judge(model, part(table_20, first=not first)).coverage
     assert found.share == pytest.approx(0.955, abs=0.035)
 
@@ -122,7 +121,7 @@ def test_published_times_of_other_problems_are_covered(
 def test_times_of_a_sweep_are_covered() -> None:
     training, unseen = (h200_table("bwd_weight", half) for half in ("train", "unseen"))
     asked = h200_request("bwd_weight", training)
-    found = judged_model(ValidateRequest(model=train(asked), table=unseen, gemm_sizes=asked.gemm_sizes))
+    found = judged_model(ValidateRequest(model=fit_model(asked), table=unseen, gemm_sizes=asked.gemm_sizes))
     assert found.coverage.share == pytest.approx(0.955, abs=0.04)
 
 
@@ -147,7 +146,7 @@ def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measur
     work = [extents(one)["work"] for one in sizes]
     small = tuple(index for index, one in enumerate(work) if one < np.median(work))
     large = tuple(index for index, one in enumerate(work) if one >= np.median(work))
-    found = judge(train(request(table_20.subset(small))), table_20.subset(large))
+    found = judge(fit_model(request(table_20.subset(small))), table_20.subset(large))
     assert all(shape.warnings for shape in found.shapes)
     assert found.coverage.share is None
     assert found.warned_coverage.share is not None
@@ -163,7 +162,9 @@ def test_problems_of_other_strides_are_warned_of(
     # half of the problems: they tell as much
     for index, problem in enumerate(both.problems[::2]):
         parts[max(problem.strides) > 1].append(2 * index)
-    found = judge(train(request(both.subset(tuple(parts[strided])))), both.subset(tuple(parts[not strided])))
+    found = judge(
+        fit_model(request(both.subset(tuple(parts[strided])))), both.subset(tuple(parts[not strided]))
+    )
     assert all(shape.warnings for shape in found.shapes)
     assert found.warned_coverage.share is not None
     assert found.warned_coverage.share > 0.9
@@ -178,7 +179,7 @@ def test_times_of_an_unseen_family_are_expected_anywhere(table_30: Measurements)
         kernels = {name: table_30.kernels[name] for name in table_30.kernels if name in names}
         return part(replace(table_30, kernels=kernels, times=times), first=first)
 
-    model = train(request(of(set(known), True)))
+    model = fit_model(request(of(set(known), True)))
     found = judge(model, of(set(table_30.kernels) - set(known), False))
     assert found.coverage.times == 0
     assert found.warned_coverage.share is not None
@@ -226,15 +227,15 @@ def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
         kernels={name: table_30.kernels[name]},
         times={key: time for key, time in table_30.times.items() if key[1] == name},
     )
-    assert trained(request(alone)).efficiencies == ()
-    found = judge(train(request(part(alone, first=True))), part(alone, first=False))
+    assert fit_and_judge(request(alone))[1] == ()
+    found = judge(fit_model(request(part(alone, first=True))), part(alone, first=False))
     assert (found.model, found.best_of_top, found.best_single, found.single, found.ceiling) == (None,) * 5
     assert found.coverage.times + found.warned_coverage.times == 43
     # a problem with one kernel beside others with several does not count, either
     mixed = replace(
         table_30, times={key: time for key, time in table_30.times.items() if key[0] or key[1] == name}
     )
-    model = train(request(table_30))
+    model = fit_model(request(table_30))
     both, others = judge(model, mixed), judge(model, table_30.subset(tuple(range(1, 86))))
     assert both.model == others.model
     assert len(both.shapes) == 86
@@ -242,14 +243,14 @@ def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
 
 def test_errors_of_problems_left_out_are_larger(table_20: Measurements) -> None:
     table = table_20.without_glitches()
-    asked = fit_request(table)
-    groups = left_out_groups([asked.gemm_sizes(problem) for problem in table.problems])
+    groups = left_out_groups([forward_sizes(problem) for problem in table.problems])
     assert sorted(index for group in groups[:SHARES] for index in group) == list(range(185))
-    found = fit(replace(asked, units=256), groups)
-    parameters = {name: pool for pool in found.pools for name in pool.pool.names}
+    found = fit(table, forward_sizes, 256, groups)
+    parameters = {name: pool for pool in found.pools for name in pool.names}
     assert len(parameters) == 20
-    left_out = [abs(error) for refit in found.refits[:SHARES] for _, error in refit.errors.values()]
-    ends = [abs(error) for refit in found.refits[SHARES:] for _, error in refit.errors.values()]
+    refits = list(found.refits.values())
+    left_out = [abs(error) for refit in refits[:SHARES] for _, error in refit.values()]
+    ends = [abs(error) for refit in refits[SHARES:] for _, error in refit.values()]
     assert len(left_out) == len(table.times)
     assert np.quantile(ends, 0.9) > np.quantile(left_out, 0.9)
 
@@ -263,7 +264,7 @@ def test_kernels_without_enough_times_are_known_little_of() -> None:
         kernels={f"k{index}": replace(traits, tile=(16 << index, 64, 32)) for index in range(8)},
         times={(index, f"k{index}", 1): table.times[index, "small", 1] for index in range(8)},
     )
-    model = train(request(sparse))
+    model = fit_model(request(sparse))
     assert model.trials.trials == ()
     assert [kernel.spread for kernel in model.kernels.values()] == pytest.approx([0.5] * 8)
 

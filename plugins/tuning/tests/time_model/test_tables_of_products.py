@@ -19,7 +19,7 @@ from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_training import gemm_sizes_of
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import TrainRequest, train
+from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
 from ckprof_plugins.tuning.timed_kernels import KernelKind
 
 KIND = KernelKind(direction="gemm", dtype="fp16")
@@ -121,7 +121,7 @@ def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys) -> N
 def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> None:
     found = read_tables(registry, (table(tmp_path / "train.csv", 1, 20),), KIND)
     sizes = gemm_sizes_of(registry, "gemm", "fp16")
-    model = train(
+    model = fit_model(
         TrainRequest(
             table=found, direction="gemm", gemm_sizes=sizes, dtype="fp16", element_bytes=2, device="", units=9
         )

@@ -13,14 +13,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
-from ckprof_plugins.tuning.time_model.work import terms, work
+from ckprof_plugins.tuning.time_model.formula import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
-    from ckprof_plugins.tuning.time_model.work import GemmSizes, Sizes
 
 
 #: what trees decide by, in this order

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ckprof.model.gemm_work import ImageShape, Reduction, RunAxis, Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ckprof.model.gemm_work import KernelTraits, Product, RunChunks
 
@@ -386,4 +386,14 @@ def terms(work: Work, shared: SharedParameters, own: KernelParameters) -> Terms:
         memory=work.tensor_bytes / shared.bandwidth,
         gathering=gathering,
         extra=None if isinstance(work.extra_bytes, float) else work.extra_bytes / shared.merging,
+    )
+
+
+def stacked(problems: Sequence[Sizes]) -> Sizes:
+    """Return the sizes of several problems as arrays, for training and searches."""
+    import numpy as np
+
+    names = Sizes.__dataclass_fields__
+    return Sizes(
+        **{name: np.array([float(getattr(problem, name)) for problem in problems]) for name in names}
     )

@@ -11,8 +11,7 @@ result does not depend on the number of threads either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,15 +29,8 @@ _MOST_DAMPING: Final = 1e9
 _SMALL_GAIN: Final = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """Some rows of the equations."""
-
-    residuals: Array
-    #: indices of the parameters that they depend on
-    columns: NDArray[np.intp]
-    #: derivatives by those: rows x columns
-    jacobian: Array
+#: some rows: residuals, indices of the parameters that they depend on, and rows x derivatives by those
+Block: TypeAlias = "tuple[Array, NDArray[np.intp], Array]"
 
 
 class Equations(Protocol):
@@ -51,51 +43,39 @@ class Equations(Protocol):
         """Return the residuals of all rows at a point."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pulls:
-    """Linear rows without a soft loss: ``matrix @ vector - target``."""
-
-    matrix: Array
-    target: Array
-
-    def gaps(self, vector: Array) -> Array:
-        """Return the rows at a point."""
-        gaps: Array = np.einsum("rc,c->r", self.matrix, vector) - self.target
-        return gaps
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """Where the search ended."""
-
-    vector: Array
-    cost: float
-    steps: int
-
-
 def soft_cost(residuals: Array, scale: float) -> float:
     """Return half the soft-L1 loss: quadratic below ``scale``, linear above it."""
     return float((scale**2 * (np.sqrt(1 + (residuals / scale) ** 2) - 1)).sum())
 
 
-def solve(equations: Equations, pulls: Pulls, start: Array, *, scale: float, steps: int) -> Solution:
+def solve(
+    equations: Equations, pulls: tuple[Array, Array], start: Array, *, scale: float, steps: int
+) -> tuple[Array, float]:
     """Minimise the soft loss of the rows plus the squares of the pulls, by Levenberg and Marquardt's method.
 
+    :param pulls: matrix and target of linear rows without a soft loss: ``matrix @ vector - target``.
     :param scale: size of a residual from which on it counts less than quadratically.
     :param steps: how many steps are tried at most.
+    :returns: where the search ended, and the cost there.
     """
+    matrix_of_pulls, target = pulls
+
+    def gaps_at(vector: Array) -> Array:
+        gaps: Array = np.einsum("rc,c->r", matrix_of_pulls, vector) - target
+        return gaps
 
     def cost_of(vector: Array) -> float:
-        gaps = pulls.gaps(vector)
+        gaps = gaps_at(vector)
         return soft_cost(equations.residuals(vector), scale) + 0.5 * float(gaps @ gaps)
 
     vector, cost = start.copy(), cost_of(start)
-    pulled: Array = np.einsum("ri,rj->ij", pulls.matrix, pulls.matrix)
+    pulled: Array = np.einsum("ri,rj->ij", matrix_of_pulls, matrix_of_pulls)
     damping, small = _FIRST_DAMPING, 0
     done = 0
     while done < steps and small < 2:
-        matrix, gradient = _normal_equations(equations, pulls, vector, scale)
+        matrix, gradient = _normal_equations(equations, vector, scale)
         matrix += pulled
+        gradient += np.einsum("rc,r->c", matrix_of_pulls, gaps_at(vector))
         diagonal = np.diag(matrix) + 1e-12
         while done < steps and damping <= _MOST_DAMPING:
             done += 1
@@ -110,18 +90,18 @@ def solve(equations: Equations, pulls: Pulls, start: Array, *, scale: float, ste
         small = small + 1 if cost - trial_cost < _SMALL_GAIN * cost else 0
         vector, cost = trial, trial_cost
         damping = max(_LEAST_DAMPING, damping / 5)
-    return Solution(vector=vector, cost=cost, steps=done)
+    return vector, cost
 
 
-def _normal_equations(equations: Equations, pulls: Pulls, vector: Array, scale: float) -> tuple[Array, Array]:
-    """Return the matrix without that of the pulls, and the gradient."""
+def _normal_equations(equations: Equations, vector: Array, scale: float) -> tuple[Array, Array]:
+    """Return the matrix and the gradient of the rows with a soft loss."""
     matrix = np.zeros((len(vector), len(vector)))
-    gradient: Array = np.einsum("rc,r->c", pulls.matrix, pulls.gaps(vector))
-    for block in equations.blocks(vector):
-        trust = 1 / np.sqrt(1 + (block.residuals / scale) ** 2)
-        weighted = block.jacobian * trust[:, None]
-        matrix[np.ix_(block.columns, block.columns)] += np.einsum("ri,rj->ij", block.jacobian, weighted)
-        gradient[block.columns] += np.einsum("rc,r->c", weighted, block.residuals)
+    gradient = np.zeros(len(vector))
+    for residuals, columns, jacobian in equations.blocks(vector):
+        trust = 1 / np.sqrt(1 + (residuals / scale) ** 2)
+        weighted = jacobian * trust[:, None]
+        matrix[np.ix_(columns, columns)] += np.einsum("ri,rj->ij", jacobian, weighted)
+        gradient[columns] += np.einsum("rc,r->c", weighted, residuals)
     return matrix, gradient
 
 
