@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
-from ckprof.cli.fields import add_fields, chosen, reader
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
-from ckprof.compare.options import ChangePolicy, CompareOptions, FailOn, SettleLimits, SettleOptions
+from ckprof.compare.options import ChangePolicy, CompareOptions, SettleLimits, SettleOptions
 from ckprof.errors import ExitCode, UsageError
-from ckprof.option import members
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ neither; the table says how many processes would settle it. Measure both sides i
 --fail-on, and whenever a kernel computes wrong numbers that did not before.
 """
 
-_DEFAULT_FAIL_ON: Final = "slower,status"
-
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof compare``."""
@@ -49,14 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group = parser.add_argument_group("judgement")
     add_fields(group, ChangePolicy)
     add_fields(group, CompareOptions, "direction")
-    group.add_argument(
-        "--fail-on",
-        type=reader(partial(members, FailOn)),
-        default=_DEFAULT_FAIL_ON,
-        metavar="LIST",
-        help="what makes the command exit with 1, separated by commas: "
-        f"{', '.join(reason.value for reason in FailOn)}, or none (default: {_DEFAULT_FAIL_ON})",
-    )
     group.add_argument(
         "--self-test",
         action="store_true",
@@ -122,10 +110,9 @@ def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) 
     if arguments.outputs:
         counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
         session.console.info(f"{', '.join(str(output.path) for output in arguments.outputs)}: {counts}")
-    failures = comparison.failures(arguments.fail_on)
-    if failures:
-        session.console.info(f"failed: {', '.join(failures)}")
-    return ExitCode.FAILED if failures else ExitCode.OK
+    if comparison.failures:
+        session.console.info(f"failed: {', '.join(comparison.failures)}")
+    return ExitCode.FAILED if comparison.failures else ExitCode.OK
 
 
 def _settling(arguments: argparse.Namespace, session: Session) -> SettleOptions:

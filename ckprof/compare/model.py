@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.change import Change
 from ckprof.compare.common_moves import Shift
@@ -15,7 +15,15 @@ from ckprof.compare.verdict import Judgement, Verdict
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
+
+
+#: why a comparison fails besides verdicts
+_TOGETHER: Final = "slower together"
+_MISSING: Final = "missing"
+_FAILING: Final = "failing"
+_WRONG: Final = "computing wrong numbers"
+_REASONS: Final = ("slower", "faster", "unclear", _TOGETHER, _MISSING, _FAILING, _WRONG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,23 +146,35 @@ class Comparison:
             return 0
         return sum(row.judgement is not None for row in self.rows)
 
-    def failures(self, fail_on: Collection[FailOn]) -> list[str]:
+    def failure_of(self, row: ComparedRow) -> str:
+        """Return why a row makes the comparison fail; empty if it does not."""
+        if row.computes_wrong:
+            return _WRONG
+        if row.worsened:
+            return _FAILING if FailOn.STATUS in self.policy.fail_on else ""
+        verdict = row.judgement.verdict.value if row.judgement else ""
+        return verdict if verdict in {reason.value for reason in self.policy.fail_on} else ""
+
+    @property
+    def missing_fail(self) -> bool:
+        """Whether rows that only the old side has make the comparison fail."""
+        return FailOn.MISSING in self.policy.fail_on and bool(self.only_old)
+
+    @property
+    def shift_fails(self) -> bool:
+        """Whether what all rows share makes the comparison fail."""
+        return FailOn.SHIFT in self.policy.fail_on and self.slower_by_shift > 0
+
+    @property
+    def failures(self) -> list[str]:
         """Return why the comparison fails, one phrase per reason; empty if it does not.
 
-        A kernel that computes wrong numbers now and did not before is a failure whatever ``fail_on`` says.
+        This alone decides: exit codes and all formats go by it.
         """
-        verdicts = self.verdicts
-        worsened = [row for row in self.rows if row.worsened]
-        counts = (
-            (FailOn.SLOWER in fail_on, verdicts[Verdict.SLOWER], "slower"),
-            (FailOn.FASTER in fail_on, verdicts[Verdict.FASTER], "faster"),
-            (FailOn.UNCLEAR in fail_on, verdicts[Verdict.UNCLEAR], "unclear"),
-            (FailOn.SHIFT in fail_on, self.slower_by_shift, "slower together"),
-            (FailOn.MISSING in fail_on, len(self.only_old), "missing"),
-            (FailOn.STATUS in fail_on, sum(not row.computes_wrong for row in worsened), "failing"),
-            (True, sum(row.computes_wrong for row in worsened), "computing wrong numbers"),
-        )
-        return [f"{count} {what}" for counted, count, what in counts if counted and count]
+        counts = Counter(map(self.failure_of, self.rows))
+        counts[_TOGETHER] = self.slower_by_shift if self.shift_fails else 0
+        counts[_MISSING] = len(self.only_old) if self.missing_fail else 0
+        return [f"{counts[reason]} {reason}" for reason in _REASONS if counts[reason]]
 
 
 def _size(row: ComparedRow) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.option import in_percent, option, percentage, percentage_or_zero
+from ckprof.option import in_percent, members, option, percentage, percentage_or_zero
 
 if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
@@ -36,7 +37,9 @@ class FailOn(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePolicy:
-    """What counts as a change, and how sure a verdict must be. Changes and scatters are shares, e.g. 0.02.
+    """What counts as a change, how sure a verdict must be, and which verdicts fail the comparison.
+
+    Changes and scatters are shares, e.g. 0.02.
 
     :raises UsageError: a value is out of range.
     """
@@ -76,6 +79,18 @@ class ChangePolicy:
             metavar="PERCENT",
             parse=percentage,
             show=in_percent,
+        ),
+    )
+    #: a kernel that computes wrong numbers now and did not before is a failure in any case
+    fail_on: tuple[FailOn, ...] = field(
+        default=(FailOn.SLOWER, FailOn.STATUS),
+        metadata=option(
+            "what makes the comparison fail, with exit code 1, separated by commas: "
+            f"{', '.join(reason.value for reason in FailOn)}, or none",
+            metavar="LIST",
+            parse=partial(members, FailOn),
+            show=lambda reasons: ",".join(reason.value for reason in reasons),
+            several="store",
         ),
     )
     resamples: int = 2000

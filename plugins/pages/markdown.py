@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem import brief
-from ckprof.report.comparison.text_formats import comparison_document
+from ckprof.report.comparison.text_formats import changes_document
 from ckprof.report.document import Document, Heading, Items
 from ckprof.report.table import Column, Table
 from ckprof.wording import percent
@@ -29,7 +29,7 @@ def render_markdown(content: ReportContent) -> str:
     if content.networks:
         document.add(Heading("Network"), *network_lines(content), _shortened(total_table(content)))
     if content.comparison:
-        document.add(*comparison_document(content.comparison).parts)
+        document.add(*changes_document(content.comparison).parts)
     if content.history:
         document.add(Heading("History"), _shortened(history_table(content.history, "")))
     if content.best_table:

@@ -20,7 +20,6 @@ from tests.measured import TOOLCHAIN, Made, attempts, later
 
 OLD = Made(seed=1, noise=0.004)
 NEW = Made(seed=2, noise=0.004, session=later())
-DEFAULT = (FailOn.SLOWER, FailOn.STATUS)
 
 
 def side(made: Made, label: str = "x.db") -> Side:
@@ -31,10 +30,15 @@ def compared(old: Made = OLD, new: Made = NEW) -> Comparison:
     return compare(side(old, "old.db"), side(new, "new.db"))
 
 
+def failing_on(comparison: Comparison, *reasons: FailOn) -> list[str]:
+    """Return why a comparison fails that is asked to fail on these."""
+    return replace(comparison, policy=replace(comparison.policy, fail_on=reasons)).failures
+
+
 def test_the_same_kernels_are_the_same() -> None:
     comparison = compared()
     assert comparison.verdicts[Verdict.SAME] == 12
-    assert comparison.failures(DEFAULT) == []
+    assert comparison.failures == []
     assert not comparison.status_changes
     assert comparison.geometric_mean is not None
     assert comparison.geometric_mean.low < 1.0 < comparison.geometric_mean.high
@@ -46,8 +50,8 @@ def test_a_slower_kernel_is_found_and_fails() -> None:
     assert row.judgement is not None
     assert row.judgement.change.ratio == pytest.approx(1.2, rel=0.03)
     assert row.key.instance == f"{2:032x}"
-    assert comparison.failures(DEFAULT) == ["1 slower"]
-    assert comparison.failures([FailOn.STATUS]) == []
+    assert comparison.failures == ["1 slower"]
+    assert failing_on(comparison, FailOn.STATUS) == []
 
 
 def test_the_best_that_changed() -> None:
@@ -76,7 +80,7 @@ def test_wrong_numbers_always_fail() -> None:
     comparison = compared(
         new=replace(NEW, failing=lambda p, i: Status.WRONG_RESULT if (p, i) == (0, 0) else None)
     )
-    assert comparison.failures([]) == ["1 computing wrong numbers"]
+    assert failing_on(comparison) == ["1 computing wrong numbers"]
     assert comparison.status_changes[0].worsened
     assert comparison.status_changes[0].judgement is None
 
@@ -84,23 +88,23 @@ def test_wrong_numbers_always_fail() -> None:
 @pytest.mark.parametrize("status", [Status.UNSUPPORTED, Status.RUN_ERROR])
 def test_kernels_that_stopped_to_work(status: Status) -> None:
     comparison = compared(new=replace(NEW, failing=lambda p, i: status if (p, i) == (0, 0) else None))
-    assert comparison.failures(DEFAULT) == ["1 failing"]
-    assert comparison.failures([FailOn.SLOWER]) == []
+    assert comparison.failures == ["1 failing"]
+    assert failing_on(comparison, FailOn.SLOWER) == []
 
 
 def test_kernels_that_work_now_are_no_failure() -> None:
     comparison = compared(old=replace(OLD, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None))
     assert len(comparison.status_changes) == 3
-    assert comparison.failures(DEFAULT) == []
+    assert comparison.failures == []
 
 
 def test_rows_of_one_side_only() -> None:
     comparison = compared(new=replace(NEW, instances=3))
     assert len(comparison.only_old) == 3
-    assert comparison.failures([FailOn.MISSING]) == ["3 missing"]
+    assert failing_on(comparison, FailOn.MISSING) == ["3 missing"]
     back = compared(old=replace(OLD, problems=2))
     assert len(back.only_new) == 4
-    assert back.failures([FailOn.MISSING]) == []
+    assert failing_on(back, FailOn.MISSING) == []
 
 
 def test_what_changed_besides_the_times() -> None:

@@ -27,6 +27,7 @@ from ckprof.report.comparison.text_formats import (
 )
 from ckprof.report.table import Terminal
 from ckprof.store.attempt import Mark
+from tests.compare.test_compare import failing_on
 from tests.measured import TOOLCHAIN, Made, attempts, later
 from tests.report.services import obeyed
 
@@ -126,11 +127,11 @@ def test_junit_survives_control_characters() -> None:
 def test_a_shift_that_all_rows_share_is_said() -> None:
     shifted = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06))
     assert re.search(r"all rows share a change of \+[56]\.\d %, .* it is taken out", render_table(shifted))
-    assert shifted.failures([FailOn.SLOWER]) == []
-    assert shifted.failures([FailOn.SHIFT]) == ["12 slower together"]
+    assert failing_on(shifted, FailOn.SLOWER) == []
+    assert failing_on(shifted, FailOn.SHIFT) == ["12 slower together"]
     doubled = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 2.0))
     assert "more than --max-shift, so it counts" in render_table(doubled)
-    assert doubled.failures([FailOn.SLOWER, FailOn.SHIFT]) == ["12 slower"]
+    assert failing_on(doubled, FailOn.SLOWER, FailOn.SHIFT) == ["12 slower"]
 
 
 def test_a_machine_that_others_used_is_said() -> None:

@@ -49,15 +49,24 @@ _COLUMNS: Final[list[Column[ComparedRow]]] = [
 ]
 
 
+def _table(comparison: Comparison) -> Table[ComparedRow]:
+    failure: Column[ComparedRow] = Column("failure", lambda row: comparison.failure_of(row) or None)
+    return Table([*_COLUMNS, failure], comparison.rows)
+
+
 def as_json(comparison: Comparison) -> dict[str, Any]:
     """Return everything as plain values. Ratios are new time / old time."""
-    records = Table(_COLUMNS, comparison.rows).records()
+    records = _table(comparison).records()
     return {
         "schema": SCHEMA,
         "version": VERSION,
         "old": comparison.old_label,
         "new": comparison.new_label,
-        "policy": asdict(comparison.policy),
+        "policy": {
+            **asdict(comparison.policy),
+            "fail_on": [reason.value for reason in comparison.policy.fail_on],
+        },
+        "failures": comparison.failures,
         "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
         "geometric_mean": asdict(comparison.geometric_mean) if comparison.geometric_mean else None,
         "shift": asdict(comparison.shift) if comparison.shift else None,
@@ -119,4 +128,4 @@ def render_json(comparison: Comparison) -> str:
 
 def render_csv(comparison: Comparison) -> str:
     """Render one line per matched row; empty cells where there is no such figure."""
-    return Table(_COLUMNS, comparison.rows).csv()
+    return _table(comparison).csv()

@@ -55,6 +55,13 @@ def summary_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
+def verdict_line(comparison: Comparison) -> str:
+    """Say whether the comparison fails, by what, and what was asked for."""
+    asked = ",".join(reason.value for reason in comparison.policy.fail_on) or "none"
+    failures = comparison.failures
+    return f"failed: {', '.join(failures)} (--fail-on {asked})" if failures else f"passed (--fail-on {asked})"
+
+
 def _checked_lines(comparison: Comparison) -> Iterator[str]:
     """Say how many launches were checked on each side, where that is known."""
     rows = comparison.rows

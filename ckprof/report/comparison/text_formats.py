@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.verdict import MOST_PROCESSES, Verdict
-from ckprof.report.comparison.summary import URGENCY, summary_lines
+from ckprof.report.comparison.summary import URGENCY, summary_lines, verdict_line
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import (
     display_name,
@@ -37,6 +37,13 @@ def render_markdown(comparison: Comparison) -> str:
 
 
 def comparison_document(comparison: Comparison) -> Document:
+    """Return counts, what changed and differs, and whether that fails the comparison."""
+    document = changes_document(comparison)
+    document.add(verdict_line(comparison))
+    return document
+
+
+def changes_document(comparison: Comparison) -> Document:
     """Return counts, what changed besides the times, and what differs, the most urgent first."""
     document = Document([*summary_lines(comparison)])
     if comparison.what_changed:

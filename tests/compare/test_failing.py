@@ -1,0 +1,107 @@
+"""What fails a comparison is decided once: exit code and all formats say the same of the same sides."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+
+from ckprof.compare.compare import compare
+from ckprof.compare.model import Comparison
+from ckprof.compare.options import FailOn
+from ckprof.compare.side import side_of
+from ckprof.compare.verdict import Verdict
+from ckprof.model.outcome import Status
+from ckprof.report.comparison.ci_formats import render_github, render_junit
+from ckprof.report.comparison.data_formats import render_csv, render_json
+from ckprof.report.comparison.text_formats import render_markdown, render_table
+from ckprof.store.attempt import Attempt
+from ckprof.store.writer import StoreWriter
+from tests.measured import Made, attempts, later
+from tests.report.services import obeyed
+
+OLD = Made(seed=1, noise=0.004)
+NEW = Made(seed=2, noise=0.004, session=later())
+#: what happens to a side -> the new side
+CHANGES = {
+    "nothing": NEW,
+    "slower": replace(NEW, factor=lambda p, i: 1.3 if (p, i) == (1, 2) else 1.0),
+    "faster": replace(NEW, factor=lambda p, i: 0.7 if (p, i) == (1, 2) else 1.0),
+    "unclear": replace(NEW, factor=lambda p, i: 1.03 if (p, i) == (2, 1) else 1.0),
+    "status": replace(NEW, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None),
+    "wrong": replace(NEW, failing=lambda p, i: Status.WRONG_RESULT if (p, i) == (0, 0) else None),
+    "missing": NEW,
+    "shift": replace(NEW, factor=lambda p, i: 1.06),
+}
+#: nothing, each alone, the usual two, all
+ASKED = [(), *combinations(FailOn, 1), (FailOn.SLOWER, FailOn.STATUS), tuple(FailOn)]
+
+
+def changed(what: str) -> list[Attempt]:
+    """Return what the new side has measured."""
+    measured = list(attempts(CHANGES[what]))
+    left_out = measured[-1].key if what == "missing" else None
+    return [one for one in measured if one.key != left_out]
+
+
+@pytest.fixture(scope="module", params=CHANGES)
+def change(request: pytest.FixtureRequest) -> tuple[str, Comparison]:
+    old, new = side_of("old.db", attempts(OLD)), side_of("new.db", changed(request.param))
+    return request.param, compare(old, new)
+
+
+def words(asked: tuple[FailOn, ...]) -> str:
+    return ",".join(reason.value for reason in asked) or "none"
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=words)
+def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked: tuple[FailOn, ...]) -> None:
+    what, compared = change
+    comparison = replace(compared, policy=replace(compared.policy, fail_on=asked))
+    fails = what == "wrong" or what in {reason.value for reason in asked}
+    assert bool(comparison.failures) is fails
+    junit = ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
+    assert bool(junit.findall(".//failure")) is fails
+    assert sum(int(suite.get("failures", "0")) for suite in junit) == len(junit.findall(".//failure"))
+    assert ("error" in {one["level"] for one in obeyed(render_github(comparison))}) is fails
+    data = json.loads(render_json(comparison))
+    assert (data["failures"], data["policy"]["fail_on"]) == (
+        comparison.failures,
+        [one.value for one in asked],
+    )
+    failed = [row["failure"] for row in csv.DictReader(io.StringIO(render_csv(comparison)))]
+    assert [row["failure"] or "" for row in data["rows"]] == failed
+    assert any(failed) is (fails and what not in ("missing", "shift"))
+    line = f"failed: {', '.join(comparison.failures)} (--fail-on" if fails else "passed (--fail-on"
+    for text in (render_table(comparison), render_markdown(comparison), render_github(comparison)):
+        assert line in text.replace("\\", "")
+
+
+def test_the_changes_are_what_they_are_called(change: tuple[str, Comparison]) -> None:
+    what, comparison = change
+    found = {verdict.value for verdict in Verdict if comparison.verdicts[verdict]} - {"same"}
+    found |= {"missing"} if comparison.only_old else set()
+    found |= {"shift"} if comparison.slower_by_shift else set()
+    found |= {"wrong" if row.computes_wrong else "status" for row in comparison.rows if row.worsened}
+    assert found == {what} - {"nothing"}
+
+
+@pytest.mark.parametrize("what", ["slower", "unclear", "missing", "shift", "wrong"])
+def test_exit_codes_and_reports_agree(ckprof, tmp_path, what: str) -> None:
+    for name, measured in (("old.db", attempts(OLD)), ("new.db", changed(what))):
+        with StoreWriter(tmp_path / name) as writer:
+            writer.append_many(measured)
+    for asked in ("none", what.replace("wrong", "status"), "faster"):
+        outputs = ("-o", "junit=r.xml", "-o", "github=r.txt", "-o", "md=r.md", "-o", "csv=r.csv")
+        called = ckprof("compare", "old.db", "new.db", "--fail-on", asked, *outputs)
+        fails = what == "wrong" or asked == what
+        assert called.code == int(fails)
+        assert ("failed: " in called.err) is fails and ("failed: " in called.out) is fails
+        assert ("<failure" in (tmp_path / "r.xml").read_text()) is fails
+        assert ("::error" in (tmp_path / "r.txt").read_text()) is fails
+        assert ("failed: " in (tmp_path / "r.md").read_text()) is fails
