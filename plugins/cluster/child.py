@@ -1,13 +1,15 @@
 """A worker of the local engine: ``ckprof_plugins.cluster.child HANDLER DEVICE LABEL [CPU,...]``.
 
 It ends when its parent does: nobody would take its answers. What it has measured is in its shard by then.
-Payloads and answers come as frames: eight bytes of length, one of kind, then the payload.
+Payloads and answers come as frames: eight bytes of length, one of kind, then the payload. What Parsl runs in
+its workers is here as well: it imports nothing of Parsl, so that a worker starts quickly.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import platform
 import queue
 import struct
 import sys
@@ -84,6 +86,27 @@ def _read(requests: BinaryIO, pending: queue.SimpleQueue[bytes]) -> None:
     while (frame := read_frame(requests)) is not None:
         pending.put(frame[1])
     os._exit(0)
+
+
+#: set for every worker with an accelerator of its own, for the devices of either vendor
+_PINNED: Final = ("ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+def run_payload(handler: str, payload: bytes, pinned: bool) -> bytes:
+    """Run a payload on the device that the worker is pinned to.
+
+    :param handler: ``module:name``.
+    :param pinned: the pool has one worker per device; otherwise it has no devices.
+    """
+    return find_handler(handler)(payload, slot_of(pinned))
+
+
+def slot_of(pinned: bool) -> Slot:
+    """Return the worker's device: the only one that it sees, so number 0, named as its host names it."""
+    label = next((value for name in _PINNED if (value := os.environ.get(name))), "") if pinned else ""
+    if not label:
+        label = f"{platform.node()}-worker-{os.environ.get('PARSL_WORKER_RANK', '0')}"
+    return Slot(device=0, label=label)
 
 
 if __name__ == "__main__":

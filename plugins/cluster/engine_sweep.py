@@ -6,33 +6,30 @@ import time
 import uuid
 from concurrent.futures import wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError
-from ckprof.kernels.build.units import available_cpus
+from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
 from ckprof.measure.host import cpu_model
 from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.options import CacheMode
 from ckprof.measure.plugin_hooks import PluginHooks
 from ckprof.measure.sampling_settings import timing_settings
 from ckprof.model.problem_case import ProblemCase
-from ckprof.plugin.protocols.engines import EngineRequest, Pool
+from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.device_sweep import SweepResult, plan_request, plan_sweep
+from ckprof.sweep.device_sweep import SweepResult, plan_request
 from ckprof.sweep.events import SweepMessage, SweepPlanned
 from ckprof.sweep.identity import new_session, shared_key_of
 from ckprof.sweep.layers import layer_evidence
 from ckprof.sweep.opened_library import sweep_run_options
-from ckprof.sweep.plan import describe
-from ckprof.sweep.recording import is_shard_folder, open_sink
+from ckprof.sweep.recording import open_sink
 from ckprof.wording import counted
 from ckprof_plugins.cluster.coordinator import Coordinator
-from ckprof_plugins.cluster.cost import describe_cost, estimate
+from ckprof_plugins.cluster.engine_choice import ChosenEngine, choose_engine, sweep_folder
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.leases import LeasePolicy
-from ckprof_plugins.cluster.local import cpus_per_worker
 from ckprof_plugins.cluster.merge_pool import MergePool, default_processes
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import (
@@ -46,21 +43,19 @@ from ckprof_plugins.cluster.messages import (
     decode_reply,
     encode,
 )
-from ckprof_plugins.cluster.pool_build import BUILD_HANDLER, PoolBuild
+from ckprof_plugins.cluster.pool_build import build_missing
 from ckprof_plugins.cluster.screening import rankings_of_one_device
-from ckprof_plugins.cluster.settings import ClusterSettings, read_settings
-from ckprof_plugins.cluster.sweep_worker import HANDLER
 from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, divided, last_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.run_plan import RunRequest
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
-    from ckprof.plugin.protocols.engines import Engine, EngineSession
+    from ckprof.plugin.protocols.engines import EngineSession
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import SharedKey
@@ -68,100 +63,9 @@ if TYPE_CHECKING:
     from ckprof.sweep.requests import SweepOptions
     from ckprof_plugins.cluster.runner import EngineRunner
 
-#: what is used unless ``--engine`` or the settings file names another one
-_DEFAULT_ENGINE: Final = "local"
 #: workers that may fail in a row before the first one says who it is
 _MOST_PROBES: Final = 3
 _LOOK_S: Final = 0.5
-#: what no engine has: the plan of a sweep takes memory for each worker
-_MOST_WORKERS: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenEngine:
-    """The engine of a sweep with what it is opened for."""
-
-    engine: Engine
-    request: EngineRequest
-    #: what the settings file says
-    settings: ClusterSettings | None
-
-    def pools(self) -> Mapping[Pool, int]:
-        """Return how many workers each pool has at most.
-
-        :raises CkprofError: the engine cannot be used.
-        """
-        return {pool: self.possible(count) for pool, count in self.engine.pools(self.request).items()}
-
-    def possible(self, workers: int) -> int:
-        """Return a number of workers that the engine has named.
-
-        :raises PluginError: no engine can have as many.
-        """
-        if 0 <= workers <= _MOST_WORKERS:
-            return workers
-        raise PluginError(
-            f"engine {self.engine.id!r}: it says that it has "
-            f"{'less than no' if workers < 0 else f'more than {_MOST_WORKERS:,}'} workers in a pool"
-        )
-
-
-def choose_engine(
-    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
-) -> ChosenEngine:
-    """Return the engine that a runner asks for.
-
-    :raises UsageError: there is no such engine, or options contradict each other.
-    :raises InputError: the settings file is wrong.
-    """
-    if is_shard_folder(options.store):
-        raise UsageError(
-            f"--store {options.store}: an engine merges the shards of its workers itself; name a file"
-        )
-    repeated = sorted({str(device) for device in runner.devices if runner.devices.count(device) > 1})
-    if repeated:
-        raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
-    settings = read_settings(runner.cluster) if runner.cluster is not None else None
-    named = settings.engine if settings is not None else ""
-    engine = session.registry.engines.find(runner.engine or named or _DEFAULT_ENGINE)
-    return ChosenEngine(
-        engine=engine,
-        settings=settings,
-        request=EngineRequest(
-            handler=HANDLER,
-            build_handler=BUILD_HANDLER,
-            devices=runner.devices,
-            embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
-            settings=settings,
-            folder=sweep_folder(options, settings).root,
-            say=lambda text: session.tell(SweepMessage(text=text)),
-        ),
-    )
-
-
-def sweep_folder(options: SweepOptions, settings: ClusterSettings | None) -> SweepFolder:
-    """Return where the shards of a sweep are."""
-    store = Path(options.store)
-    if settings is not None and settings.folder is not None:
-        return SweepFolder.below(settings.folder, store)
-    return SweepFolder.beside(store)
-
-
-def describe_sweep(
-    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
-) -> list[str]:
-    """Return what is left to do, and the tasks, bytes and hours that it takes on an engine, for people.
-
-    :raises CkprofError: as :func:`choose_engine`, or the store cannot be read.
-    """
-    chosen = choose_engine(session, request, options, runner)
-    cpus = cpus_per_worker(available_cpus(), len(runner.devices))
-    plan = plan_sweep(session, request, options, cpus=cpus, counting=rankings_of_one_device)
-    pools = chosen.pools()
-    devices = pools.get(Pool.RUN, 0)
-    parts = divided(plan.open_contests, options.rounds, devices)
-    cost = estimate(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=devices)
-    return [*describe(plan), *describe_cost(cost)]
 
 
 def run_on_engine(
@@ -189,7 +93,14 @@ def run_on_engine(
                 SweepMessage(text=f"merged {counted(left.new, 'outcome')} of workers of an earlier call")
             )
         if pools.get(Pool.BUILD, 0):
-            _build_in_pool(session, request, options, chosen)
+            shared = chosen.settings is not None and chosen.settings.folder is not None
+            build_missing(
+                session,
+                request,
+                folder if shared else None,
+                lambda: chosen.engine.open(replace(chosen.request, wanted=(Pool.BUILD,))),
+                options.should_stop,
+            )
         library = build_checked_library(session, request.selection, request.build)
         return _Sweep(session, request, options, chosen, folder).run(library, writer, merger)
 
@@ -223,23 +134,6 @@ def _loose_plugins(session: Session) -> tuple[str, ...]:
 
 def _architectures(session: Session) -> tuple[str, ...]:
     return tuple(_absolute(name) for name in session.settings.architectures)
-
-
-def _build_in_pool(
-    session: Session, request: RunRequest, options: SweepOptions, chosen: ChosenEngine
-) -> None:
-    """Have the build pool compile what the cache lacks, and give its workers back before devices are used."""
-    settings = chosen.settings
-    shared = settings is not None and settings.folder is not None
-    build = PoolBuild(session, request, sweep_folder(options, settings) if shared else None)
-    tasks = build.missing()
-    if not tasks:
-        return
-    engine = chosen.engine.open(replace(chosen.request, wanted=(Pool.BUILD,)))
-    try:
-        build.run(tasks, engine, options.should_stop)
-    finally:
-        engine.close(now=True)
 
 
 class _Sweep:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ckprof.store.attempt import Attempt
     from ckprof.store.writer import StoreWriter
-    from ckprof_plugins.cluster.absorbing import Absorbed
     from ckprof_plugins.cluster.merge_pool import MergePool, Partial
+    from ckprof_plugins.cluster.partial import Absorbed
     from ckprof_plugins.cluster.tally import Tally
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 

@@ -23,7 +23,6 @@ from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.version import __version__
-from ckprof_plugins.cluster.packed_entries import PackedEntry
 
 T = TypeVar("T")
 
@@ -263,6 +262,17 @@ class BuildTask:
     plugins: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
     version: str = __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedEntry:
+    """One object of a cache with its record, on its way to the cache of another machine."""
+
+    key: str
+    object: bytes
+    record: bytes
+    #: (content key, symbol) of each kernel, if the object holds several
+    members: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,11 @@ import importlib.util
 import inspect
 import os
 import shlex
+import socket
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import CkprofError, ToolchainError, UsageError
@@ -20,18 +23,140 @@ from ckprof.plain_text import one_line
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.private_folders import private_folder
 from ckprof.python_child import python_command
-from ckprof_plugins.cluster import parsl_task
-from ckprof_plugins.cluster.parsl_keys import make_keys
-from ckprof_plugins.cluster.parsl_settings import LAUNCHERS, PROVIDERS, read_parsl_settings
-from ckprof_plugins.cluster.parsl_start import failing_jobs, own_address, wrong_value
+from ckprof_plugins.cluster.child import run_payload
+from ckprof_plugins.cluster.settings import LAUNCHERS, PROVIDERS, read_parsl_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
-    from pathlib import Path
 
     from ckprof.plugin.protocols.engines import EngineRequest
-    from ckprof_plugins.cluster.parsl_settings import ParslSettings, PoolTable
+    from ckprof_plugins.cluster.settings import ParslSettings, PoolTable
+
+
+#: variable of the job's shell: where it has put its keys
+_FOLDER: Final = "CKPROF_KEYS"
+#: a file of keys as ZeroMQ reads it
+_FILE: Final = 'curve\n    public-key = "{public}"\n    secret-key = "{secret}"\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The keys of one executor, in CurveZMQ's text form."""
+
+    #: where Parsl reads them on this machine
+    folder: Path
+    server_public: str
+    client_public: str
+    client_secret: str
+
+    def carried_by(self, launch: str) -> str:
+        """Return Parsl's command for starting workers, which writes their keys first.
+
+        The server's secret key stays here. Whoever can read the job can do what its workers can.
+
+        :param launch: a format string with a field ``cert_dir``.
+        """
+        # Parsl wants a secret key in the server's file as well, of which it takes the public one alone.
+        server = _FILE.format(public=self.server_public, secret=self.server_public)
+        client = _FILE.format(public=self.client_public, secret=self.client_secret)
+        steps = [f"{_FOLDER}=$(mktemp -d)"]
+        for name, text in (("server", server), ("client", client)):
+            # Parsl formats it twice, and keys may have braces
+            quoted = shlex.quote(text).replace("{", "{{{{").replace("}", "}}}}")
+            steps.append(f'printf %s {quoted} > "${_FOLDER}/{name}.key_secret"')
+        return " && ".join([*steps, launch.replace("{cert_dir}", f'"${_FOLDER}"')])
+
+
+def make_keys(folder: Path) -> Keys:
+    """Make new keys.
+
+    :param folder: of this user alone; made.
+    :raises OSError: they cannot be written.
+    """
+    import zmq.auth
+    from parsl import curvezmq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Path(curvezmq.create_certificates(str(folder)))
+    server_public, _ = zmq.auth.load_certificate(made / "server.key_secret")
+    client_public, client_secret = zmq.auth.load_certificate(made / "client.key_secret")
+    return Keys(
+        folder=made,
+        server_public=server_public.decode(),
+        client_public=client_public.decode(),
+        client_secret=(client_secret or b"").decode(),
+    )
+
+
+#: types of values in settings files that Parsl's own checks let pass at the start, and fail on later
+_SIMPLE: Final[Mapping[str, tuple[type, ...]]] = {
+    "bool": (bool,),
+    "int": (int,),
+    "float": (int, float),
+    "str": (str,),
+    "number": (int, float),
+}
+#: characters of what a job has said
+_SAID: Final = 300
+
+
+def own_address(name: str) -> str:
+    """Return the number of an address of this machine, which is all that Parsl takes.
+
+    :raises ToolchainError: the name is not known, or belongs to another machine.
+    """
+    try:
+        number = str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
+        with socket.socket(socket.AF_INET6 if ":" in number else socket.AF_INET, socket.SOCK_STREAM) as bound:
+            bound.bind((number, 0))
+    except (OSError, UnicodeError) as exc:
+        raise ToolchainError(
+            f"parsl.address {name!r} cannot be used: {getattr(exc, 'strerror', None) or exc}; "
+            "name an address of this machine that workers reach, or leave it out"
+        ) from None
+    return number
+
+
+def wrong_value(parameter: inspect.Parameter, value: object) -> str:
+    """Return what a parameter of a provider expects instead of a value; empty if the value will do."""
+    names = str(parameter.annotation).replace("<class '", "").replace("'>", "")
+    if parameter.annotation is inspect.Parameter.empty:
+        default = type(parameter.default).__name__
+        names = "number" if default in ("int", "float") else default
+    expected = _SIMPLE.get(names)
+    if expected is None or (isinstance(value, expected) and (names == "bool" or not isinstance(value, bool))):
+        return ""
+    return names
+
+
+def failing_jobs(provider: str, folder: Path) -> Callable[[Any, Mapping[str, Any]], None]:
+    """Return what Parsl asks to look at its jobs: gives up when all that were started have failed.
+
+    :param folder: where Parsl keeps the scripts of jobs, and what they print.
+    """
+
+    def look(executor: Any, jobs: Mapping[str, Any]) -> None:
+        failed = [job for job in jobs.values() if job.state.name in ("FAILED", "MISSING")]
+        if len(failed) < max(1, executor.provider.init_blocks) or len(failed) < len(jobs):
+            return
+        executor.set_bad_state_and_fail_all(
+            ToolchainError(
+                f"jobs of provider {provider} end before a worker starts: {_said(failed[-1])}; "
+                f"scripts and output are in {folder}"
+            )
+        )
+
+    return look
+
+
+def _said(job: Any) -> str:
+    """Return what is known of a job that failed, in one line."""
+    code = f"exit status {job.exit_code}" if job.exit_code is not None else ""
+    texts = (job.message, code, job.stderr_summary or job.stdout_summary)
+    said = "; ".join(" ".join(text.split()) for text in texts if text)
+    return one_line(said[:_SAID]) or f"its state is {job.state.name.lower()}"
+
 
 #: seconds between looks at whether more workers are needed; the first ones start after one of them
 _STRATEGY_PERIOD_S: Final = 0.2
@@ -242,7 +367,7 @@ class ParslSession:
         return cast(
             "Future[bytes]",
             self._kernel.submit(
-                parsl_task.run,
+                run_payload,
                 app_args=(self._handlers[pool], payload, pool is Pool.RUN),
                 executors=[pool.value],
                 cache=False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import CkprofError, Interrupted, ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
 from ckprof.kernels.build.keys import FolderDigests, KernelFolder, KernelSources, Keys
 from ckprof.kernels.build.plan import kernel_unit
 from ckprof.kernels.build.units import locate
@@ -35,16 +35,16 @@ from ckprof_plugins.cluster.messages import (
     BuildReply,
     BuildTask,
     KernelText,
+    PackedEntry,
     answer_of,
     decode_build_reply,
     decode_build_task,
     decode_entry,
     encode,
 )
-from ckprof_plugins.cluster.packed_entries import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
     from ckprof.kernels.build.plan import Unit
@@ -62,6 +62,28 @@ _MOST_KERNELS: Final = 32
 #: times that a task is handed out
 _ATTEMPTS: Final = 3
 _LOOK_S: Final = 0.5
+
+
+def build_missing(
+    session: Session,
+    request: RunRequest,
+    folder: SweepFolder | None,
+    open_engine: Callable[[], EngineSession],
+    should_stop: Callable[[], bool],
+) -> None:
+    """Have the build pool compile what the cache lacks, and give its workers back before devices are used.
+
+    :param folder: what workers and coordinator see; ``None`` if everything travels through the engine.
+    """
+    build = PoolBuild(session, request, folder)
+    tasks = build.missing()
+    if not tasks:
+        return
+    engine = open_engine()
+    try:
+        build.run(tasks, engine, should_stop)
+    finally:
+        engine.close(now=True)
 
 
 class PoolBuild:
@@ -262,3 +284,53 @@ def _write(task: BuildTask, root: Path) -> KernelFolder:
             )
         )
     return KernelFolder(root=root, library_name=task.library_name, kernels=tuple(files))
+
+
+def pack(cache: ObjectCache, keys: Iterable[str]) -> list[PackedEntry]:
+    """Return the objects that hold some kernels; kernels that the cache does not hold are left out.
+
+    :param keys: content keys of kernels.
+    """
+    packed: dict[str, PackedEntry] = {}
+    for key in keys:
+        group = None if cache.find(key) is not None else cache.notes.group_of(key)
+        holder = group.key if group is not None else key
+        if holder in packed or cache.find(holder) is None:
+            continue
+        folder = cache.entry(holder)
+        packed[holder] = PackedEntry(
+            key=holder,
+            object=(folder / OBJECT).read_bytes(),
+            record=(folder / RECORD).read_bytes(),
+            members=group.members if group is not None else (),
+        )
+    return list(packed.values())
+
+
+def unpack(cache: ObjectCache, entries: Iterable[PackedEntry]) -> int:
+    """Add objects to a cache, and return how many of them it did not have.
+
+    :raises ToolchainError: the cache cannot be written.
+    """
+    added = 0
+    for entry in entries:
+        folder_in_cache = cache.entry(entry.key)
+        if cache.find(entry.key) is None:
+            with cache.staging() as staging:
+                try:
+                    folder = staging / entry.key
+                    folder.mkdir()
+                    (folder / OBJECT).write_bytes(entry.object)
+                    (folder / RECORD).write_bytes(entry.record)
+                    folder_in_cache.parent.mkdir(parents=True, exist_ok=True)
+                    folder.rename(folder_in_cache)
+                except FileExistsError:
+                    pass  # somebody else was quicker
+                except OSError as exc:
+                    if not folder_in_cache.exists():
+                        raise cache.unwritable(exc.strerror or str(exc)) from exc
+            # one that was damaged on its way is removed, and compiled here
+            added += cache.find(entry.key) is not None
+        if entry.members:
+            cache.notes.note_group(Group(key=entry.key, members=entry.members))
+    return added

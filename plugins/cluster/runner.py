@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.parser import CommandParser
 from ckprof.option import numbers, option
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ class EngineRunner:
     def describe(self, session: Session, request: RunRequest, options: SweepOptions) -> list[str]:
         """Return what is left to do, and the tasks, bytes and hours that it takes on the engine.
 
-        :raises CkprofError: as for :func:`~ckprof_plugins.cluster.engine_sweep.choose_engine`.
+        :raises CkprofError: as for :func:`~ckprof_plugins.cluster.engine_choice.choose_engine`.
         """
-        from ckprof_plugins.cluster.engine_sweep import describe_sweep
+        from ckprof_plugins.cluster.engine_choice import describe_sweep
 
         return describe_sweep(session, request, options, self)
 
@@ -67,6 +68,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose an engine to ``ckprof sweep``."""
     add_fields(parser.add_argument_group("several devices and machines"), EngineRunner)
     parser.set_defaults(sweep_runner=chosen_runner)
+    if isinstance(parser, CommandParser):
+        parser.first = (*parser.first, "--devices", "--cluster")
 
 
 def chosen_runner(arguments: argparse.Namespace) -> EngineRunner | None:

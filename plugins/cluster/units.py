@@ -17,10 +17,17 @@ from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
 from ckprof.wording import counted
-from ckprof_plugins.cluster.dividing import Division, corrected, parts_of
+from ckprof_plugins.cluster.dividing import (
+    PART_VISITS,
+    Division,
+    Schedule,
+    corrected,
+    expected_last,
+    parts_of,
+    remaining_s,
+)
 from ckprof_plugins.cluster.leases import read_journal
 from ckprof_plugins.cluster.messages import Unit
-from ckprof_plugins.cluster.schedule import PART_VISITS, Schedule, expected_last, remaining_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

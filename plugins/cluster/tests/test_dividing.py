@@ -19,11 +19,11 @@ from ckprof.store.attempt import ANCHOR_MS, SCALE, Mark
 from ckprof.store.query import PastVisit
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
-from ckprof_plugins.cluster.cost import describe_cost, estimate
 from ckprof_plugins.cluster.dividing import (
     LEAD_KERNELS,
     LEAST_KERNELS,
     Division,
+    Pace,
     corrected,
     deal,
     most_parts,
@@ -31,9 +31,9 @@ from ckprof_plugins.cluster.dividing import (
     part_size,
     parts_of,
 )
+from ckprof_plugins.cluster.engine_choice import describe_cost
 from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import ReferencePolicy
-from ckprof_plugins.cluster.schedule import Pace
 from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
@@ -667,5 +667,5 @@ def test_leases_on_parts_hold_their_problem(setup):
 def test_a_dry_run_says_what_is_divided(setup):
     one = setup(problems=1)
     work = one.work()
-    lines = describe_cost(estimate(one.units.plan, work.parts, build_slots=0, run_slots=3))
+    lines = describe_cost(one.units.plan, work.parts, build_slots=0, run_slots=3)
     assert lines[0].startswith("tasks: 1 problem, 1 of them divided in 3 parts for 3 devices")

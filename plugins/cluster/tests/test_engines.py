@@ -18,7 +18,7 @@ from ckprof.plugin.registry import Registry
 from ckprof.session import Session
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
-from ckprof_plugins.cluster.engine_sweep import choose_engine
+from ckprof_plugins.cluster.engine_choice import choose_engine
 from ckprof_plugins.cluster.runner import EngineRunner
 
 

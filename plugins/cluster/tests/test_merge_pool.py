@@ -211,7 +211,7 @@ def test_an_unfinished_copy_leaves_the_store_as_it_was(tmp_path, monkeypatch):
         writer.append(make_attempt(0, 0, session=make_session(9)))
         before = list(writer.reader)
         with monkeypatch.context() as patch:
-            patch.setattr("ckprof_plugins.cluster.absorbing._copy_attempts", lambda connection: 1 / 0)
+            patch.setattr("ckprof_plugins.cluster.partial._copy_attempts", lambda connection: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 absorb(writer, tmp_path / "part.db", content)
         assert (list(writer.reader), len(list(writer.reader.measurements()))) == (before, 1)

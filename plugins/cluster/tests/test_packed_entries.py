@@ -9,7 +9,7 @@ import pytest
 
 from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
 from ckprof.kernels.build.keys import digest_file
-from ckprof_plugins.cluster.packed_entries import pack, unpack
+from ckprof_plugins.cluster.pool_build import pack, unpack
 
 
 def put(cache, key, content):

@@ -13,10 +13,9 @@ import pytest
 
 from ckprof.errors import InputError, UsageError
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
-from ckprof_plugins.cluster import parsl_task
+from ckprof_plugins.cluster.child import slot_of
 from ckprof_plugins.cluster.parsl_engine import ParslEngine
-from ckprof_plugins.cluster.parsl_settings import PROVIDERS, read_parsl_settings
-from ckprof_plugins.cluster.settings import read_settings
+from ckprof_plugins.cluster.settings import PROVIDERS, read_parsl_settings, read_settings
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = re.findall(
@@ -97,7 +96,7 @@ from pathlib import Path
 from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.settings import read_settings
 from ckprof_plugins.cluster.parsl_engine import ParslEngine, make_executor
-from ckprof_plugins.cluster.parsl_settings import PROVIDERS, PoolTable, read_parsl_settings
+from ckprof_plugins.cluster.settings import PROVIDERS, PoolTable, read_parsl_settings
 from ckprof_plugins.cluster.parsl_engine import make_provider
 engine = ParslEngine()
 for name in sys.argv[1:]:
@@ -167,14 +166,14 @@ def test_workers_name_their_device_as_their_host_does(monkeypatch, environment, 
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    slot = parsl_task.slot_of(pinned)
+    slot = slot_of(pinned)
     assert slot.device == 0 and slot.label.endswith(label)
 
 
 def test_the_task_of_a_worker_needs_no_parsl():
     code = (
         "import sys\n"
-        "import ckprof_plugins.cluster.parsl_task, ckprof_plugins.cluster.plugin\n"
+        "import ckprof_plugins.cluster.child, ckprof_plugins.cluster.plugin\n"
         "print(any(name.split('.')[0] == 'parsl' for name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -187,7 +186,7 @@ def test_jobs_bring_keys_where_no_folder_is_shared(tmp_path):
     code = (
         "import json, sys\n"
         "from pathlib import Path\n"
-        "from ckprof_plugins.cluster.parsl_keys import make_keys\n"
+        "from ckprof_plugins.cluster.parsl_engine import make_keys\n"
         "keys = make_keys(Path('keys'))\n"
         "launch = keys.carried_by('cat {cert_dir}/{{which}}.key_secret; stat -c %a {cert_dir}')\n"
         "print(json.dumps([launch.format(cert_dir='x').format(which=w) for w in ('server', 'client')]))\n"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof_plugins.cluster.parsl_start import failing_jobs, own_address, wrong_value
+from ckprof_plugins.cluster.parsl_engine import failing_jobs, own_address, wrong_value
 
 
 def provider(nodes: int = 1, name: str = "x", parallelism=1, exclusive=True, environment=None): ...

@@ -16,10 +16,10 @@ from ckprof_plugins.cluster.messages import (
     BuildReply,
     BuildTask,
     KernelText,
+    PackedEntry,
     decode_build_task,
     encode,
 )
-from ckprof_plugins.cluster.packed_entries import PackedEntry
 from ckprof_plugins.cluster.pool_build import PoolBuild, combined
 
 

@@ -3,7 +3,7 @@
 ``python -m plugins.cluster.tests.benchmarks.cluster_model`` prints what it assumes, what comes out, and where
 each assumption breaks the goal: 85 % of 5,000 devices busy. Which problems are divided, in how many
 parts, and what is handed out next, follows from :mod:`ckprof_plugins.cluster.dividing` and
-:mod:`ckprof_plugins.cluster.schedule` themselves. Chance is seeded: the same numbers come out every time.
+:mod:`ckprof_plugins.cluster.dividing` themselves. Chance is seeded: the same numbers come out every time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,17 @@ from collections import deque
 from dataclasses import dataclass, field, fields, replace
 
 from ckprof.measure.rounds import RoundOptions
-from ckprof_plugins.cluster.dividing import LEAD_KERNELS, corrected, narrows, part_size, parts_of
+from ckprof_plugins.cluster.dividing import (
+    LEAD_KERNELS,
+    Schedule,
+    corrected,
+    expected_last,
+    narrows,
+    part_size,
+    parts_of,
+    remaining_s,
+)
 from ckprof_plugins.cluster.leases import LeasePolicy
-from ckprof_plugins.cluster.schedule import Schedule, expected_last, remaining_s
 from ckprof_plugins.cluster.screening import part_rounds
 
 GOAL = 0.85
