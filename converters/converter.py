@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TreeRequest,
     )
     from ckprof_converters.conf_family import LineProperties
+    from ckprof_converters.explanation import LineRecorder
 
 #: distinct lines that are remembered to recognise their repetitions at once
 _REMEMBERED: Final = 20_000
@@ -101,7 +102,7 @@ class ConfConverter:
         :raises InputError: the content is no text; as :class:`~ckprof.errors.ListError` with all
             diagnostics if lines are wrong.
         """
-        return _Run(self._grammar, request).convert(self.id)
+        return ConversionRun(self._grammar, request).convert(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +124,18 @@ def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LinePro
     return ", ".join((*(field.said for field in lost), *values.get(LOST, ())))
 
 
-class _Run:
-    """One conversion."""
+class ConversionRun:
+    """One conversion.
 
-    def __init__(self, grammar: Grammar, request: ConversionRequest) -> None:
+    :param recorder: takes down what is made of one of the lines.
+    """
+
+    def __init__(
+        self, grammar: Grammar, request: ConversionRequest, recorder: LineRecorder | None = None
+    ) -> None:
         self._grammar = grammar
         self._request = request
+        self._recorder = recorder
         self._properties = FileFacts.of_request(request, grammar.layouts, grammar.dtypes)
         self._collector = Collector(request)
         self._texts = LineTexts(request)
@@ -143,16 +150,16 @@ class _Run:
 
     def convert(self, converter: str) -> Conversion:
         repeats = self._repeats
-        drop = self._collector.drop
+        recorded = self._recorder.number if self._recorder is not None else 0
         number = 0
         for number, line in enumerate(iterate_lines(self._request), 1):
             if self._texts.log:
                 self._elementwise.read(line)
-            earlier = repeats.get(line)
+            earlier = repeats.get(line) if number != recorded else None
             if earlier is not None:
-                drop(number, *earlier)
+                self._collector.drop(number, *earlier)
                 continue
-            outcome = self._line(number, line)
+            outcome = self._line(number, line, self._recorder if number == recorded else None)
             if outcome is not None:
                 if len(repeats) >= _REMEMBERED:
                     repeats.clear()
@@ -162,23 +169,26 @@ class _Run:
         conversion = self._collector.finish(converter, number, self._properties, variant)
         return replace(conversion, lossy=tuple(self._lossy)) if self._lossy else conversion
 
-    def _line(self, number: int, line: str) -> tuple[str, str] | None:
+    def _line(self, number: int, line: str, recorder: LineRecorder | None) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
+        start = 0
         try:
             text, start = self._texts.of(line)
-        except LineError as error:
-            self._wrong(number, error, 0)
-            return None
-        if not text:
-            rule = rule_of_other_text(line, log=self._texts.log)
-            outcome = (rule.value, rule.meaning)
-            self._collector.drop(number, *outcome)
-            return outcome
-        try:
-            return self._instance(number, text, line)
+            if text:
+                return self._instance(number, text, line, recorder)
         except LineError as error:
             self._wrong(number, error, start)
+            if recorder is not None:
+                recorder.wrong(error, start)
             return None
+        rule = rule_of_other_text(line, log=self._texts.log)
+        return self._drop(number, rule.value, rule.meaning, recorder)
+
+    def _drop(self, number: int, rule: str, reason: str, recorder: LineRecorder | None) -> tuple[str, str]:
+        self._collector.drop(number, rule, reason)
+        if recorder is not None:
+            recorder.drop(rule, reason)
+        return rule, reason
 
     def _wrong(self, number: int, error: LineError, start: int) -> None:
         for problem in error.problems:
@@ -189,60 +199,63 @@ class _Run:
             messages = "; ".join(problem.message for problem in error.problems)
             self._collector.drop(number, DropRule.ERROR.value, messages)
 
-    def _instance(self, number: int, text: str, line: str) -> tuple[str, str] | None:
+    def _instance(
+        self, number: int, text: str, line: str, recorder: LineRecorder | None
+    ) -> tuple[str, str] | None:
         match = self._grammar.match(text)
+        if recorder is not None:
+            recorder.start(text, self._texts.of(line)[1], self._grammar, match and match[0])
         stated = stated_operation(line)
-        outcome = self._outcomes.get(match) if match is not None and stated is None else None
+        known = match if stated is None and recorder is None else None
+        outcome = self._outcomes.get(known) if known is not None else None
         if outcome is None:
-            read = self._read(number, text, match, stated)
+            read = self._read(number, text, match, stated, recorder)
             if isinstance(read, tuple):
-                self._collector.drop(number, *read)
-                return read
+                return self._drop(number, *read, recorder)
             outcome = read
-            if match is not None and stated is None:
+            if known is not None:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()
-                self._outcomes[match] = outcome
+                self._outcomes[known] = outcome
         if isinstance(outcome.row, Drop):
             self._collector.touch(outcome.compiled, outcome.properties)
-            self._collector.drop(number, outcome.row.rule, outcome.row.reason)
-            return outcome.row.rule, outcome.row.reason
-        return self._record(number, outcome, outcome.row, line)
+            return self._drop(number, outcome.row.rule, outcome.row.reason, recorder)
+        return self._record(number, outcome, outcome.row, line, recorder)
 
     def _record(
-        self, number: int, outcome: _Outcome, row: tuple[Any, ...], line: str
+        self, number: int, outcome: _Outcome, row: tuple[Any, ...], line: str, recorder: LineRecorder | None
     ) -> tuple[str, str] | None:
         family = outcome.compiled.family
-        id_ = None
-        if MARK in line and family.record_type is not None:
-            said = settings_in(line.lstrip(), family.record_type)
-            id_ = said.pop("id", None)
+        assert family.record_type is not None  # noqa: S101  # compiled families have one
+        said: dict[str, Any] = settings_in(line.lstrip(), family.record_type) if MARK in line else {}
+        id_ = said.pop("id", None)
+        asked = self._elementwise_of_command(outcome)
+        if said or asked:
             names = family.record_type.__struct_fields__[1:]
-            row = tuple({**dict(zip(names, row, strict=True)), **said}.values())
-        row = self._with_elementwise(row, outcome)
+            row = tuple({**dict(zip(names, row, strict=True)), **said, **asked}.values())
+        lossy = ", ".join(filter(None, (outcome.lossy, self._elementwise.unknown)))
+        if recorder is not None:
+            recorder.end(row, said, asked, lossy)
         first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
-        lossy = ", ".join(filter(None, (outcome.lossy, self._elementwise.unknown)))
         if lossy:
             self._lossy.append(LossyLine(number, lossy))
         if first != number:
-            self._collector.drop(number, DropRule.DUPLICATE.value, reason)
+            self._drop(number, DropRule.DUPLICATE.value, reason, recorder)
         # Ids that count instances count duplicates too, so those lines must come here again.
         return None if family.index_ids else (DropRule.DUPLICATE.value, reason)
 
-    def _with_elementwise(self, row: tuple[Any, ...], outcome: _Outcome) -> tuple[Any, ...]:
-        """Return the values of a record with what the command of a log asks for and the line does not say."""
+    def _elementwise_of_command(self, outcome: _Outcome) -> dict[str, Any]:
+        """Return the values of a record that the command of a log asks for and the line does not say."""
         combination, family = self._elementwise.combination, outcome.compiled.family
         says_it = any(field.name.startswith("operation_") for field in family.fields)
         layout = outcome.properties.layout
         if combination is None or says_it or family.record_type is not GemmRecord:
-            return row
+            return {}
         if not isinstance(layout, ConvLayout):
-            return row
-        names = GemmRecord.__struct_fields__[1:]
+            return {}
         layouts = usual_d_layouts(combination.operation, layout, result_of(family.direction))
-        said = {"elementwise_op": combination.operation.value, "d_layouts": layouts}
-        return tuple({**dict(zip(names, row, strict=True)), **said}.values())
+        return {"elementwise_op": combination.operation.value, "d_layouts": layouts}
 
     def _read(
         self,
@@ -250,6 +263,7 @@ class _Run:
         text: str,
         match: tuple[CompiledFamily, tuple[str | None, ...]] | None,
         stated: str | None,
+        recorder: LineRecorder | None,
     ) -> _Outcome | tuple[str, str]:
         """Return what the line's arguments give, or the rule and reason of its rejection."""
         if match is None:
@@ -262,7 +276,7 @@ class _Run:
         if family.rejection:
             return family.rejection_rule, f"{family.title}: {family.rejection}"
         if family.conflicting_family:
-            self._check_rival(number, compiled)
+            self._check_conflict(number, compiled)
         asked = self._request.direction
         if asked is not None and family.direction != asked:
             raise LineError(
@@ -270,8 +284,12 @@ class _Run:
             )
         try:
             properties = self._properties.of_line(compiled, values, number)
+            if recorder is not None:
+                values = recorder.traced(values, stated)
             for step in compiled.steps:
                 dropped = step(values, properties)
+                if recorder is not None:
+                    recorder.step(step)
                 if dropped is not None:
                     return _Outcome(compiled, properties, dropped)
         except StepError as error:
@@ -279,7 +297,7 @@ class _Run:
             raise LineError(Problem(error.message, start, error.whole_file)) from None
         return _Outcome(compiled, properties, compiled.row(values), _lossy(compiled, values, properties))
 
-    def _check_rival(self, number: int, compiled: CompiledFamily) -> None:
+    def _check_conflict(self, number: int, compiled: CompiledFamily) -> None:
         family = compiled.family
         other = self._conflicting.get(family.conflicting_family)
         if other is not None:

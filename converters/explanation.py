@@ -1,58 +1,50 @@
-"""What the converter makes of one line, argument by argument."""
+"""What the converter makes of one line, argument by argument: taken down while it reads the line."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
-from ckprof.model.conversion import (
-    ExplainedField,
-    ExplainedKey,
-    ExplainedLine,
-    ExplainedRule,
-)
-from ckprof_converters.annotations import settings_in
-from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field
-from ckprof_converters.conf_family import StepError
-from ckprof_converters.drop_rules import rule_of_other_text
-from ckprof_converters.lines import LineTexts
-from ckprof_converters.properties import FileFacts
+from ckprof.errors import ListError
+from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine, ExplainedRule
+from ckprof_converters.compiled import LineError, Problem, read_field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.conversion import ExplainRequest
     from ckprof.model.strings.line_arguments import Argument
+    from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import Step
     from ckprof_converters.conf_parser import Grammar
-
-
-def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
-    """Explain one line.
-
-    :param grammar: the families, e.g. :attr:`ckprof_converters.converter.ConfConverter.grammar`.
-    """
-    texts = LineTexts(replace(request.request, data=request.text.encode(errors="replace"), stream=None))
-    try:
-        text, indent = texts.of(request.text)
-    except LineError as error:
-        return ExplainedLine(text=request.text, errors=_columns(error.problems, 0))
-    if not text:
-        rule = rule_of_other_text(request.text, log=texts.log)
-        return ExplainedLine(text=request.text, rule=rule.value, reason=rule.meaning)
-    try:
-        compiled, arguments = grammar.split(text)
-    except LineError as error:
-        return ExplainedLine(text=text, errors=_columns(error.problems, indent))
-    properties = FileFacts.of_request(request.request, grammar.layouts, grammar.dtypes)
-    return _Explanation(compiled, arguments, (text, indent), request, properties).line()
-
 
 _ANNOTATION: Final = ExplainedRule(
     id="annotation", text="Take the value that the annotation after the line gives."
 )
+_COMMAND: Final = ExplainedRule(
+    id="command", text="Take the element-wise operation that the command of the log asks for."
+)
+
+
+def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
+    """Explain one line: convert it, alone or in its list, and take down how.
+
+    :param grammar: the families, e.g. :attr:`ckprof_converters.converter.ConfConverter.grammar`.
+    :raises InputError: the list is no text.
+    """
+    from ckprof_converters.converter import ConversionRun
+
+    recorder = LineRecorder(request.text, request.line or 1)
+    asked = replace(request.request, lenient=True)
+    if request.line is None:
+        asked = replace(asked, data=f"{request.text}\n".encode(errors="replace"), stream=None)
+    # a list without an instance
+    with suppress(ListError):
+        ConversionRun(grammar, asked, recorder).convert("")
+    return recorder.explained()
 
 
 class _Trace(dict[str, Any]):
@@ -62,10 +54,12 @@ class _Trace(dict[str, Any]):
     after the other.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], arguments: Iterable[str]) -> None:
         super().__init__(values)
         #: name of a value -> names of the arguments that it follows from
-        self.sources: dict[str, frozenset[str]] = {}
+        self.sources: dict[str, frozenset[str]] = {
+            name: frozenset((name,)) for name in arguments if name in values
+        }
         #: names that the current step has written
         self.written: dict[str, None] = {}
         self._read: set[str] = set()
@@ -91,84 +85,99 @@ class _Trace(dict[str, Any]):
         super().__setitem__(name, value)
 
 
-class _Explanation:
-    def __init__(
-        self,
-        compiled: CompiledFamily,
-        arguments: list[Argument],
-        location: tuple[str, int],
-        request: ExplainRequest,
-        properties: FileFacts,
-    ) -> None:
-        self._compiled = compiled
-        self._arguments = arguments
-        self._text, self._indent = location
-        self._request = request
-        self._properties = properties
-        #: name of a value -> names of the arguments that it follows from
-        self._sources: dict[str, frozenset[str]] = {}
+class LineRecorder:
+    """Takes down what a conversion makes of one line.
+
+    :param number: one-based, of the line in what is converted.
+    """
+
+    def __init__(self, text: str, number: int) -> None:
+        self.number = number
+        self._text = text
+        self._indent = 0
+        self._compiled: CompiledFamily | None = None
+        self._arguments: Sequence[Argument] = ()
+        self._trace = _Trace({}, ())
         #: name of a value -> the rule that derived it
         self._origins: dict[str, ExplainedRule] = {}
+        #: what the line gives
+        self._outcome: dict[str, Any] = {}
 
-    def line(self) -> ExplainedLine:
+    def start(self, text: str, indent: int, grammar: Grammar, compiled: CompiledFamily | None) -> None:
+        """Take down the instance that stands in the line.
+
+        :param compiled: its family; ``None`` for a line that is not printed as usual.
+        """
+        self._text, self._indent = text, indent
+        # what cannot be split the conversion reports
+        with suppress(LineError):
+            split, self._arguments = grammar.split(text)
+            self._compiled = compiled or split
+
+    def traced(self, values: dict[str, Any], stated: str | None) -> dict[str, Any]:
+        """Return the values of the line, which steps shall read and write.
+
+        :param stated: the operation that the annotation states.
+        """
+        self._trace = _Trace(values, self._argument_names())
+        if stated is not None:
+            self._origins["elementwise_op"] = _ANNOTATION
+        return self._trace
+
+    def step(self, step: Step) -> None:
+        """Take down what a step has derived."""
+        name = getattr(step, "__name__", "rule").replace("_", "-")
+        rule = ExplainedRule(id=name, text=(step.__doc__ or "").strip().partition("\n")[0])
+        self._origins.update(dict.fromkeys(self._trace.written, rule))
+        self._trace.start_step()
+
+    def drop(self, rule: str, reason: str) -> None:
+        """Take down why the line gives no instance."""
+        self._outcome |= {"rule": rule, "reason": reason}
+
+    def wrong(self, error: LineError, start: int) -> None:
+        """Take down what is wrong with the line."""
+        self._outcome = {
+            "errors": tuple((start + problem.start + 1, problem.message) for problem in error.problems)
+        }
+
+    def end(self, row: Sequence[Any], said: Mapping[str, Any], asked: Mapping[str, Any], lossy: str) -> None:
+        """Take down the record of the line.
+
+        :param row: its values without the id.
+        :param said: what the annotation says of them.
+        :param asked: what the command of a log says of them.
+        :param lossy: what the line says and the record cannot.
+        """
+        self._origins.update(dict.fromkeys(said, _ANNOTATION))
+        self._origins.update(dict.fromkeys(asked, _COMMAND))
+        keys = self._keys(row)
+        used = {key.origin for key in keys}
+        rules = dict.fromkeys(rule for rule in self._origins.values() if rule.id in used)
+        self._outcome = {"record": tuple(keys), "rules": tuple(rules), "lossy": lossy}
+
+    def explained(self) -> ExplainedLine:
+        """Return everything that was taken down."""
+        if self._compiled is None:
+            return ExplainedLine(text=self._text, **self._outcome)
         family = self._compiled.family
-        outcome: dict[str, Any] = {}
-        if family.rejection:
-            outcome = {"rule": family.rejection_rule, "reason": f"{family.title}: {family.rejection}"}
-        else:
-            try:
-                outcome = self._derive()
-            except LineError as error:
-                outcome = {"errors": _columns(error.problems, self._indent)}
         return ExplainedLine(
             text=self._text,
             family=family.id,
             title=family.title,
             direction=family.direction,
             variant=family.variant,
-            fields=tuple(self._fields()),
+            fields=tuple(self._fields(self._compiled)),
             note=family.note,
-            **outcome,
+            **self._outcome,
         )
 
-    def _derive(self) -> dict[str, Any]:
-        compiled = self._compiled
-        values = compiled.read_slowly(self._arguments)
-        traced = _Trace(values)
-        try:
-            properties = self._properties.of_line(compiled, values, 1)
-            traced.sources = {name: frozenset((name,)) for name in self._argument_names() if name in values}
-            self._sources = traced.sources
-            for step in compiled.steps:
-                traced.start_step()
-                dropped = step(traced, properties)
-                self._note_step(step, traced)
-                if dropped is not None:
-                    return {"rule": dropped.rule, "reason": dropped.reason}
-        except StepError as error:
-            start = compiled.start_of(self._arguments, error.field)
-            raise LineError(Problem(error.message, start)) from None
-        if compiled.family.record_type is not None:
-            said = settings_in(self._request.text.lstrip(), compiled.family.record_type)
-            traced.start_step()
-            traced.update(said)
-            self._origins.update(dict.fromkeys(said, _ANNOTATION))
-        keys = self._keys(traced)
-        used = {key.origin for key in keys}
-        rules = dict.fromkeys(rule for rule in self._origins.values() if rule.id in used)
-        return {"record": tuple(keys), "rules": tuple(rules)}
-
-    def _note_step(self, step: Step, traced: _Trace) -> None:
-        name = getattr(step, "__name__", "rule").replace("_", "-")
-        rule = ExplainedRule(id=name, text=(step.__doc__ or "").strip().partition("\n")[0])
-        self._origins.update(dict.fromkeys(traced.written, rule))
-
-    def _keys(self, values: Mapping[str, Any]) -> list[ExplainedKey]:
+    def _keys(self, row: Sequence[Any]) -> list[ExplainedKey]:
         positions = {name: position for position, name in enumerate(self._argument_names(), 1)}
         keys = []
         left_out = self._left_out()
-        for name in self._record_keys():
-            if values[name] is UNSET or (name in left_out and values[name] is None):
+        for name, value in zip(self._record_keys(), row, strict=True):
+            if value is UNSET or (name in left_out and value is None):
                 # the record leaves the key out
                 continue
             if name in self._origins:
@@ -177,17 +186,18 @@ class _Explanation:
                 origin = f"argument {positions[name]}"
             else:
                 origin = "fixed"
-            keys.append(ExplainedKey(name=name, value=values[name], origin=origin))
+            keys.append(ExplainedKey(name=name, value=value, origin=origin))
         return keys
 
-    def _fields(self) -> list[ExplainedField]:
+    def _fields(self, compiled: CompiledFamily) -> list[ExplainedField]:
         fields = []
         for position, (field, argument) in enumerate(
-            zip(self._compiled.family.fields, self._arguments, strict=False), 1
+            zip(compiled.family.fields, self._arguments, strict=False), 1
         ):
             value = read_field(field, argument, position)
             wrong = isinstance(value, Problem)
-            becomes = [name for name in self._record_keys() if field.name in self._sources.get(name, ())]
+            sources = self._trace.sources
+            becomes = [name for name in self._record_keys() if field.name in sources.get(name, ())]
             fields.append(
                 ExplainedField(
                     position=position,
@@ -203,20 +213,17 @@ class _Explanation:
         return fields
 
     def _argument_names(self) -> list[str]:
-        return [field.name for field, _ in zip(self._compiled.family.fields, self._arguments, strict=False)]
+        fields = self._compiled.family.fields if self._compiled is not None else ()
+        return [field.name for field, _ in zip(fields, self._arguments, strict=False)]
 
     def _record_keys(self) -> tuple[str, ...]:
-        record_type = self._compiled.family.record_type
+        record_type = self._compiled.family.record_type if self._compiled is not None else None
         return record_type.__struct_fields__[1:] if record_type is not None else ()
 
     def _left_out(self) -> frozenset[str]:
         """Return the keys that a file does not have where nothing is said about them."""
-        record_type = self._compiled.family.record_type
+        record_type = self._compiled.family.record_type if self._compiled is not None else None
         if record_type is None or not record_type.__struct_config__.omit_defaults:
             return frozenset()
         defaults = len(record_type.__struct_defaults__)
         return frozenset(record_type.__struct_fields__[len(record_type.__struct_fields__) - defaults :])
-
-
-def _columns(problems: Sequence[Problem], indent: int) -> tuple[tuple[int, str], ...]:
-    return tuple((indent + problem.start + 1, problem.message) for problem in problems)

@@ -63,9 +63,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _values(explanation: ExplainedPlace) -> dict[str, Any]:
     values = asdict(explanation.explained)
     path = str(explanation.path) if explanation.path else None
-    return {"path": path, "line": explanation.line, **values} | (
-        {"rule": explanation.rule, "reason": explanation.reason} if explanation.rule else {}
-    )
+    return {"path": path, "line": explanation.line, **values}
 
 
 def _parts(explanation: ExplainedPlace) -> list[str | Table[Any]]:
@@ -80,15 +78,16 @@ def _parts(explanation: ExplainedPlace) -> list[str | Table[Any]]:
         parts.append(_key_table(line))
         if line.rules:
             parts.append("\n".join(f"{rule.id}: {rule.text}" for rule in line.rules))
+    if line.lossy:
+        parts.append(f"lossy: the kernel does without {line.lossy}")
     if line.note:
         parts.append(f"note: {line.note}")
-    rule, reason = (explanation.rule, explanation.reason) if explanation.rule else (line.rule, line.reason)
     if line.errors or explanation.error:
         parts += [f"wrong at column {column}: {message}" for column, message in line.errors]
         if explanation.error:
             parts.append(f"wrong in its list: {explanation.error}")
-    elif rule:
-        parts.append(f"dropped by {rule}: {reason}")
+    elif line.rule:
+        parts.append(f"dropped by {line.rule}: {line.reason}")
     else:
         parts.append(f"gives an instance of variant {line.variant}")
     return parts

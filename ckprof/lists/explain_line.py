@@ -22,15 +22,12 @@ _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?:?", re.D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedPlace:
-    """A line, where it stands, and what its file makes of it."""
+    """A line, where it stands, and what its list makes of it."""
 
     explained: ExplainedLine
     #: ``None`` for a line without a file
     path: Path | None = None
     line: int | None = None
-    #: why the whole list has no instance of this line, although the line alone gives one
-    rule: str = ""
-    reason: str = ""
     #: what is wrong with the line in this list only
     error: str = ""
 
@@ -47,17 +44,19 @@ def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedPla
     # No list line ends in a colon and a number, and no file name holds a bracket of a template.
     named = _PLACE.fullmatch(text) if "<" not in text else None
     if named is None:
-        request = reading.request(Path("line"), text.encode(errors="replace"))
-        return ExplainedPlace(explained=_explain(text, request, registry))
+        return ExplainedPlace(explained=_explain(text, reading.request(Path("line"), b""), registry))
     path, number = find_list(named["file"]), int(named["line"])
     request = list_request(path, replace(reading, lenient=True))
     if is_json(request.data):
         raise InputError("is a JSON catalog; only lines of lists and logs can be explained", path)
-    explained = _explain(_line_of(request, number), request, registry)
-    rule = reason = error = ""
-    if explained.record:
-        rule, reason, error = _fate(request, number, registry)
-    return ExplainedPlace(explained=explained, path=path, line=number, rule=rule, reason=reason, error=error)
+    line = _line_of(request, number)
+    explained = _explain(line, request, registry, number)
+    if explained.errors:
+        alone = _explain(line, replace(request, data=b"", stream=None), registry)
+        if not alone.errors:
+            error = "; ".join(message for _, message in explained.errors)
+            return ExplainedPlace(explained=alone, path=path, line=number, error=error)
+    return ExplainedPlace(explained=explained, path=path, line=number)
 
 
 def _line_of(request: ConversionRequest, number: int) -> str:
@@ -76,27 +75,12 @@ def _line_of(request: ConversionRequest, number: int) -> str:
     raise InputError(f"there is no line {number}, the file has {count} lines", request.path)
 
 
-def _explain(text: str, request: ConversionRequest, registry: Registry) -> ExplainedLine:
+def _explain(
+    text: str, request: ConversionRequest, registry: Registry, number: int | None = None
+) -> ExplainedLine:
     for converter in registry.converters:
         if isinstance(converter, LineExplainer):
-            explained = converter.explain(ExplainRequest(text=text, request=request))
+            explained = converter.explain(ExplainRequest(text=text, request=request, line=number))
             if explained is not None:
                 return explained
     raise UsageError("no converter plugin can explain lines")
-
-
-def _fate(request: ConversionRequest, number: int, registry: Registry) -> tuple[str, str, str]:
-    """Return (rule, reason, error) of a line that alone gives an instance, in its whole list."""
-    for converter in registry.converters:
-        if converter.recognises(request):
-            try:
-                conversion = converter.convert(replace(request, lenient=True))
-            except InputError as exc:
-                return "", "", str(exc)
-            for dropped in conversion.dropped:
-                if dropped.line == number:
-                    if dropped.rule == "error":
-                        return "", "", dropped.reason
-                    return dropped.rule, dropped.reason, ""
-            break
-    return "", "", ""

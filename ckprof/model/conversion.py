@@ -222,14 +222,17 @@ class TreePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainRequest:
-    """One line to explain.
+    """One line to explain, in its list or alone.
 
     :param text: the line as it stands in the file.
-    :param request: how the list is read; its path may say layout and data type, its data is not used.
+    :param request: how the list is read, and the list that the line stands in. Of a line that stands in none,
+        the path may say layout and data type, and there is no data.
+    :param line: one-based number of the line in its list; ``None`` for one that stands in none.
     """
 
     text: str
     request: ConversionRequest
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +276,7 @@ class ExplainedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedLine:
-    """What becomes of a line that stands alone in a list."""
+    """What becomes of a line."""
 
     text: str
     #: id, title, direction and variant of the family; empty if there is none
@@ -293,3 +296,5 @@ class ExplainedLine:
     errors: tuple[tuple[int, str], ...] = ()
     #: assumption that was made
     note: str = ""
+    #: what the line says and the record cannot; empty if there is nothing
+    lossy: str = ""

@@ -57,6 +57,17 @@ def test_places_in_a_file(ckprof, conf):
     assert "wrong in its list: data type bf16 contradicts line 2, which says fp16" in other.out
 
 
+def test_lines_are_explained_as_their_list_has_them(ckprof, tmp_path):
+    """What only other lines say counts: that it is a log, and which layout and type a list has."""
+    log = tmp_path / "run.log"
+    log.write_text(f"loading\nPerf:     0.0123 ms, 12.3 TFlops, 45.6 GB/s, {FORWARD}, SplitK 4\n")
+    called = ckprof("explain", f"{log}:1")
+    assert (called.code, "dropped by log-text: names no instance" in called.out) == (0, True)
+    path = tmp_path / "short.conf"
+    path.write_text(f"{FORWARD}\n{line('short_forward')}\n")
+    assert ckprof("explain", f"{path}:2").out.endswith("gives an instance of variant forward\n")
+
+
 def test_shipped_lists_and_several_lines(ckprof):
     called = ckprof("explain", "forward/tests/nhwgc_fp16:1", "backward_data/typestring/nhwgc_fp16:1")
     assert called.code == 0
