@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ckprof_plugins.tuning.model_training import train, validate
     from ckprof_plugins.tuning.prediction import PredictOptions, predict
     from ckprof_plugins.tuning.searches import replay, tune
     from ckprof_plugins.tuning.selection import select
+    from ckprof_plugins.tuning.training import train
     from ckprof_plugins.tuning.tune_requests import (
         ReplayCosts,
         ReplayOptions,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TuneOptions,
         ValidateOptions,
     )
+    from ckprof_plugins.tuning.validation import validate
 
 __all__ = [
     "PredictOptions",
@@ -57,9 +58,9 @@ _LAZY: Final = {
     "predict": "prediction",
     "replay": "searches",
     "select": "selection",
-    "train": "model_training",
+    "train": "training",
     "tune": "searches",
-    "validate": "model_training",
+    "validate": "validation",
 }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof_plugins.tuning.model_training import TrainedModel
+    from ckprof_plugins.tuning.training import TrainedModel
 
 _EPILOG = """\
 examples:
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a table or an option is wrong.
     """
-    from ckprof_plugins.tuning.model_training import train
+    from ckprof_plugins.tuning.training import train
 
     trained = train(session.profiler, chosen(arguments, TrainOptions))
     for line in trained.warnings:

@@ -13,14 +13,15 @@ from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted, percent
-from ckprof_plugins.tuning.time_model.validation import Efficiency
 from ckprof_plugins.tuning.tune_requests import ValidateOptions
+from ckprof_plugins.tuning.validation import Efficiency
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ckprof_plugins.tuning.time_model.measurements import Choice
-    from ckprof_plugins.tuning.time_model.validation import Coverage, JudgedShape, Validation
+    from ckprof_plugins.tuning.validation import JudgedShape, Validation
 
 
 _EPILOG = """\
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: the model, a table or an option is wrong.
     """
-    from ckprof_plugins.tuning.model_training import validate
+    from ckprof_plugins.tuning.validation import validate
 
     validation = validate(session.profiler, chosen(arguments, ValidateOptions))
     for line in validation.dropped:
@@ -78,9 +79,9 @@ def validation_values(validation: Validation) -> dict[str, Any]:
         "shapes_with_a_choice": sum(shape.choices > 1 for shape in validation.shapes),
         "kernels": len(validation.kernels),
         "derived_kernels": list(validation.derived),
-        "coverage": _coverage_values(validation.coverage),
-        "warned_coverage": _coverage_values(validation.warned_coverage),
-        "chosen_coverage": _coverage_values(validation.chosen_coverage),
+        "coverage": _coverage_values(validation.inside),
+        "warned_coverage": _coverage_values(validation.warned_inside),
+        "chosen_coverage": _coverage_values(validation.chosen_inside),
         "top": validation.top,
         "best_of_top": _values(validation.best_of_top),
         "best_single": {"kernel": single and _name(single), **(_values(validation.best_single) or {})},
@@ -97,8 +98,9 @@ def _values(efficiency: Efficiency | None) -> dict[str, Any] | None:
     return None if efficiency is None else asdict(efficiency)
 
 
-def _coverage_values(coverage: Coverage) -> dict[str, Any]:
-    return {"times": coverage.times, "inside": coverage.inside, "share": coverage.share}
+def _coverage_values(inside: Sequence[bool]) -> dict[str, Any]:
+    share = sum(inside) / len(inside) if inside else None
+    return {"times": len(inside), "inside": sum(inside), "share": share}
 
 
 def _shape_values(shape: JudgedShape) -> dict[str, Any]:
@@ -175,13 +177,13 @@ def _coverage_lines(validation: Validation) -> str:
     """Return how many times lie in their intervals."""
     outside = sum(bool(shape.warnings) for shape in validation.shapes)
     parts = [
-        f"{percent(coverage.share, 2)} of {coverage.times} {what}"
-        for coverage, what in (
-            (validation.coverage, "times"),
-            (validation.chosen_coverage, "chosen kernels"),
-            (validation.warned_coverage, "times with a warning"),
+        f"{percent(sum(inside) / len(inside), 2)} of {len(inside)} {what}"
+        for inside, what in (
+            (validation.inside, "times"),
+            (validation.chosen_inside, "chosen kernels"),
+            (validation.warned_inside, "times with a warning"),
         )
-        if coverage.share is not None
+        if inside
     ]
     unlike = "are unlike what the model was trained on"
     return (

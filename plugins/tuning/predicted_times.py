@@ -14,8 +14,8 @@ from ckprof.errors import InputError
 from ckprof.model.problem_types import problem_from
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.versioned_json import read_versioned
+from ckprof_plugins.tuning.model_use import executed_traits
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.timed_kernels import executed_traits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.tuning.timed_kernels import KernelKind
+    from ckprof_plugins.tuning.model_use import KernelKind
 
 SCHEMA: Final = "ckprof-prediction"
 VERSION: Final = 1

@@ -20,7 +20,7 @@ from ckprof.plugin.operations import tensors_of
 from ckprof.plugin.protocols import PredictingDevice
 from ckprof.plugin.timing import NamedFields
 from ckprof_plugins.tuning.measured_tables import read_tables
-from ckprof_plugins.tuning.timed_kernels import KernelKind
+from ckprof_plugins.tuning.model_use import KernelKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

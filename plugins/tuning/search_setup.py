@@ -16,16 +16,15 @@ from ckprof.plugin.timing import TimedPipeline
 from ckprof.sweep.device_sweep import as_stored
 from ckprof.sweep.identity import shared_key
 from ckprof.sweep.opened_library import sweep_run_options
-from ckprof_plugins.tuning.search.observations import Cell, Choice, Costs, SearchKernel, SearchSpace
-from ckprof_plugins.tuning.time_model.selector import Candidate as Ranked
-from ckprof_plugins.tuning.time_model.selector import precedence
-from ckprof_plugins.tuning.timed_kernels import (
+from ckprof_plugins.tuning.model_use import (
     KernelKind,
     SearchedDevice,
     device_of,
     executed_traits,
     runs_elsewhere,
 )
+from ckprof_plugins.tuning.search.observations import Cell, Choice, Costs, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, precedence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -172,7 +171,7 @@ def require_one_kind(candidates: Sequence[Candidate]) -> None:
 def _ordered(candidates: Sequence[Candidate], timed: Mapping[str, KernelTraits]) -> list[Candidate]:
     """Return kernels such that of equal predictions the preferred ones come first."""
     by_name = {candidate.name: candidate for candidate in candidates}
-    ranked = [Ranked(name=name, traits=traits) for name, traits in timed.items()]
+    ranked = [ModelCandidate(name=name, traits=traits) for name, traits in timed.items()]
     return [
         *(by_name[candidate.name] for candidate in precedence(ranked)),
         *(candidate for candidate in candidates if candidate.name not in timed),

@@ -15,14 +15,21 @@ from ckprof.model.architecture import architectures
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof_plugins.tuning.baseline_comparison import compare_with_baselines, comparison_s, spent_from_now
 from ckprof_plugins.tuning.measured_tables import read_tables
-from ckprof_plugins.tuning.model_training import gemm_sizes_of, load_model, require_device, require_target
+from ckprof_plugins.tuning.model_use import (
+    KernelKind,
+    SearchedDevice,
+    gemm_sizes_of,
+    load_model,
+    require_device,
+    require_target,
+    runs_elsewhere,
+)
 from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
-from ckprof_plugins.tuning.time_model.training import LEAST_PROBLEMS, TrainRequest, fit_model
-from ckprof_plugins.tuning.timed_kernels import KernelKind, SearchedDevice, runs_elsewhere
+from ckprof_plugins.tuning.training import LEAST_PROBLEMS, TrainRequest, fit_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

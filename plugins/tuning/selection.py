@@ -11,9 +11,14 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.wording import counted
-from ckprof_plugins.tuning.model_training import Use, gemm_sizes_of, load_model, require_use
+from ckprof_plugins.tuning.model_use import (
+    gemm_sizes_of,
+    load_model,
+    model_candidate,
+    require_use,
+    runs_elsewhere,
+)
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.timed_kernels import model_candidate, runs_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +72,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     target = session.target(options.build.target)
     arch = options.build.arch or session.settings.arch or target.default_arch
     if not options.force:
-        require_use(session, model, Use(target=target.id, arch=arch), options.model)
+        require_use(session.registry, model, target.id, arch, options.model)
     listed, warnings = _predictable(selection, model, options)
     candidates = [
         model_candidate(session.registry, model, kernel.name, kernel.pipeline, kernel.instance.fields())

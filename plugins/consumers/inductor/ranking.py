@@ -14,9 +14,9 @@ from ckprof_converters.derivation import PIPELINES as CONVOLUTION_PIPELINES
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
 from ckprof_plugins.pipelines._gemm.traits import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
-from ckprof_plugins.tuning.model_training import gemm_sizes_of, load_model
+from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model
 from ckprof_plugins.tuning.search.prior import physical_model
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ class Models:
             known = architectures().get(self.arch)
             model = physical_model(known.compute_units if known else 0, dtype.properties.size_bytes)
         candidates = [
-            Candidate(name=f"{number:06d}", traits=traits_of(operation, dtype), splits=tuple(counts))
+            ModelCandidate(name=f"{number:06d}", traits=traits_of(operation, dtype), splits=tuple(counts))
             for number, (operation, counts) in enumerate(zip(operations, splits, strict=True))
         ]
         return Selector(model, candidates, gemm_sizes_of(self._registry, direction, dtype.value))

@@ -159,7 +159,7 @@ class _PhysicalModel(TimeModel):
         return ModelKernel(
             name=name,
             traits=traits,
-            computes=traits,
+            others=None,
             parameters=KernelParameters(
                 prologue=1.0,
                 floor=0.5,

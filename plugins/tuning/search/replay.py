@@ -11,7 +11,7 @@ from ckprof.model.ranking import kernel_time
 from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredCell
 from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.time_model.selector import precedence
-from ckprof_plugins.tuning.time_model.validation import candidates_of
+from ckprof_plugins.tuning.validation import candidates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -26,7 +26,7 @@ from ckprof_plugins.tuning.predicted_training import with_predicted
 from ckprof_plugins.tuning.prediction import PredictOptions
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.formula import terms, work
-from ckprof_plugins.tuning.time_model.training import fit_model
+from ckprof_plugins.tuning.training import fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ckprof
 from ckprof.model.types import DataType
-from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, render_model
+from ckprof_plugins.tuning.time_model.model_file import Provenance, render_model
 from ckprof_plugins.tuning.tune_requests import SearchOptions
 from plugins.tuning.tests.prediction_figures import (
     TABLES,
@@ -56,8 +56,8 @@ def main() -> None:
             _write(path, one)
             text = render_model(
                 fitted(as_columns(times, one), one, one.problems),
-                Origin(sources=[], digest="", problems=len(one.problems), rows=len(times), dropped=[]),
-                Quality(mean=None, median=None, p10=None, worst=None),
+                Provenance(sources=[], digest="", problems=len(one.problems), rows=len(times), dropped=[]),
+                {"mean": None, "median": None, "p10": None, "worst": None},
             )
             model.write_text(text)
             for what, used in (("none", None), ("of all problems", model)):

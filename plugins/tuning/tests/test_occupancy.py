@@ -10,8 +10,8 @@ from ckprof.errors import InputError
 from ckprof.kernels.inspection import InspectedKernel, Inspection
 from ckprof.model.device import Occupancy
 from ckprof.model.gemm_work import KernelTraits
-from ckprof_plugins.tuning.model_training import with_occupancy
 from ckprof_plugins.tuning.time_model.measurements import Measurements
+from ckprof_plugins.tuning.training import with_occupancy
 from tests.report.test_inspection import device_kernel
 
 REPORT = Path("report.json")

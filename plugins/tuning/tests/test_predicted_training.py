@@ -17,8 +17,8 @@ from ckprof_plugins.tuning.predicted_times import PredictedTimes
 from ckprof_plugins.tuning.predicted_training import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.search.prior import UNTRAINED, _amplitude
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import fit_model
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.training import fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 
@@ -114,7 +114,7 @@ def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> N
     assert (measured.predicted, model.predicted) == (0, len(small.without_glitches().times))
     assert measured.basis == ""
     assert f"{model.predicted} times that were predicted from machine code" in model.basis
-    candidates = [Candidate(name=name, traits=traits) for name, traits in small.kernels.items()]
+    candidates = [ModelCandidate(name=name, traits=traits) for name, traits in small.kernels.items()]
     problem = small.problems[0]
     both = [
         Selector(one, candidates, forward_with_runs).rank(problem).predictions for one in (measured, model)

@@ -22,9 +22,9 @@ from ckprof_plugins.directions._convolution.gemm_sizes import forward_sizes
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from ckprof_plugins.tuning.model_training import gemm_sizes_of
+from ckprof_plugins.tuning.model_use import gemm_sizes_of
 from ckprof_plugins.tuning.time_model.model_file import model_of, read_document
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
 from tests.places import TESTS
 
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
@@ -127,7 +127,7 @@ def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
     rows = [line.split() for line in printed.splitlines()]
     assert len(rows) == 25
     model = model_of(read_document(model_path))
-    known = [Candidate(name=name, traits=_traits(name)) for name in names]
+    known = [ModelCandidate(name=name, traits=_traits(name)) for name in names]
     selector = Selector(model, known, forward_sizes)
     for channels, image, registered, answered in rows:
         # all three support such problems
@@ -203,7 +203,7 @@ def test_a_library_of_products_takes_the_predicted_best(tmp_path, monkeypatch, c
     assert library.dispatcher_initialize() == 0
     selector = Selector(
         model_of(read_document(Path("model.json"))),
-        [Candidate(name=name, traits=traits[name]) for name in names],
+        [ModelCandidate(name=name, traits=traits[name]) for name in names],
         gemm_sizes_of(registry_with(), "gemm", "fp32"),
     )
     taken = set()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from ckprof_plugins.tuning.time_model.formula import stacked, terms, work
@@ -26,7 +27,7 @@ from ckprof_plugins.tuning.time_model.intervals import (
     ranges_of,
 )
 from ckprof_plugins.tuning.time_model.model import Kinship, derived, distance, kinship
-from ckprof_plugins.tuning.time_model.selector import Candidate, precedence
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, precedence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +97,8 @@ def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: G
     return replace(
         model,
         kernels={
-            name: replace(kernel, spread=scales[pool_of[name]]) for name, kernel in model.kernels.items()
+            name: msgspec.structs.replace(kernel, spread=scales[pool_of[name]])
+            for name, kernel in model.kernels.items()
         },
         derived_spreads={
             kind: max(scale / usual, *scales) for kind, scale in _derived(model, table, problems).items()
@@ -110,7 +112,7 @@ def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
     order = [
         candidate.name
         for candidate in precedence(
-            [Candidate(name=name, traits=traits) for name, traits in table.kernels.items()]
+            [ModelCandidate(name=name, traits=traits) for name, traits in table.kernels.items()]
         )
     ]
     rank = {name: number for number, name in enumerate(order)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
@@ -12,10 +11,9 @@ from ckprof.measure.events import RunWarning
 from ckprof.plugin.protocols import KernelRanking
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.version import __version__
-from ckprof_plugins.tuning.model_training import Use, gemm_sizes_of, load_model, require_use
+from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model, model_candidate, require_use
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.timed_kernels import model_candidate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,18 +25,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
     from ckprof_plugins.tuning.time_model.model import TimeModel
-    from ckprof_plugins.tuning.time_model.program import Form, Lines
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Program:
-    """The code for one number of spatial dimensions."""
-
-    ndim: int
-    inputs: list[str]
-    slots: list[Lines]
-    times: list[str]
-    results: list[str]
+    from ckprof_plugins.tuning.time_model.program import Form
 
 
 def namespace(direction: str) -> str:
@@ -71,13 +58,13 @@ def render_cpp(
         program = selector.program_of_form(form)
         times, results = program.cpp_times()
         programs.append(
-            _Program(
-                ndim=ndim,
-                inputs=program.cpp_inputs(by_values=by_values),
-                slots=program.cpp_lines(),
-                times=times,
-                results=results,
-            )
+            {
+                "ndim": ndim,
+                "inputs": program.cpp_inputs(by_values=by_values),
+                "slots": program.cpp_lines(),
+                "times": times,
+                "results": results,
+            }
         )
     return render(
         __package__,
@@ -117,7 +104,7 @@ def predicted_ranking(
         )
     model = load_model(path, direction)
     if not force:
-        require_use(session, model, Use(target=build_dir.target.id, arch=build_dir.arch), path)
+        require_use(session.registry, model, build_dir.target.id, build_dir.arch, path)
     if model.basis:
         session.tell(RunWarning(text=f"--model: {model.basis}"))
     return KernelRanking(

@@ -283,42 +283,42 @@ def sizes_of_product(product: Product) -> Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedParameters:
-    """What all kernels of a device have in common."""
+    """What all kernels of a device have in common; while they are fitted, arrays in place of numbers."""
 
     #: microseconds of launching a kernel
-    launch: Value
+    launch: float
     #: bytes per microsecond
-    bandwidth: Value
+    bandwidth: float
     #: 0: compute units that run out of work help the others; 1: all wait for the last round
-    tail: Value
+    tail: float
     #: how much longer an iteration takes when every compute unit has a workgroup, as a fraction
-    contention: Value
+    contention: float
     #: bytes per microsecond of zeroing, adding parts and workspaces
-    merging: Value
+    merging: float
     #: bytes per microsecond of gathering rows in chunks, from caches
-    gathering: Value
+    gathering: float
     #: how much longer ragged runs take, as a fraction
-    ragged: Value
+    ragged: float
     #: how much longer an iteration takes where runs are too short for chunks, as a fraction
-    short: Value
+    short: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelParameters:
-    """What is the kernel's own, in microseconds."""
+    """What is the kernel's own, in microseconds; while they are fitted, arrays in place of numbers."""
 
     #: before the first and after the last iteration
-    prologue: Value
+    prologue: float
     #: least time between prologue and end
-    floor: Value
+    floor: float
     #: one iteration of a workgroup that has the compute unit for itself
-    latency: Value
+    latency: float
     #: one tile, besides its iterations, on a compute unit with enough workgroups
-    tile: Value
+    tile: float
     #: one iteration on a compute unit with enough workgroups
-    loop: Value
+    loop: float
     #: handing over a tile to which other workgroups add as well
-    meeting: Value
+    meeting: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

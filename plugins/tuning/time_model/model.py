@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from math import exp, hypot, log, log2, prod
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.gemm_work import Reduction, Schedule
+import msgspec
+
+from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
 from ckprof.wording import counted
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
 from ckprof_plugins.tuning.time_model.intervals import (
@@ -23,7 +25,6 @@ from ckprof_plugins.tuning.time_model.intervals import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.gemm_work import KernelTraits
     from ckprof_plugins.tuning.time_model.formula import Sizes
     from ckprof_plugins.tuning.time_model.trees import Tree
 
@@ -39,15 +40,14 @@ class Kinship(Enum):
     FAMILY = "family"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelKernel:
-    """One kernel of a model."""
+class ModelKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One kernel of a model, in its file as well."""
 
     name: str
     #: what its configuration says
     traits: KernelTraits
-    #: what the model computes with; kernels that ignore a part of their configuration differ here
-    computes: KernelTraits
+    #: what the model computes with where kernels ignore a part of their configuration; otherwise ``None``
+    others: KernelTraits | None = msgspec.field(name="computes")
     parameters: KernelParameters
     #: scale of its errors: 70 % of the logarithms of measured / predicted are smaller, on problems that were
     #: left out of the fit. For a derived kernel: what follows from errors on kernels that were left out
@@ -56,6 +56,11 @@ class ModelKernel:
     rows: int
     #: distance to the kernels that it was derived from; 0 for measured ones
     gap: float = 0.0
+
+    @property
+    def computes(self) -> KernelTraits:
+        """What the model computes with."""
+        return self.others or self.traits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +244,9 @@ def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:
     if len(shares) == 1:
         (index,) = shares
         kin = measured[index]
-        return replace(kin, name=name, traits=traits, spread=spread, rows=0, gap=gap)
+        return msgspec.structs.replace(
+            kin, name=name, traits=traits, others=kin.computes, spread=spread, rows=0, gap=gap
+        )
     totals = dict.fromkeys(KernelParameters.__dataclass_fields__, 1.0)
     for index, share in shares.items():
         kin = measured[index]
@@ -248,7 +255,7 @@ def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:
             totals[one] *= value**share
     parameters = KernelParameters(**{one: value * _scale(one, traits) for one, value in totals.items()})
     return ModelKernel(
-        name=name, traits=traits, computes=traits, parameters=parameters, spread=spread, rows=0, gap=gap
+        name=name, traits=traits, others=None, parameters=parameters, spread=spread, rows=0, gap=gap
     )
 
 

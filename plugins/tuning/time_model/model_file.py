@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.gemm_work import KernelTraits
-from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters
+from ckprof.version import __version__
+from ckprof_plugins.tuning.time_model.formula import SharedParameters
 from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES, Trials
 from ckprof_plugins.tuning.time_model.model import Kinship, ModelKernel, TimeModel
 from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree
@@ -22,43 +22,7 @@ SCHEMA: Final = "ckprof-time-model"
 VERSION: Final = 3
 
 
-class ParametersRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A kernel's own parameters in microseconds."""
-
-    prologue: float
-    floor: float
-    latency: float
-    tile: float
-    loop: float
-    meeting: float
-
-
-class KernelRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """One measured kernel."""
-
-    name: str
-    traits: KernelTraits
-    #: what the model computes with, where that differs from ``traits``
-    computes: KernelTraits | None
-    parameters: ParametersRecord
-    spread: float
-    rows: int
-
-
-class SharedRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """Parameters of the device."""
-
-    launch: float
-    bandwidth: float
-    tail: float
-    contention: float
-    merging: float
-    gathering: float
-    ragged: float
-    short: float
-
-
-class Origin(msgspec.Struct, forbid_unknown_fields=True):
+class Provenance(msgspec.Struct, forbid_unknown_fields=True):
     """Which measurements the model was fitted to."""
 
     sources: list[str]
@@ -69,17 +33,7 @@ class Origin(msgspec.Struct, forbid_unknown_fields=True):
     dropped: list[str]
 
 
-class Quality(msgspec.Struct, forbid_unknown_fields=True):
-    """How well the model chose among the kernels of its own training problems, by cross-validation."""
-
-    #: ``None`` where there were too few problems
-    mean: float | None
-    median: float | None
-    p10: float | None
-    worst: float | None
-
-
-class ModelDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ModelDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The whole file."""
 
     schema: str
@@ -87,67 +41,48 @@ class ModelDocument(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     ckprof: str
     device: str
     target: str
-    compute_units: int
+    units: int = msgspec.field(name="compute_units")
     toolchain: str
     direction: str
     dtype: str
     layout: str
     element_bytes: int
-    splits: list[int]
+    splits: tuple[int, ...]
     shortest_us: float
     ranges: dict[str, tuple[float, float]]
-    origin: Origin
-    quality: Quality
-    shared: SharedRecord
-    kernels: list[KernelRecord]
+    origin: Provenance
+    #: how well the model chose among the kernels of its own training problems, by cross-validation: mean,
+    #: median, P10 and worst; ``None`` where there were too few problems
+    quality: dict[str, float | None]
+    shared: SharedParameters
+    kernels: list[ModelKernel]
     #: spread of kernels that were not measured
     derived_spreads: dict[Kinship, float]
     #: errors on problems that were left out
     trials: Trials
-    trees: list[Tree]
+    trees: tuple[Tree, ...]
     #: times that were predicted from machine code, and how far measured ones are off; absent without any
     predicted: int = 0
     predicted_half: float = 0.0
 
 
-def render_model(model: TimeModel, origin: Origin, quality: Quality) -> str:
-    """Return the text of a trained model's file."""
-    from ckprof.version import __version__
+#: fields that are the same in a file and in the program
+_SAME: Final = tuple(sorted(set(TimeModel.__dataclass_fields__) - {"kernels"}))
 
+
+def render_model(model: TimeModel, origin: Provenance, quality: dict[str, float | None]) -> str:
+    """Return the text of a trained model's file.
+
+    :param quality: see :attr:`ModelDocument.quality`.
+    """
     document = ModelDocument(
         schema=SCHEMA,
         version=VERSION,
         ckprof=__version__,
-        device=model.device,
-        target=model.target,
-        compute_units=model.units,
-        toolchain=model.toolchain,
-        direction=model.direction,
-        dtype=model.dtype,
-        layout=model.layout,
-        element_bytes=model.element_bytes,
-        splits=list(model.splits),
-        shortest_us=model.shortest_us,
-        ranges=dict(model.ranges),
         origin=origin,
         quality=quality,
-        shared=SharedRecord(**asdict(model.shared)),
-        kernels=[
-            KernelRecord(
-                name=kernel.name,
-                traits=kernel.traits,
-                computes=None if kernel.computes == kernel.traits else kernel.computes,
-                parameters=ParametersRecord(**asdict(kernel.parameters)),
-                spread=kernel.spread,
-                rows=kernel.rows,
-            )
-            for kernel in model.kernels.values()
-        ],
-        derived_spreads=dict(model.derived_spreads),
-        trials=model.trials,
-        trees=list(model.trees),
-        predicted=model.predicted,
-        predicted_half=model.predicted_half,
+        kernels=list(model.kernels.values()),
+        **{name: getattr(model, name) for name in _SAME},
     )
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
@@ -178,40 +113,10 @@ def read_document(path: Path) -> ModelDocument:
 
 def model_of(document: ModelDocument) -> TimeModel:
     """Return the model of a file that :func:`read_document` accepted."""
-    kernels = {}
-    for kernel in document.kernels:
-        kernels[kernel.name] = ModelKernel(
-            name=kernel.name,
-            traits=kernel.traits,
-            computes=kernel.computes or kernel.traits,
-            parameters=KernelParameters(**_values(kernel.parameters)),
-            spread=kernel.spread,
-            rows=kernel.rows,
-        )
     return TimeModel(
-        device=document.device,
-        target=document.target,
-        units=document.compute_units,
-        toolchain=document.toolchain,
-        direction=document.direction,
-        dtype=document.dtype,
-        layout=document.layout,
-        element_bytes=document.element_bytes,
-        shared=SharedParameters(**_values(document.shared)),
-        kernels=kernels,
-        splits=tuple(document.splits),
-        ranges=document.ranges,
-        shortest_us=document.shortest_us,
-        trees=tuple(document.trees),
-        predicted=document.predicted,
-        predicted_half=document.predicted_half,
-        trials=document.trials,
-        derived_spreads=document.derived_spreads,
+        kernels={kernel.name: kernel for kernel in document.kernels},
+        **{name: getattr(document, name) for name in _SAME},
     )
-
-
-def _values(record: msgspec.Struct) -> dict[str, float]:
-    return {name: float(getattr(record, name)) for name in record.__struct_fields__}
 
 
 def _check(document: ModelDocument, path: Path) -> None:
@@ -220,7 +125,7 @@ def _check(document: ModelDocument, path: Path) -> None:
         raise InputError("the model has no kernels", path)
     if document.predicted < 0 or not 0 <= document.predicted_half < inf:
         raise InputError("predicted and predicted_half must not be negative", path)
-    if document.compute_units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
+    if document.units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
         raise InputError("compute_units, element_bytes and shortest_us must be positive", path)
     shared = document.shared
     if min(shared.bandwidth, shared.merging, shared.gathering) <= 0 or not 0 <= shared.tail <= 1:
@@ -234,7 +139,7 @@ def _check(document: ModelDocument, path: Path) -> None:
     if not all(map(_is_whole, document.trees)):
         raise InputError("trees: a table has values that no tree has", path)
     for kernel in document.kernels:
-        records = [kernel.traits, *([kernel.computes] if kernel.computes else [])]
+        records = [kernel.traits, kernel.computes]
         sizes = [
             size
             for record in records
@@ -246,7 +151,7 @@ def _check(document: ModelDocument, path: Path) -> None:
             if record.chunks
             for size in (record.chunks.size, record.chunks.least, record.chunks.short_k)
         ]
-        if min(sizes) < 1 or min(_values(kernel.parameters).values()) < 0 or kernel.rows < 1:
+        if min(sizes) < 1 or min(asdict(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast, get_type_hints
 
 from ckprof.errors import UsageError
 from ckprof.model.problem_case import plain
@@ -235,12 +235,8 @@ def symbolic_problem(form: Form, recorder: Recorder) -> Any:
     return problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """What kernels compute that the model cannot tell apart: their time is computed once."""
-
-    kernel: ModelKernel
-    splits: int
+#: what kernels compute that the model cannot distinguish, and their splits: their time is computed once
+Slot: TypeAlias = "tuple[ModelKernel, int]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,12 +266,8 @@ class Program:
         problem = self._problem = symbolic_problem(form, self._recorder)
         sizes = gemm_sizes(problem)
         self._terms: list[Terms] = [
-            terms(
-                work(slot.kernel.computes, sizes, slot.splits, model.units),
-                model.shared,
-                slot.kernel.parameters,
-            )
-            for slot in slots
+            terms(work(kernel.computes, sizes, splits, model.units), model.shared, kernel.parameters)
+            for kernel, splits in slots
         ]
         self._totals: list[Symbol] = [term.total for term in self._terms]
 

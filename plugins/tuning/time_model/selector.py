@@ -10,7 +10,7 @@ from ckprof.errors import NothingLeftError, UsageError
 from ckprof_plugins.tuning.time_model.formula import terms, work
 from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS
 from ckprof_plugins.tuning.time_model.model import Prediction
-from ckprof_plugins.tuning.time_model.program import Program, Slot, form_of, is_told_by_dimensions
+from ckprof_plugins.tuning.time_model.program import Program, form_of, is_told_by_dimensions
 from ckprof_plugins.tuning.time_model.trees import correction, features
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ModelCandidate:
     """A kernel that may be chosen."""
 
     name: str
@@ -56,7 +56,12 @@ class Selector:
     """
 
     def __init__(
-        self, model: TimeModel, candidates: Sequence[Candidate], gemm_sizes: GemmSizes, *, boost: bool = False
+        self,
+        model: TimeModel,
+        candidates: Sequence[ModelCandidate],
+        gemm_sizes: GemmSizes,
+        *,
+        boost: bool = False,
     ) -> None:
         if not candidates:
             raise NothingLeftError("there is no kernel to choose from")
@@ -67,7 +72,7 @@ class Selector:
         self._gemm_sizes = gemm_sizes
         self._kernels: list[ModelKernel] = []
         slots: dict[tuple[object, ...], int] = {}
-        self._slots: list[Slot] = []
+        self._slots: list[tuple[ModelKernel, int]] = []
         #: per slot the candidates that share it
         self._members: list[list[tuple[ModelKernel, int]]] = []
         for candidate in precedence(candidates):
@@ -76,7 +81,7 @@ class Selector:
                 key = (kernel.computes, kernel.parameters, splits)
                 if key not in slots:
                     slots[key] = len(self._slots)
-                    self._slots.append(Slot(kernel=kernel, splits=splits))
+                    self._slots.append((kernel, splits))
                     self._members.append([])
                 self._members[slots[key]].append((kernel, splits))
         self._warnings = {
@@ -154,8 +159,8 @@ class Selector:
         if not self._boost:
             return times
         return [
-            time * correction(self.model.trees, features(self.model, slot.kernel, sizes, slot.splits))
-            for slot, time in zip(self._slots, times, strict=True)
+            time * correction(self.model.trees, features(self.model, kernel, sizes, splits))
+            for (kernel, splits), time in zip(self._slots, times, strict=True)
         ]
 
     def _prediction(
@@ -203,7 +208,7 @@ class Selector:
         return tuple(tuple((kernel.name, splits) for kernel, splits in member) for member in self._members)
 
 
-def precedence(candidates: Sequence[Candidate]) -> list[Candidate]:
+def precedence(candidates: Sequence[ModelCandidate]) -> list[ModelCandidate]:
     """Return candidates in the order in which equal predictions are preferred."""
     by_tile = sorted(candidates, key=lambda candidate: (candidate.traits.tile, candidate.name))
     return sorted(by_tile, key=lambda candidate: candidate.traits.labels, reverse=True)

@@ -20,8 +20,8 @@ from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.training import fit_model
-from ckprof_plugins.tuning.time_model.validation import candidates_of
+from ckprof_plugins.tuning.training import fit_model
+from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 

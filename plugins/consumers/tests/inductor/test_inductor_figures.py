@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from ckprof_plugins.tuning.time_model.training import fit_model
+from ckprof_plugins.tuning.training import fit_model
 from plugins.consumers.tests.inductor import figures
 from plugins.tuning.tests.time_model.conftest import request
 

@@ -18,8 +18,8 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.measurements import merged
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.training import fit_model
-from ckprof_plugins.tuning.time_model.validation import candidates_of
+from ckprof_plugins.tuning.training import fit_model
+from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.sizes import FORMS, forward_sizes
 from plugins.tuning.tests.time_model.conftest import MEASURED, request
 from plugins.tuning.tests.time_model.test_cpp_model import SOURCE, line

@@ -27,9 +27,9 @@ from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.training import fit_model
-from ckprof_plugins.tuning.time_model.validation import candidates_of
+from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tune_requests import ReplayCosts
+from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.search.conftest import replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes
 from plugins.tuning.tests.time_model.conftest import request as train_request

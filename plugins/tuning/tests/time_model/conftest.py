@@ -9,7 +9,7 @@ from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel
-from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.training import TrainRequest, fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from tests.places import TESTS
 

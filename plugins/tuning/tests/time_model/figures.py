@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,11 +18,10 @@ from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
 from ckprof_plugins.tuning.time_model.trees import train_trees
-from ckprof_plugins.tuning.time_model.validation import (
+from ckprof_plugins.tuning.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.validation import (
     Efficiency,
-    ValidateRequest,
     Validation,
     judged_model,
     summarise,
@@ -81,11 +81,7 @@ def judged(asked: TrainRequest, unseen: Measurements, *, boost: bool = False) ->
     model = fit_model(asked)
     if boost:
         model = replace(model, trees=train_trees(asked.table, model, asked.gemm_sizes))
-    return judged_model(
-        ValidateRequest(
-            model=model, table=unseen, gemm_sizes=asked.gemm_sizes, training=asked.table, boost=boost
-        )
-    )
+    return judged_model(model, unseen, asked.gemm_sizes, training=asked.table, boost=boost)
 
 
 def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
@@ -217,11 +213,9 @@ def coverage() -> list[str]:
 
 
 def _coverage_row(trained_on: str, judged_by: str, found: Validation) -> str:
-    parts = (found.coverage, found.chosen_coverage, found.warned_coverage)
-    shares = [
-        "-" if one.share is None else f"{100 * one.share:.1f} %".replace("100.0 %", "100 %") for one in parts
-    ]
-    warned = found.warned_coverage.times / (found.coverage.times + found.warned_coverage.times)
+    parts = (found.inside, found.chosen_inside, found.warned_inside)
+    shares = [f"{100 * fmean(one):.1f} %".replace("100.0 %", "100 %") if one else "-" for one in parts]
+    warned = len(found.warned_inside) / (len(found.inside) + len(found.warned_inside))
     return f"| {trained_on} | {judged_by} | {' | '.join(shares)} | {100 * warned:.0f} % |"
 
 

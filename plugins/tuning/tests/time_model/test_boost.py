@@ -13,7 +13,7 @@ from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree, correction, features, train_trees
-from ckprof_plugins.tuning.time_model.validation import ValidateRequest, candidates_of, judged_model
+from ckprof_plugins.tuning.validation import candidates_of, judged_model
 from plugins.tuning.tests.sizes import forward_sizes
 
 STUMP = Tree(features=(0,), thresholds=(2.0,), left=(-1,), right=(-2,), leaves=(0.5, -0.25))
@@ -87,5 +87,5 @@ def test_trees_keep_the_choice_good(
         kernels=table_20.kernels,
         times={key: time for key, time in table_30.times.items() if key[1] in table_20.kernels},
     )
-    found = judged_model(ValidateRequest(model=model, table=common, gemm_sizes=forward_sizes, boost=True))
+    found = judged_model(model, common, forward_sizes, boost=True)
     assert found.model.mean > 0.97

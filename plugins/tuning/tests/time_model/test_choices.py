@@ -13,11 +13,10 @@ from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.tuning.cmd_validate import validation_document, validation_values
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
-from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, model_of, read_document, render_model
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import fit_and_judge, fit_model
-from ckprof_plugins.tuning.time_model.validation import (
-    ValidateRequest,
+from ckprof_plugins.tuning.time_model.model_file import Provenance, model_of, read_document, render_model
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.training import fit_and_judge, fit_model
+from ckprof_plugins.tuning.validation import (
     Validation,
     candidates_of,
     judged_model,
@@ -28,9 +27,7 @@ from plugins.tuning.tests.time_model.conftest import request
 
 
 def judge(model: TimeModel, table: Measurements, training: Measurements | None = None) -> Validation:
-    return judged_model(
-        ValidateRequest(model=model, table=table, gemm_sizes=forward_sizes, training=training)
-    )
+    return judged_model(model, table, forward_sizes, training=training)
 
 
 def test_unseen_problems_and_unseen_kernels(
@@ -133,7 +130,7 @@ def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Meas
 
 def test_the_number_of_splits_is_chosen(model_both: TimeModel, table_30: Measurements) -> None:
     kernel = model_both.kernels["64x64x64_compv3"]
-    offered = [Candidate(name=kernel.name, traits=kernel.traits, splits=(1, 2, 4, 8, 16))]
+    offered = [ModelCandidate(name=kernel.name, traits=kernel.traits, splits=(1, 2, 4, 8, 16))]
     selector = Selector(model_both, offered, forward_sizes)
     chosen = {problem: selector.best(problem)[1] for problem in table_30.problems}
     # one tile with a long reduction is split; a result of many tiles is not
@@ -170,8 +167,8 @@ def test_kernels_of_other_labels_speak_alone() -> None:
 
 
 def write(model: TimeModel, path: Path) -> None:
-    origin = Origin(sources=["a.csv"], digest="0" * 32, problems=5, rows=50, dropped=[])
-    path.write_text(render_model(model, origin, Quality(mean=0.9, median=0.9, p10=0.8, worst=0.5)))
+    origin = Provenance(sources=["a.csv"], digest="0" * 32, problems=5, rows=50, dropped=[])
+    path.write_text(render_model(model, origin, {"mean": 0.9, "median": 0.9, "p10": 0.8, "worst": 0.5}))
 
 
 def test_model_files_come_back_the_same(model_20: TimeModel, tmp_path: Path) -> None:
@@ -205,8 +202,8 @@ def test_wrong_model_files(model_20: TimeModel, tmp_path: Path, old: str, new: s
 def test_kernels_that_do_the_same_are_measured_once(model_20: TimeModel, table_30: Measurements) -> None:
     kernel = model_20.kernels["64x64x64_compv3"]
     other = model_20.kernels["128x128x64_compv3"]
-    offered = [Candidate(name=name, traits=kernel.traits) for name in ("a", "b", "c")]
-    offered.append(Candidate(name=other.name, traits=other.traits))
+    offered = [ModelCandidate(name=name, traits=kernel.traits) for name in ("a", "b", "c")]
+    offered.append(ModelCandidate(name=other.name, traits=other.traits))
     selector = Selector(model_20, offered, forward_sizes)
     small = next(one for one in table_30.problems if one.batch * one.input[0] * one.input[1] < 200)
     assert [one.kernel for one in selector.rank(small, top=3).predictions] == ["a", "b", "c"]

@@ -15,7 +15,7 @@ from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, 
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.model import TimeModel
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
 from plugins.tuning.tests.sizes import FORMS, forward_with_runs
 
 SOURCE = Path(__file__).with_name("parity.cpp")
@@ -64,28 +64,30 @@ def chunks(axis: RunAxis, size: int) -> RunChunks:
     return RunChunks(axis=axis, size=size, least=16, short_k=32)
 
 
-def candidates(model: TimeModel) -> list[Candidate]:
+def candidates(model: TimeModel) -> list[ModelCandidate]:
     """Return all measured kernels, and unmeasured ones of every other kind."""
-    found = [Candidate(name=one.name, traits=one.traits) for one in model.kernels.values()]
+    found = [ModelCandidate(name=one.name, traits=one.traits) for one in model.kernels.values()]
     pipeline = ("compv3",)
     found += [
-        Candidate(name="split", traits=KernelTraits(tile=(64, 64, 32), labels=pipeline), splits=(1, 2, 8)),
-        Candidate(
+        ModelCandidate(
+            name="split", traits=KernelTraits(tile=(64, 64, 32), labels=pipeline), splits=(1, 2, 8)
+        ),
+        ModelCandidate(
             name="staged",
             traits=KernelTraits(tile=(64, 64, 32), reduction=Reduction.WORKSPACE, labels=pipeline),
             splits=(1, 4),
         ),
-        Candidate(
+        ModelCandidate(
             name="stream",
             traits=KernelTraits(tile=(256, 64, 64), schedule=Schedule.STREAM, labels=pipeline),
         ),
-        Candidate(
+        ModelCandidate(
             name="chunks",
             traits=KernelTraits(
                 tile=(64, 64, 64), chunks=chunks(RunAxis.REDUCTION, 64), lds_stages=4, labels=pipeline
             ),
         ),
-        Candidate(
+        ModelCandidate(
             name="column chunks",
             traits=KernelTraits(
                 tile=(64, 64, 64),
@@ -95,7 +97,7 @@ def candidates(model: TimeModel) -> list[Candidate]:
             ),
             splits=(1, 4),
         ),
-        Candidate(name="window", traits=KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)),
+        ModelCandidate(name="window", traits=KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)),
     ]
     return found
 

@@ -16,11 +16,10 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.tuning.measured_tables import read_tables
-from ckprof_plugins.tuning.model_training import gemm_sizes_of
+from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of
 from ckprof_plugins.tuning.time_model.program import form_of
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
-from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_model
-from ckprof_plugins.tuning.timed_kernels import KernelKind
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.training import TrainRequest, fit_model
 
 KIND = KernelKind(direction="gemm", dtype="fp16")
 SMALL, LARGE = (f"gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1_16x16x32"
@@ -127,7 +126,7 @@ def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> N
         )
     )
     selector = Selector(
-        model, [Candidate(name=name, traits=found.kernels[name]) for name in found.kernels], sizes
+        model, [ModelCandidate(name=name, traits=found.kernels[name]) for name in found.kernels], sizes
     )
     assert selector.program_of_form(form_of(GemmProblem(m=1, n=1, k=1))).cpp_inputs(by_values=True)[2] == (
         "const double k = static_cast<double>(problem.values[2]);"

@@ -19,7 +19,7 @@ from ckprof_plugins.directions._convolution.gemm_sizes import (
     forward_runs,
 )
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.model_training import gemm_sizes_of
+from ckprof_plugins.tuning.model_use import gemm_sizes_of
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, Sizes, terms, work
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 

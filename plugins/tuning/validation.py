@@ -10,15 +10,26 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.noise import quantile
-from ckprof_plugins.tuning.time_model.selector import Candidate, Selector
+from ckprof_plugins.tuning.measured_tables import read_tables
+from ckprof_plugins.tuning.model_use import (
+    KernelKind,
+    gemm_sizes_of,
+    load_model,
+    require_device,
+    require_target,
+)
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ckprof.model.problem import Problem
+    from ckprof.session import Session
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.measurements import Choice, Measurements
-    from ckprof_plugins.tuning.time_model.model import TimeModel
+    from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
+    from ckprof_plugins.tuning.tune_requests import ValidateOptions
 
 
 #: Choices whose times differ by less than this on half of the problems are replicates of one another.
@@ -99,21 +110,6 @@ def _groups(table: Measurements) -> list[list[Choice]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidateRequest:
-    """What to judge."""
-
-    model: TimeModel
-    table: Measurements
-    gemm_sizes: GemmSizes
-    #: what the model was trained on, for the nearest neighbour; ``None``: that figure is left out
-    training: Measurements | None = None
-    #: how many of the predicted best are measured for the top figure
-    top: int = 3
-    #: correct predictions by the model's trees
-    boost: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedShape:
     """One problem."""
 
@@ -141,24 +137,6 @@ class JudgedShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """How many measured times lie in the intervals of their predictions, which promise 95 %."""
-
-    times: int
-    inside: int
-
-    @property
-    def share(self) -> float | None:
-        """Of the times, those inside; ``None`` without times."""
-        return self.inside / self.times if self.times else None
-
-    @classmethod
-    def of(cls, inside: Sequence[bool]) -> Coverage:
-        """Count what lies inside."""
-        return cls(times=len(inside), inside=sum(inside))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """Figures of a model beside those of simpler choices.
 
@@ -170,12 +148,13 @@ class Validation:
     kernels: tuple[str, ...]
     #: kernels that the model was not trained on
     derived: tuple[str, ...]
-    #: of all kernels, for predictions without a warning
-    coverage: Coverage
+    #: whether each measured time lies in the interval of its prediction, which promises 95 %: of all kernels,
+    #: for predictions without a warning
+    inside: tuple[bool, ...]
     #: for predictions with a warning: a problem or a kernel unlike those that the model was trained on
-    warned_coverage: Coverage
+    warned_inside: tuple[bool, ...]
     #: of chosen kernels, without a warning
-    chosen_coverage: Coverage
+    chosen_inside: tuple[bool, ...]
     model: Efficiency | None
     top: int
     #: the best of the ``top`` predicted best kernels
@@ -193,44 +172,89 @@ class Validation:
     basis: str
 
 
-def judged_model(request: ValidateRequest) -> Validation:
+def validate(session: Session, options: ValidateOptions) -> Validation:
+    """Judge a model by the measured times of files.
+
+    :raises InputError: a file is wrong, or the model is of another device and not forced.
+    """
+    model = load_model(options.model)
+
+    def read(paths: tuple[Path, ...]) -> Measurements:
+        kind = KernelKind(direction=model.direction, dtype=model.dtype, target=model.target)
+        return read_tables(session.registry, paths, kind)
+
+    table = read(options.files)
+    if not options.force:
+        require_target(model, table.target, options.model)
+        require_device(model, table.arch, options.model)
+    return judged_model(
+        model,
+        table,
+        gemm_sizes_of(session.registry, model.direction, model.dtype),
+        training=read(options.training) if options.training else None,
+        top=options.top,
+        boost=options.boost,
+    )
+
+
+def judged_model(
+    model: TimeModel,
+    measured: Measurements,
+    gemm_sizes: GemmSizes,
+    *,
+    training: Measurements | None = None,
+    top: int = 3,
+    boost: bool = False,
+) -> Validation:
     """Choose a kernel for every problem of a table and look up what it took.
 
     Only kernels that were measured on a problem are offered for it.
 
+    :param training: what the model was trained on, for the nearest neighbour; without it that figure is left
+        out.
+    :param top: how many of the predicted best are measured for the top figure.
+    :param boost: correct predictions by the model's trees.
     :raises InputError: the table holds no time.
     """
-    table = request.table.without_glitches()
+    table = measured.without_glitches()
     kept = tuple(index for index in range(len(table.problems)) if table.of_problem(index))
     if not kept:
         raise InputError("there is no measured time to validate with")
     unserved = [problem for index, problem in enumerate(table.problems) if index not in set(kept)]
     table = table.subset(kept)
-    selector = Selector(request.model, candidates_of(table), request.gemm_sizes, boost=request.boost)
-    judged = [_judged(request, table, selector, index) for index in range(len(table.problems))]
-    shapes = tuple(one.shape for one in judged)
+    selector = Selector(model, candidates_of(table), gemm_sizes, boost=boost)
+    shapes, of_top = [], []
+    inside: dict[bool, list[bool]] = {False: [], True: []}
+    for index, problem in enumerate(table.problems):
+        row, warnings = table.of_problem(index), model.warnings(gemm_sizes(problem))
+        shape, predictions = _judged(problem, row, warnings, selector)
+        shapes.append(shape)
+        of_top.append(shape.best_us / min(row[one.kernel, one.splits] for one in predictions[:top]))
+        for one in predictions:
+            warned = bool(warnings or selector.warning_of(one.kernel))
+            inside[warned].append(one.low_us <= row[one.kernel, one.splits] <= one.high_us)
     several = tuple(index for index, shape in enumerate(shapes) if shape.choices > 1)
     choice = table.subset(several)
     single, single_values = best_single(choice) if several else (None, [])
     return Validation(
-        shapes=shapes,
+        shapes=tuple(shapes),
         kernels=tuple(table.kernels),
-        derived=tuple(name for name in table.kernels if name not in request.model.kernels),
-        coverage=Coverage.of([inside for one in judged for inside in one.inside]),
-        warned_coverage=Coverage.of([inside for one in judged for inside in one.warned_inside]),
-        chosen_coverage=Coverage.of(
-            [shape.low_us <= shape.chosen_us <= shape.high_us for shape in shapes if not shape.warnings]
+        derived=tuple(name for name in table.kernels if name not in model.kernels),
+        inside=tuple(inside[False]),
+        warned_inside=tuple(inside[True]),
+        chosen_inside=tuple(
+            shape.low_us <= shape.chosen_us <= shape.high_us for shape in shapes if not shape.warnings
         ),
         model=summarise([shapes[index].efficiency for index in several]),
-        top=request.top,
-        best_of_top=summarise([judged[index].of_top for index in several]),
+        top=top,
+        best_of_top=summarise([of_top[index] for index in several]),
         single=single,
         best_single=summarise(single_values),
-        nearest_neighbour=_neighbour_figures(request, choice),
+        nearest_neighbour=_neighbour_figures(training, choice, gemm_sizes),
         ceiling=summarise(noise_ceiling(choice)),
         dropped=table.dropped,
-        unserved=(*request.table.unserved, *unserved),
-        basis=request.model.basis,
+        unserved=(*measured.unserved, *unserved),
+        basis=model.basis,
     )
 
 
@@ -239,75 +263,58 @@ def _is_measured(times: Mapping[Choice, float], name: str, splits: int) -> bool:
     return (name, splits) in times
 
 
-def candidates_of(table: Measurements) -> list[Candidate]:
+def candidates_of(table: Measurements) -> list[ModelCandidate]:
     """Return the kernels of a table with the splits that were measured."""
     splits: dict[str, list[int]] = {}
     for name, count in table.choices:
         splits.setdefault(name, []).append(count)
     return [
-        Candidate(name=name, traits=table.kernels[name], splits=tuple(counts))
+        ModelCandidate(name=name, traits=table.kernels[name], splits=tuple(counts))
         for name, counts in splits.items()
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    shape: JudgedShape
-    #: efficiency of the best of the predicted best
-    of_top: float
-    #: whether times lie in their intervals: those without a warning, and those with one
-    inside: list[bool]
-    warned_inside: list[bool]
-
-
-def _judged(request: ValidateRequest, table: Measurements, selector: Selector, index: int) -> _Judged:
-    problem, row, model = table.problems[index], table.of_problem(index), request.model
-    predictions = selector.rank(problem, supported=partial(_is_measured, row), distinct=True).predictions
-    warnings = model.warnings(request.gemm_sizes(problem))
-    inside: dict[bool, list[bool]] = {False: [], True: []}
-    for prediction in predictions:
-        warned = bool(warnings or selector.warning_of(prediction.kernel))
-        time = row[prediction.kernel, prediction.splits]
-        inside[warned].append(prediction.low_us <= time <= prediction.high_us)
-    first = predictions[0]
+def _judged(
+    problem: Problem, row: Mapping[Choice, float], warnings: tuple[str, ...], selector: Selector
+) -> tuple[JudgedShape, tuple[Prediction, ...]]:
+    """Return what was chosen for a problem, and the predictions of all kernels that were measured on it."""
+    ranking = selector.rank(problem, supported=partial(_is_measured, row), distinct=True)
+    first = ranking.predictions[0]
     chosen = first.kernel, first.splits
     best = min(row, key=row.__getitem__)
     strange = selector.warning_of(first.kernel)
-    top = predictions[: request.top]
-    return _Judged(
-        shape=JudgedShape(
-            problem=problem,
-            chosen=chosen,
-            chosen_us=row[chosen],
-            predicted_us=first.time_us,
-            uncertainty=first.uncertainty,
-            low_us=first.low_us,
-            high_us=first.high_us,
-            best=best,
-            best_us=row[best],
-            choices=len(row),
-            warnings=(*warnings, strange) if strange else warnings,
-        ),
-        of_top=row[best] / min(row[prediction.kernel, prediction.splits] for prediction in top),
-        inside=inside[False],
-        warned_inside=inside[True],
+    shape = JudgedShape(
+        problem=problem,
+        chosen=chosen,
+        chosen_us=row[chosen],
+        predicted_us=first.time_us,
+        uncertainty=first.uncertainty,
+        low_us=first.low_us,
+        high_us=first.high_us,
+        best=best,
+        best_us=row[best],
+        choices=len(row),
+        warnings=(*warnings, strange) if strange else warnings,
     )
+    return shape, ranking.predictions
 
 
-def _neighbour_figures(request: ValidateRequest, table: Measurements) -> Efficiency | None:
-    if request.training is None:
+def _neighbour_figures(
+    trained: Measurements | None, table: Measurements, gemm_sizes: GemmSizes
+) -> Efficiency | None:
+    if trained is None:
         return None
-    training = request.training.without_glitches()
+    training = trained.without_glitches()
     sizes, best = [], []
     for index, problem in enumerate(training.problems):
         row = training.of_problem(index)
         if row:
-            sizes.append(request.gemm_sizes(problem))
+            sizes.append(gemm_sizes(problem))
             best.append(min(row, key=row.__getitem__))
     values = []
     for index, problem in enumerate(table.problems):
         row = table.of_problem(index)
-        chosen = nearest_neighbour(sizes, best, request.gemm_sizes(problem), row)
+        chosen = nearest_neighbour(sizes, best, gemm_sizes(problem), row)
         values.append(min(row.values()) / row[chosen])
     return summarise(values)
 

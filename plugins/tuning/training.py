@@ -1,4 +1,4 @@
-"""Trains time models on measured times, and judges them."""
+"""From measured times to a time model: ``ckprof train``, and what searches learn from other measurements."""
 
 from __future__ import annotations
 
@@ -7,33 +7,115 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.architecture import architectures
-from ckprof.model.types import DataType
-from ckprof.plugin.timing import ProductOperation, TimedTarget
 from ckprof_plugins.tuning.measured_tables import read_tables
+from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of, runs_elsewhere
 from ckprof_plugins.tuning.predicted_times import read_predicted
 from ckprof_plugins.tuning.predicted_training import with_predicted
-from ckprof_plugins.tuning.time_model.formula import sizes_of_product
-from ckprof_plugins.tuning.time_model.model_file import Origin, Quality, model_of, read_document, render_model
-from ckprof_plugins.tuning.time_model.training import TrainRequest, fit_and_judge
-from ckprof_plugins.tuning.time_model.validation import ValidateRequest, judged_model
-from ckprof_plugins.tuning.timed_kernels import KernelKind, runs_elsewhere
+from ckprof_plugins.tuning.time_model.intervals import ranges_of
+from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
+from ckprof_plugins.tuning.time_model.model_file import Provenance, render_model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.kernels.inspection import Inspection
-    from ckprof.plugin.registry import Registry
     from ckprof.session import Session
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.time_model.model import TimeModel
-    from ckprof_plugins.tuning.time_model.validation import Efficiency, Validation
-    from ckprof_plugins.tuning.tune_requests import TrainOptions, ValidateOptions
+    from ckprof_plugins.tuning.tune_requests import TrainOptions
+    from ckprof_plugins.tuning.validation import Efficiency
 
 #: Numbers of compute units that GPUs have, tried where nothing says it.
 _UNITS: Final = (32, 64, 80, 84, 96, 104, 108, 110, 120, 128, 132, 144, 192, 228, 256, 304)
 #: Below this margin the data do not tell the number of compute units.
 _CLEAR: Final = 1.02
+#: Fewer problems cannot tell a kernel's parameters from one another.
+LEAST_PROBLEMS = 8
+#: Choices for fewer problems say little.
+_LEAST_JUDGED = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainRequest:
+    """What to learn from, and what it is about."""
+
+    table: Measurements
+    direction: str
+    gemm_sizes: GemmSizes
+    dtype: str
+    element_bytes: int
+    #: architecture and compute units of the device that was measured
+    device: str
+    units: int
+    #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.target`
+    target: str = ""
+    toolchain: str = ""
+    layout: str = ""
+    #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.predicted_half`
+    predicted_half: float = 0.0
+
+
+def fit_model(request: TrainRequest) -> TimeModel:
+    """Return the model that explains measured times best, and how far it is off on problems left out of it.
+
+    :raises InputError: there are too few problems.
+    """
+    return fit_and_judge(request)[0]
+
+
+def fit_and_judge(request: TrainRequest) -> tuple[TimeModel, tuple[float, ...]]:
+    """Return the model of :func:`fit_model` with what cross-validation says of its choices.
+
+    :returns: the model, and best time / time of the kernel that was chosen for each problem while it was left
+        out. Problems of one table are often variations of a few: figures on problems of another kind will be
+        lower. Empty for few problems.
+    :raises InputError: there are too few problems.
+    """
+    # NumPy: not needed to choose
+    from ckprof_plugins.tuning.time_model.calibration import calibrated, efficiencies, left_out_groups
+    from ckprof_plugins.tuning.time_model.fit import fit
+
+    table = request.table.without_glitches()
+    if len(table.problems) < LEAST_PROBLEMS:
+        raise InputError(
+            f"{len(table.problems)} problems are too few to train on, expected {LEAST_PROBLEMS} or more"
+        )
+    problems = [request.gemm_sizes(problem) for problem in table.problems]
+    fitted = fit(table, request.gemm_sizes, request.units, left_out_groups(problems))
+    kernels = {
+        name: ModelKernel(
+            name=name,
+            traits=table.kernels[name],
+            others=None if pool.traits == table.kernels[name] else pool.traits,
+            parameters=pool.parameters,
+            spread=1.0,
+            rows=pool.rows,
+        )
+        for pool in fitted.pools
+        for name in pool.names
+    }
+    model = TimeModel(
+        device=request.device,
+        target=request.target,
+        units=request.units,
+        toolchain=request.toolchain,
+        direction=request.direction,
+        dtype=request.dtype,
+        layout=request.layout,
+        element_bytes=request.element_bytes,
+        shared=fitted.shared,
+        kernels={name: kernels[name] for name in table.kernels if name in kernels},
+        splits=tuple(sorted({splits for _, splits in table.choices})),
+        ranges=ranges_of(problems),
+        shortest_us=fitted.shortest_us,
+        predicted=len(table.predicted),
+        predicted_half=request.predicted_half,
+    )
+    judged = len(problems) >= _LEAST_JUDGED
+    return (
+        calibrated(fitted, model, table, request.gemm_sizes),
+        tuple(efficiencies(fitted, table)) if judged else (),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +131,6 @@ class TrainedModel:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """What a model is used for."""
-
-    #: id of the target that will run the kernels
-    target: str
-    arch: str
-
-
 def train(session: Session, options: TrainOptions) -> TrainedModel:
     """Fit a model to the measured times of files.
 
@@ -65,7 +138,7 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
     :raises UsageError: the direction's kernels are no matrix products.
     """
     from ckprof_plugins.tuning.time_model.trees import train_trees
-    from ckprof_plugins.tuning.time_model.validation import summarise
+    from ckprof_plugins.tuning.validation import summarise
 
     direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
@@ -89,8 +162,7 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
         model = replace(model, trees=train_trees(table, model, sizes))
     quality = summarise(efficiencies)
     clean = table.without_glitches()
-    figures = dict.fromkeys(Quality.__struct_fields__) if quality is None else asdict(quality)
-    origin = Origin(
+    origin = Provenance(
         sources=list(table.sources),
         digest=table.digest,
         problems=len(table.problems),
@@ -101,7 +173,11 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
         model=model,
         table=clean,
         quality=quality,
-        text=render_model(model, origin, Quality(**figures)),
+        text=render_model(
+            model,
+            origin,
+            asdict(quality) if quality is not None else dict.fromkeys(("mean", "median", "p10", "worst")),
+        ),
         warnings=warnings,
     )
 
@@ -137,33 +213,6 @@ def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[M
     return with_occupancy(table, loaded.inspection, options.inspection), half
 
 
-def validate(session: Session, options: ValidateOptions) -> Validation:
-    """Judge a model by the measured times of files.
-
-    :raises InputError: a file is wrong, or the model is of another device and not forced.
-    """
-    model = load_model(options.model)
-
-    def read(paths: tuple[Path, ...]) -> Measurements:
-        kind = KernelKind(direction=model.direction, dtype=model.dtype, target=model.target)
-        return read_tables(session.registry, paths, kind)
-
-    table = read(options.files)
-    if not options.force:
-        require_target(model, table.target, options.model)
-        require_device(model, table.arch, options.model)
-    return judged_model(
-        ValidateRequest(
-            model=model,
-            table=table,
-            gemm_sizes=gemm_sizes_of(session.registry, model.direction, model.dtype),
-            training=read(options.training) if options.training else None,
-            top=options.top,
-            boost=options.boost,
-        )
-    )
-
-
 def with_occupancy(table: Measurements, inspection: Inspection, path: Path) -> Measurements:
     """Return a table whose kernels share a compute unit as their machine code allows.
 
@@ -178,82 +227,6 @@ def with_occupancy(table: Measurements, inspection: Inspection, path: Path) -> M
     if not workgroups.keys() & kernels.keys():
         raise InputError("it is about none of the kernels whose times are given, by their names", path)
     return replace(table, kernels=kernels)
-
-
-def load_model(path: Path, direction: str | None = None) -> TimeModel:
-    """Return the model of a file.
-
-    :param direction: what the model has to be of; ``None`` for any.
-    :raises InputError: it is none, or one of another direction.
-    """
-    model = model_of(read_document(path))
-    if direction not in (None, model.direction):
-        raise InputError(f"the model is of {model.direction}, not {direction}", path)
-    return model
-
-
-def require_use(session: Session, model: TimeModel, used: Use, path: Path) -> None:
-    """Refuse a model of another device than the one that kernels are chosen for.
-
-    :raises InputError: the model's times are those of another target, architecture or device.
-    """
-    if not model.target:
-        require_device(model, used.arch, path)
-        return
-    require_target(model, used.target, path)
-    target = session.registry.targets.find(model.target)
-    if not runs_elsewhere(session.registry, target.id):
-        # of a device that the target only brings along
-        require_device(model, used.arch, path)
-    here = target.device_name() if isinstance(target, TimedTarget) else ""
-    if here and model.device.casefold() not in here.casefold():
-        require_device(model, here, path)
-
-
-def require_target(model: TimeModel, target: str, path: Path) -> None:
-    """Refuse a model of kernels that another target ran.
-
-    :param target: what is used; empty for the architecture itself.
-    :raises InputError: the targets differ.
-    """
-    if model.target != target:
-        ran = f"target {model.target}" if model.target else f"{model.device or 'the architecture'} itself"
-        asked = f"target {target}" if target else "the architecture itself"
-        raise InputError(
-            f"the model's kernels ran on {ran}, its times say little about {asked}; "
-            "train one there, or take it all the same with --force",
-            path,
-        )
-
-
-def require_device(model: TimeModel, device: str, path: Path) -> None:
-    """Refuse a model of another device.
-
-    :param device: what it is used for; empty if unknown.
-    :raises InputError: the devices differ.
-    """
-    if model.device and device and model.device != device:
-        raise InputError(
-            f"the model was trained on {model.device}, its times say little about {device}; "
-            "train one there, or take it all the same with --force",
-            path,
-        )
-
-
-def gemm_sizes_of(registry: Registry, direction: str, dtype: str) -> GemmSizes:
-    """Return what an operation makes of a problem.
-
-    :param dtype: name of the type of the operands.
-    :raises UsageError: it is no matrix product.
-    """
-    operation = registry.operation(direction)
-    if not isinstance(operation, ProductOperation):
-        raise UsageError(
-            f"operation {operation.id} does not say which matrix products its problems are: no time can be "
-            "predicted"
-        )
-    of_operands = DataType.parse(dtype)
-    return lambda problem: sizes_of_product(operation.product(problem, of_operands))
 
 
 def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:

@@ -1,0 +1,184 @@
+"""What measured kernels have in common with those that are chosen: device, target, operation, and traits.
+
+Targets may run others than those that a configuration describes; what kernels really do counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ckprof.errors import InputError, UsageError
+from ckprof.model.gemm_work import Schedule
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import ModellingTarget
+from ckprof.plugin.timing import ProductOperation, TimedKernel, TimedPipeline, TimedTarget
+from ckprof_plugins.tuning.time_model.formula import sizes_of_product
+from ckprof_plugins.tuning.time_model.model_file import model_of, read_document
+from ckprof_plugins.tuning.time_model.selector import ModelCandidate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof.plugin.registry import Registry
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
+    from ckprof_plugins.tuning.time_model.model import TimeModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelKind:
+    """What kernels of a model or a table have in common."""
+
+    #: id of the direction, and name of the type
+    direction: str
+    dtype: str
+    #: id of the target that runs them; empty for the architecture itself
+    target: str = ""
+
+    @classmethod
+    def of(cls, model: TimeModel) -> KernelKind:
+        """Return that of a model's kernels."""
+        return cls(direction=model.direction, dtype=model.dtype, target=model.target)
+
+
+def executed_traits(
+    registry: Registry, kind: KernelKind, fields: Mapping[str, Any], traits: KernelTraits
+) -> KernelTraits:
+    """Return what a kernel does where it runs.
+
+    :param fields: those of the instance that are known.
+    :param traits: what the configuration says.
+    """
+    target = registry.targets.find(kind.target) if kind.target else None
+    if not isinstance(target, TimedTarget):
+        return traits
+    return target.executed(
+        TimedKernel(direction=kind.direction, dtype=kind.dtype, fields=fields, traits=traits)
+    )
+
+
+def model_candidate(
+    registry: Registry, model: TimeModel, name: str, pipeline: TimedPipeline, fields: Mapping[str, Any]
+) -> ModelCandidate:
+    """Return a kernel as a time model chooses among kernels.
+
+    :param fields: those of the instance.
+    """
+    traits = executed_traits(registry, KernelKind.of(model), fields, pipeline.traits(fields))
+    splits = model.splits if traits.schedule is Schedule.TILES else (1,)
+    return ModelCandidate(name=name, traits=traits, splits=splits)
+
+
+def runs_elsewhere(registry: Registry, target: str, *, emulated: bool = False) -> bool:
+    """Say whether a target's times are not those of the architecture that is named.
+
+    :param target: its id; empty for the architecture itself.
+    :param emulated: they are those of a device that the target brings along.
+    """
+    if emulated:
+        return True
+    if not target or target not in registry.targets.ids:
+        return False
+    registered = registry.targets.find(target)
+    return registered.embedded or (isinstance(registered, ModellingTarget) and registered.models_arch)
+
+
+def device_of(registry: Registry, target: str, model: str, arch: str, *, emulated: bool = False) -> str:
+    """Return what a model of measured times is of.
+
+    :param model: name of the device that ran the kernels.
+    :param arch: architecture that was named.
+    :param emulated: as for :func:`runs_elsewhere`.
+    """
+    return (model or arch) if runs_elsewhere(registry, target, emulated=emulated) else arch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedDevice:
+    """Where the kernels of a search run, or ran."""
+
+    kind: KernelKind
+    dtype: DataType
+    #: architecture or name, as time models know it; empty if unknown
+    name: str
+    #: compute units; 0 if unknown
+    units: int
+
+
+def load_model(path: Path, direction: str | None = None) -> TimeModel:
+    """Return the model of a file.
+
+    :param direction: what the model has to be of; ``None`` for any.
+    :raises InputError: it is none, or one of another direction.
+    """
+    model = model_of(read_document(path))
+    if direction not in (None, model.direction):
+        raise InputError(f"the model is of {model.direction}, not {direction}", path)
+    return model
+
+
+def require_use(registry: Registry, model: TimeModel, target_id: str, arch: str, path: Path) -> None:
+    """Refuse a model of another device than the one that kernels are chosen for.
+
+    :param target_id: the target that will run the kernels.
+    :raises InputError: the model's times are those of another target, architecture or device.
+    """
+    if not model.target:
+        require_device(model, arch, path)
+        return
+    require_target(model, target_id, path)
+    target = registry.targets.find(model.target)
+    if not runs_elsewhere(registry, target.id):
+        # of a device that the target only brings along
+        require_device(model, arch, path)
+    here = target.device_name() if isinstance(target, TimedTarget) else ""
+    if here and model.device.casefold() not in here.casefold():
+        require_device(model, here, path)
+
+
+def require_target(model: TimeModel, target: str, path: Path) -> None:
+    """Refuse a model of kernels that another target ran.
+
+    :param target: what is used; empty for the architecture itself.
+    :raises InputError: the targets differ.
+    """
+    if model.target != target:
+        ran = f"target {model.target}" if model.target else f"{model.device or 'the architecture'} itself"
+        asked = f"target {target}" if target else "the architecture itself"
+        raise InputError(
+            f"the model's kernels ran on {ran}, its times say little about {asked}; "
+            "train one there, or take it all the same with --force",
+            path,
+        )
+
+
+def require_device(model: TimeModel, device: str, path: Path) -> None:
+    """Refuse a model of another device.
+
+    :param device: what it is used for; empty if unknown.
+    :raises InputError: the devices differ.
+    """
+    if model.device and device and model.device != device:
+        raise InputError(
+            f"the model was trained on {model.device}, its times say little about {device}; "
+            "train one there, or take it all the same with --force",
+            path,
+        )
+
+
+def gemm_sizes_of(registry: Registry, direction: str, dtype: str) -> GemmSizes:
+    """Return what an operation makes of a problem.
+
+    :param dtype: name of the type of the operands.
+    :raises UsageError: it is no matrix product.
+    """
+    operation = registry.operation(direction)
+    if not isinstance(operation, ProductOperation):
+        raise UsageError(
+            f"operation {operation.id} does not say which matrix products its problems are: no time can be "
+            "predicted"
+        )
+    of_operands = DataType.parse(dtype)
+    return lambda problem: sizes_of_product(operation.product(problem, of_operands))
