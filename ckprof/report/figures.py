@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
 
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import ESSENTIAL, Column, RowT
 from ckprof.wording import counted, percent, would_tell
 
@@ -60,14 +60,14 @@ def sizes_column(problem: Callable[[RowT], Problem]) -> Column[RowT]:
     return Column("problem", lambda row: problem(row).describe(), short=lambda row: brief(problem(row)))
 
 
-def name_column(heading: str, name: Callable[[RowT], str], start: str = "") -> Column[RowT]:
+def name_column(heading: str, name: Callable[[RowT], str], names: ShortNames = WHOLE_NAMES) -> Column[RowT]:
     """Return a column of kernels.
 
-    :param start: what all names begin with, which is left out; terminals leave it out where there is no room.
+    :param names: what shortens them; terminals shorten whole ones where there is no room.
     """
 
     def text(row: RowT) -> str:
-        return name(row).removeprefix(start)
+        return names.short(name(row))
 
     return Column(heading, name, text=text, names=text, hint=name, css_class="name")
 
@@ -112,14 +112,6 @@ def standing_text(standing: Standing) -> str:
     if standing.rounds is not None:
         return f"{shared}; {would_tell(standing.rounds, 'round')}"
     return f"{shared}; more worker processes would tell (--sessions)"
-
-
-def common_start(names: Iterable[str]) -> str:
-    """Return the whole words that all names begin with, where there are several names."""
-    distinct = set(names)
-    columns = zip(*(name.split("_")[:-1] for name in distinct), strict=False)
-    common = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, columns)]
-    return "".join(f"{word}_" for word in common) if len(distinct) > 1 else ""
 
 
 def display_name(row: Row) -> str:

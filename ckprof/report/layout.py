@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames, display_width, first_of, shortened
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 #: ``decimal``: to the right, with the points of all numbers below each other
 Align = Literal["left", "right", "decimal"]
 
-#: stands for what is cut out of a text
-CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 #: characters that are left of a text that is cut, while a column of some weight could leave instead
 _LEGIBLE: Final = 40
 #: the same, while any other column could leave instead that nobody asked for
@@ -24,8 +22,6 @@ _LEAST: Final = 12
 _WEIGHTY: Final = 5
 #: priority of columns that somebody asked for: they outweigh all but the ends of long texts
 ASKED: Final = 7
-#: shortest beginning and end of names that is worth a line of its own
-_WORTH_CUTTING: Final = 8
 #: between the columns
 _GAP: Final = 2
 #: characters that tabulate adds to a heading
@@ -78,14 +74,14 @@ class ShownColumn:
         in_the_middle = self.names is not None and bool(self.names[row])
         return shortened(self.cells[row], self.width, in_the_middle=in_the_middle)
 
-    def shorten(self, start: str, end: str) -> None:
+    def shorten(self, common: ShortNames) -> None:
         """Take the shorter texts and heading, and leave out what all names begin and end with."""
         if self.short is not None:
             self.cells = self.short
         self.heading = self.short_heading or self.heading
         widths = [*map(display_width, self.cells)]
         if self.names is not None:
-            inner = [name.removeprefix(start).removesuffix(end) for name in self.names]
+            inner = [common.short(name) for name in self.names]
             self.cells = [
                 cell.replace(name, short, 1) if name else cell
                 for cell, name, short in zip(self.cells, self.names, inner, strict=True)
@@ -121,9 +117,8 @@ class Fitted:
 
     #: headings of columns without room
     left_out: list[str] = field(default_factory=list)
-    #: what all names begin and end with, where that was left out
-    start: str = ""
-    end: str = ""
+    #: names that were shortened
+    names: ShortNames = WHOLE_NAMES
 
 
 def fit(columns: list[ShownColumn], width: int) -> Fitted:
@@ -133,10 +128,9 @@ def fit(columns: list[ShownColumn], width: int) -> Fitted:
     fitted = Fitted()
     if _total(columns) <= width:
         return fitted
-    names = [name for shown in columns for name in shown.names or () if name]
-    fitted.start, fitted.end = common_ends(names)
+    fitted.names = ShortNames(name for shown in columns for name in shown.names or () if name)
     for shown in columns:
-        shown.shorten(fitted.start, fitted.end)
+        shown.shorten(fitted.names)
     while _total(columns) > width:
         least = min(reversed(columns), key=lambda shown: shown.priority)
         if least.stays or least.priority >= _WEIGHTY:
@@ -175,75 +169,11 @@ def _widen(columns: Sequence[ShownColumn], spare: int) -> None:
             spare -= min(spare, wanted)
 
 
-def common_ends(names: Iterable[str]) -> tuple[str, str]:
-    """Return what all names begin and end with, in whole words joined by underscores.
-
-    Something is left of each name. Both are empty where leaving them out gains little, or there is one name.
-    """
-    distinct = sorted(set(names))
-    if len(distinct) < 2:
-        return "", ""
-    # what the first and the last of sorted names share, all between them share
-    start = _common_start(distinct[0], distinct[-1])
-    start = start[: start.rfind("_") + 1]
-    backwards = sorted(name[len(start) :][::-1] for name in distinct)
-    end = _common_start(backwards[0], backwards[-1])[::-1]
-    # a name that is no more than the end keeps its last word
-    end = "" if any(len(name) == len(end) for name in backwards) else end
-    end = end[end.find("_") :] if "_" in end else ""
-    return _worth_cutting(start), _worth_cutting(end)
-
-
-def _worth_cutting(part: str) -> str:
-    return part if len(part) >= _WORTH_CUTTING else ""
-
-
-def _common_start(first: str, second: str) -> str:
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
-    return "".join(char for char, _ in pairs)
-
-
-def display_width(text: str) -> int:
-    """Return how many characters of a line a text takes: East Asian ones take two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_char_width, text))
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
-
-
-def shortened(text: str, width: int, *, in_the_middle: bool = False) -> str:
-    """Return a text that takes at most ``width`` characters.
-
-    :param in_the_middle: keep its end as well, as is best for names.
-    """
-    if display_width(text) <= width:
-        return text
-    if width < 1:
-        return ""
-    room = width - display_width(CUT)
-    kept = room // 2 if in_the_middle else 0
-    return _first(text, room - kept) + CUT + _first(text[::-1], kept)[::-1]
-
-
-def _first(text: str, width: int) -> str:
-    """Return as many characters as there is room for."""
-    end, taken = 0, 0
-    while end < len(text) and taken + _char_width(text[end]) <= width:
-        taken += _char_width(text[end])
-        end += 1
-    return text[:end]
-
-
 def folded(text: str, width: int) -> list[str]:
     """Return the lines of a text that is too long for one, broken after words where there are some."""
     lines: list[str] = []
     while display_width(text) > width:
-        end = _break(text, max(len(_first(text, width)), 1))
+        end = _break(text, max(len(first_of(text, width)), 1))
         lines.append(text[:end].rstrip())
         text = text[end:].lstrip()
     return [*lines, text]

@@ -112,7 +112,8 @@ class Table(Generic[RowT]):
         fitted = fit(columns, terminal.width) if terminal else Fitted()
         lines = _text_lines(self, columns, colour=terminal is not None and terminal.colour)
         cut = [shown.heading for shown in columns if shown.is_cut]
-        below = [] if not (fitted.start or fitted.end) else [_ends_line(fitted)]
+        left_out = fitted.names.left_out
+        below = [f"(names without their common {left_out})"] if left_out else []
         if self.notes is not None:
             below += self.notes([*fitted.left_out, *cut])
         below += self._whole_texts(columns)
@@ -191,11 +192,6 @@ def csv_text(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     writer.writeheader()
     writer.writerows({name: csv_cell(value) for name, value in record.items()} for record in records)
     return buffer.getvalue()
-
-
-def _ends_line(fitted: Fitted) -> str:
-    parts = [f"{word} {text}" for word, text in (("beginning", fitted.start), ("end", fitted.end)) if text]
-    return f"(names without their common {' and '.join(parts)})"
 
 
 def _text_lines(table: Table[RowT], columns: Sequence[ShownColumn], *, colour: bool) -> list[str]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.noise import quantile
 from ckprof.report.figures import display_name
+from ckprof.report.short_names import ShortNames
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
     ChartText,
     Frame,
     Scale,
     chart,
-    cut_middle,
     short,
     tag,
     x_axis,
@@ -109,7 +109,8 @@ def box_chart(boxes: Sequence[Box], text: ChartText) -> Markup | None:
     """Draw a box per kernel over one axis of times; ``None`` without any box."""
     if not boxes:
         return None
-    names = [cut_middle(box.name, _NAME) for box in boxes]
+    common = ShortNames(box.name for box in boxes)
+    names = [common.short(box.name, _NAME) for box in boxes]
     left = 16 + round(_PER_CHARACTER * max(map(len, names)))
     frame = Frame(width=CHART_WIDTH, height=_LINE * len(boxes) + 52, left=left, right=20, top=6, bottom=46)
     every = [value for box in boxes for value in (box.low, box.high, *box.beyond)]

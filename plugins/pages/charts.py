@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.report.figures import display_name
+from ckprof.report.short_names import ShortNames
 from ckprof.wording import percent
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
@@ -16,7 +17,6 @@ from ckprof_plugins.pages.svg import (
     Scale,
     axes,
     chart,
-    cut_middle,
     polyline,
     short,
     tag,
@@ -182,7 +182,8 @@ def bar_chart(bars: Sequence[Bar], text: ChartText) -> Markup | None:
     """Draw times as bars from zero, with their spread; ``None`` without any bar."""
     if not bars:
         return None
-    names = [cut_middle(bar.name, _NAME) for bar in bars]
+    common = ShortNames(bar.name for bar in bars)
+    names = [common.short(bar.name, _NAME) for bar in bars]
     figures = [f"{short(bar.time_ms)} ms" + (f", {bar.note}" if bar.note else "") for bar in bars]
     left, right = (16 + round(_PER_CHARACTER * max(map(len, texts))) for texts in (names, figures))
     frame = Frame(width=CHART_WIDTH, height=_BAR * len(bars) + 12, left=left, right=right, top=4, bottom=8)

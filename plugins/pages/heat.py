@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
-from ckprof_plugins.pages.svg import CHART_WIDTH, ChartText, Frame, chart, cut_middle, tag
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
+from ckprof_plugins.pages.svg import CHART_WIDTH, ChartText, Frame, chart, tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,22 +129,22 @@ _LINE: Final = 12
 _LEAD: Final = 26
 
 
-def heat_chart(heat: HeatMap, start: str = "", labels: Sequence[str] = ()) -> Markup:
+def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[str] = ()) -> Markup:
     """Draw the heat map: a path per colour, so that 30,000 cells stay small.
 
     Columns have their names; where they are too narrow for that, those that are the best of most problems
     and the closest to the best on average.
 
-    :param start: what all names begin with, which is left out.
+    :param names: what shortens names of kernels.
     :param labels: what problems are called, by default only their numbers.
     """
     columns, rows = len(heat.instances), len(heat.problems)
     texts = [label for label in labels or [f"P{row + 1}" for row in range(rows)]]
-    names = [cut_middle(instance.name.removeprefix(start), _NAME) for instance in heat.instances]
+    short = [names.short(instance.name, _NAME) for instance in heat.instances]
     left = 12 + round(_PER_CHARACTER * max(map(len, texts), default=0))
     width = min(30.0, (CHART_WIDTH - left - 24) / max(1, columns))
     height = min(20.0, max(5.0, 700 / max(1, rows)))
-    over = round(_PER_CHARACTER * max(map(len, names), default=0)) + 10
+    over = round(_PER_CHARACTER * max(map(len, short), default=0)) + 10
     right = round(columns * width) + left
     frame = Frame(
         width=max(right + 24, 320),
@@ -165,7 +166,7 @@ def heat_chart(heat: HeatMap, start: str = "", labels: Sequence[str] = ()) -> Ma
     for row in range(0, rows, every):
         at = frame.top + (row + 0.5) * height + 4
         parts.append(tag("text", texts[row], x=left - 6, y=round(at, 1), class_="tick", text_anchor="end"))
-    parts += _column_names(heat, names, frame, width)
+    parts += _column_names(heat, short, frame, width)
     timed = sum(isinstance(cell, int) for row in heat.cells for cell in row)
     description = (
         f"{rows} problems by {columns} instances, the best on average first; {timed} cells have a verified "

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.side import side_of
 from ckprof.model.ranking import TIE, Field, shares_first_place
+from ckprof.report.short_names import shortened
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
     ChartText,
     Frame,
     Scale,
     chart,
-    cut_middle,
     polyline,
     short,
     tag,
@@ -212,7 +212,7 @@ def history_chart(history: History) -> Markup:
                 tag(
                     "text",
                     tag("title", label),
-                    cut_middle(label, 18),
+                    shortened(label, 18, in_the_middle=True),
                     x=x(place),
                     y=frame.height - 34,
                     class_="tick",

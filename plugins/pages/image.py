@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from markupsafe import Markup
 
 from ckprof.errors import UsageError
-from ckprof.report.figures import common_start, display_name
+from ckprof.report.figures import display_name
+from ckprof.report.short_names import ShortNames, shortened
 from ckprof.wording import counted
 from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import heat_chart
@@ -107,25 +108,25 @@ class _Sheet:
 
 def _drawing(content: ReportContent) -> str:
     sheet = _Sheet()
-    start = common_start(display_name(row) for row in content.side.rows.values())
+    names = ShortNames(display_name(row) for row in content.side.rows.values())
     sheet.line(content.title, "title")
     sheet.line(content.overview.summary, "note")
     facts = dict(content.overview.facts)
     places = [facts[name] for name in ("device", "compiler", "revision") if name in facts]
-    sheet.line(_cut("; ".join(places), 170), "note")
+    sheet.line(shortened("; ".join(places), 170), "note")
     if content.best_table:
-        _table(sheet, content, start)
+        _table(sheet, content, names)
     for label, drawn in total_charts(content):
         sheet.chart(f"Network {label}".rstrip(), drawn)
     sheet.chart("Roofline", roofline_chart(best_points(content.best)))
     sheet.chart("Kernels that a library needs", coverage_chart(content.coverage))
     if content.heat.problems:
-        sheet.chart("Share of each problem's best speed", heat_chart(content.heat, start))
+        sheet.chart("Share of each problem's best speed", heat_chart(content.heat, names))
     return sheet.close()
 
 
-def _table(sheet: _Sheet, content: ReportContent, start: str) -> None:
-    columns = {column.name: column for column in best_columns(content, start)}
+def _table(sheet: _Sheet, content: ReportContent, names: ShortNames) -> None:
+    columns = {column.name: column for column in best_columns(content, names)}
     sheet.line("Best per problem", "heading", 2 * _LINE)
     _table_line(sheet, [column.name for column in _COLUMNS], "head")
     rows = content.best_table
@@ -139,15 +140,12 @@ def _table(sheet: _Sheet, content: ReportContent, start: str) -> None:
 def _table_line(sheet: _Sheet, texts: Sequence[str], css_class: str) -> None:
     sheet.height += _LINE
     for text, column in zip(texts, _COLUMNS, strict=True):
-        shown = _cut(text, column.most) if column.most else text
+        is_name = column.name == "best instance"
+        shown = shortened(text, column.most, in_the_middle=is_name) if column.most else text
         anchor = None if column.most else "end"
         sheet.parts.append(
             tag("text", shown, x=column.at, y=sheet.height, class_=css_class, text_anchor=anchor)
         )
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _render(drawing: str) -> bytes:

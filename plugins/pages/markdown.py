@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.problem import brief
 from ckprof.report.comparison.text_formats import changes_document
 from ckprof.report.document import Document, Heading, Items
+from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.report.table import Column, Table
 from ckprof.wording import percent
 from ckprof_plugins.pages.network_tables import history_table, network_lines, total_table
@@ -31,15 +32,16 @@ def render_markdown(content: ReportContent) -> str:
     if content.comparison:
         document.add(*changes_document(content.comparison).parts)
     if content.history:
-        document.add(Heading("History"), _shortened(history_table(content.history, "")))
+        document.add(Heading("History"), _shortened(history_table(content.history, WHOLE_NAMES)))
     if content.best_table:
-        document.add(Heading("Best per problem"), _shortened(best_table(content, "")))
+        document.add(Heading("Best per problem"), _shortened(best_table(content, WHOLE_NAMES)))
         document.add(Heading("Coverage"), _coverage(content))
     if content.side.cards:
         document.add(Heading("Cards"), _shortened(card_table(content.side.cards)))
     if counts.failures:
         document.add(
-            Heading("Failures and unsupported kernels"), _shortened(failure_table(counts.failures, ""))
+            Heading("Failures and unsupported kernels"),
+            _shortened(failure_table(counts.failures, WHOLE_NAMES)),
         )
     return document.markdown()
 

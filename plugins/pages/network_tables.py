@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.report.figures import display_name, name_column, number_column, problem_column
+from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column
 from ckprof.report.total_table import network_labels, slower, total_columns, total_lines
 from ckprof_plugins.pages.charts import Bar, bar_chart
@@ -98,10 +99,12 @@ def _note(network: Network, total: Total, *, first: bool) -> str:
     return ", ".join(filter(None, (against_best, left_out)))
 
 
-def history_table(history: History, start: str, content: ReportContent | None = None) -> PageTable[Any]:
+def history_table(
+    history: History, names: ShortNames, content: ReportContent | None = None
+) -> PageTable[Any]:
     """Return a line per problem: first, fastest and latest time, and what the latest one is.
 
-    :param start: what all names of kernels begin with, which is left out.
+    :param names: what shortens names of kernels.
     :param content: has the names of layers.
     """
 
@@ -128,7 +131,7 @@ def history_table(history: History, start: str, content: ReportContent | None = 
             lambda row: row.trend.value,
             style=lambda row: f"trend-{TREND_CLASSES[row.trend]}",
         ),
-        name_column("latest best instance", lambda row: display_name(row.last.row), start),
+        name_column("latest best instance", lambda row: display_name(row.last.row), names),
     ]
     return PageTable(
         columns,

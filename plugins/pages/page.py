@@ -16,7 +16,8 @@ from ckprof.plain_text import plain
 from ckprof.report.comparison.summary import URGENCY, shift_lines
 from ckprof.report.comparison.text_formats import best_change_columns, compared_columns, part_columns
 from ckprof.report.escape import html_text
-from ckprof.report.figures import common_start, display_name
+from ckprof.report.figures import display_name
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.boxes import box_chart
@@ -24,7 +25,7 @@ from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_ch
 from ckprof_plugins.pages.heat import BANDS, heat_chart, status_class, statuses_of
 from ckprof_plugins.pages.history import history_chart, sparkline
 from ckprof_plugins.pages.network_tables import history_table, network_lines, total_charts, total_table
-from ckprof_plugins.pages.svg import ChartText, cut_middle
+from ckprof_plugins.pages.svg import ChartText
 from ckprof_plugins.pages.tables import (
     PageTable,
     best_table,
@@ -51,10 +52,10 @@ if TYPE_CHECKING:
 MOST_COMPARED: Final = 500
 
 
-def comparison_section(comparison: Comparison, start: str) -> dict[str, Any]:
+def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, Any]:
     """Return the texts, boxes and tables of the section; ``None`` for a table without rows.
 
-    :param start: what all names of kernels begin with, which is left out.
+    :param names: what shortens names of kernels.
     """
     rows = _urgent(comparison)
     shown = rows[:MOST_COMPARED]
@@ -70,11 +71,11 @@ def comparison_section(comparison: Comparison, start: str) -> dict[str, Any]:
         "intro": _intro(comparison),
         "cards": [*_cards(comparison)],
         "parts": parts if comparison.what_changed else None,
-        "compared": PageTable(compared_columns(start), shown, css_class="scroll tall", id="compared-table")
+        "compared": PageTable(compared_columns(names), shown, css_class="scroll tall", id="compared-table")
         if shown
         else None,
         "cut_off": f"{more}; the json and csv formats of the comparison have all." if shown != rows else "",
-        "problems": PageTable(best_change_columns(start), changed, id="best-change-table")
+        "problems": PageTable(best_change_columns(names), changed, id="best-change-table")
         if changed
         else None,
     }
@@ -115,36 +116,36 @@ def _urgent(comparison: Comparison) -> list[ComparedRow]:
 
 def render_html(content: ReportContent) -> str:
     """Render the page."""
-    start = common_start(display_name(row) for row in content.side.rows.values())
+    names = ShortNames(display_name(row) for row in content.side.rows.values())
     return _template().render(
         content=content,
-        texts=_texts(content, start),
+        texts=_texts(content, names),
         tables={
             "totals": total_table(content) if any(one.totals for one in content.networks) else None,
-            "history": _history_table(content.history, start, content) if content.history else None,
-            "best": best_table(content, start),
+            "history": _history_table(content.history, names, content) if content.history else None,
+            "best": best_table(content, names),
             "cards": card_table(content.side.cards) if content.side.cards else None,
-            "coverage": coverage_tables(content.coverage, start),
-            "instances": instance_table(content.heat, start),
+            "coverage": coverage_tables(content.coverage, names),
+            "instances": instance_table(content.heat, names),
             "rounds": trace_table(),
-            "failures": failure_table(content.overview.failures, start),
+            "failures": failure_table(content.overview.failures, names),
         },
-        comparison=comparison_section(content.comparison, start) if content.comparison else None,
+        comparison=comparison_section(content.comparison, names) if content.comparison else None,
         network={"lines": [*network_lines(content)], "charts": [*total_charts(content)]},
         history={"chart": history_chart(content.history)} if content.history else None,
         roofline=roofline_chart(best_points(content.best), "The table of best kernels has the same figures."),
         coverage=coverage_chart(content.coverage),
-        heat=heat_chart(content.heat, start, _labels(content)) if content.heat.problems else None,
-        boxes=_boxes(content, start),
+        heat=heat_chart(content.heat, names, _labels(content)) if content.heat.problems else None,
+        boxes=_boxes(content, names),
         bands=_bands(),
         cell_statuses=[(status_class(status), status.value) for status in statuses_of(content.heat.cells)],
-        data=_data(content, start),
+        data=_data(content, names),
     )
 
 
-def _history_table(past: History, start: str, content: ReportContent) -> PageTable[Any]:
+def _history_table(past: History, names: ShortNames, content: ReportContent) -> PageTable[Any]:
     """Return the table of the history with a small drawing in each row."""
-    table = history_table(past, start, content)
+    table = history_table(past, names, content)
     drawn: Column[Any] = Column(
         "over time", lambda row: row.last.ratio, text=lambda row: sparkline(row, len(past.labels))
     )
@@ -155,15 +156,15 @@ def _labels(content: ReportContent) -> list[str]:
     """Return what problems are called beside the heat map: numbers, and names of layers."""
     layers = (content.layers.get(key) for key in content.heat.problems)
     names = [layer.name if layer is not None else "" for layer in layers]
-    return [f"P{number} {cut_middle(name, 16)}".strip() for number, name in enumerate(names, start=1)]
+    return [f"P{number} {WHOLE_NAMES.short(name, 16)}".strip() for number, name in enumerate(names, start=1)]
 
 
-def _boxes(content: ReportContent, start: str) -> list[tuple[int, Markup]]:
+def _boxes(content: ReportContent, names: ShortNames) -> list[tuple[int, Markup]]:
     """Return the box plots by the position of their problem."""
     found = []
     for index, key in enumerate(content.side.by_problem):
         name = f"Samples of P{index + 1}"
-        of_problem = [replace(box, name=box.name[len(start) :]) for box in content.boxes.get(key, ())]
+        of_problem = [replace(box, name=names.short(box.name)) for box in content.boxes.get(key, ())]
         said = f"{len(of_problem)} kernels, the best first, medians in ms: " + ", ".join(
             f"{box.median:.4g}" for box in of_problem
         )
@@ -173,10 +174,10 @@ def _boxes(content: ReportContent, start: str) -> list[tuple[int, Markup]]:
     return found
 
 
-def _texts(content: ReportContent, start: str) -> dict[str, Any]:
+def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
     """Return whatever else the page says that has to be put together first."""
     return {
-        "start": start,
+        "left_out": names.left_out,
         "tie": spaced(percent(content.options.tie)),
         "has_roofs": any(row.roofs for row in content.best),
         "statuses": [(status.value, count) for status, count in content.overview.statuses.items()],
@@ -211,7 +212,7 @@ def _bands() -> list[tuple[str, str]]:
     return [(f"q{index}", label) for index, label in enumerate([*labels, "the best"])]
 
 
-def _data(content: ReportContent, start: str) -> Markup:
+def _data(content: ReportContent, names: ShortNames) -> Markup:
     """Return what the script draws from, as JSON that can stand in a ``script`` element."""
     statuses = list(Status)
     data = {
@@ -219,7 +220,7 @@ def _data(content: ReportContent, start: str) -> Markup:
             plain(f"{label}: {brief(key.problem)}")
             for label, key in zip(_labels(content), content.heat.problems, strict=True)
         ],
-        "instances": [plain(instance.name.removeprefix(start)) for instance in content.heat.instances],
+        "instances": [plain(names.short(instance.name)) for instance in content.heat.instances],
         "statuses": [status.value for status in statuses],
         # percent of the best, -1 without a measurement, -2 - n for status n
         "cells": [
@@ -229,13 +230,13 @@ def _data(content: ReportContent, start: str) -> Markup:
             ]
             for row in content.heat.cells
         ],
-        "traces": [_traces(rows, content.options.traced, start) for rows in content.side.by_problem.values()],
+        "traces": [_traces(rows, content.options.traced, names) for rows in content.side.by_problem.values()],
     }
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return Markup(text)  # noqa: S704 - nothing in it can end the element
 
 
-def _traces(rows: Sequence[Row], kernels: int, start: str) -> list[dict[str, Any]]:
+def _traces(rows: Sequence[Row], kernels: int, names: ShortNames) -> list[dict[str, Any]]:
     """Return the rounds of a problem's fastest kernels and of its reference kernel, so that drift shows.
 
     :param kernels: how many of the fastest.
@@ -245,7 +246,7 @@ def _traces(rows: Sequence[Row], kernels: int, start: str) -> list[dict[str, Any
     first_s = min((measured.started for row in chosen for measured in row.rounds), default=0.0)
     return [
         {
-            "name": plain(display_name(row)[len(start) :]),
+            "name": plain(names.short(display_name(row))),
             "reference": _is_reference(row),
             # seconds since the first round of the problem, median in milliseconds
             "points": [

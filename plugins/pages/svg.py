@@ -154,14 +154,6 @@ def chart(frame: Frame, parts: Sequence[Markup], text: ChartText) -> Markup:
     )
 
 
-def cut_middle(text: str, most: int) -> str:
-    """Return a text without its middle where it is too long: names differ at their ends."""
-    if len(text) <= most:
-        return text
-    start = (most - 1) // 2
-    return f"{text[:start]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - (most - 1 - start) :]}"
-
-
 def short(value: float) -> str:
     """Return a number with at most four significant digits, e.g. ``12k`` or ``0.25``."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):

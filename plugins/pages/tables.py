@@ -16,6 +16,7 @@ from ckprof.report.figures import (
     problem_column,
     standing_text,
 )
+from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import with_unserved
 from ckprof.sweep.layers import Layer
@@ -129,10 +130,10 @@ def spaced(text: str) -> str:
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
+def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]:
     """Return the columns of the best kernel of each problem, and of problems that no kernel serves.
 
-    :param start: what all names of kernels begin with, which is left out.
+    :param names: what shortens names of kernels.
     """
     kind: list[Column[BestRow]] = [
         Column("kind", lambda row: f"{row.key.direction} {row.key.dtype} {row.key.layout}")
@@ -148,7 +149,7 @@ def best_columns(content: ReportContent, start: str) -> list[Column[Any]]:
         *(count if any(known.count > 1 for known in content.layers.values()) else []),
         problem_column(lambda row: row.key.problem),
         *(device if len({row.key.device for row in content.best}) > 1 else []),
-        name_column("best instance", lambda row: display_name(row.best), start),
+        name_column("best instance", lambda row: display_name(row.best), names),
         *(line if any(row.best.kernel.source for row in content.best) else []),
         number_column("ms", lambda row: row.best.time_ms),
         number_column("GFLOP/s", lambda row: row.gflops),
@@ -209,10 +210,10 @@ def _lead_hint(row: BestRow) -> str:
     return f"{display_name(row.runner_up)}, interval {spaced(f'{low} to {high}')}"
 
 
-def best_table(content: ReportContent, start: str) -> PageTable[BestRow | Unserved]:
+def best_table(content: ReportContent, names: ShortNames) -> PageTable[BestRow | Unserved]:
     """Return the best kernel of each problem."""
     return PageTable(
-        best_columns(content, start),
+        best_columns(content, names),
         content.best_table,
         id="best-table",
         filter_hint="problem or instance",
@@ -221,22 +222,22 @@ def best_table(content: ReportContent, start: str) -> PageTable[BestRow | Unserv
     )
 
 
-def coverage_tables(curves: Sequence[Coverage], start: str) -> list[dict[str, Any]]:
+def coverage_tables(curves: Sequence[Coverage], names: ShortNames) -> list[dict[str, Any]]:
     """Return the kernels of the libraries of each tolerance; the second one is shown at once."""
     return [
         {
             "summary": f"{curve.text}, within {round(100 * curve.tolerance, 1)} % of the best",
             "open": index == 1,
-            "table": replace(_coverage_table(curve, start), id=f"coverage-{index}"),
+            "table": replace(_coverage_table(curve, names), id=f"coverage-{index}"),
         }
         for index, curve in enumerate(curves)
     ]
 
 
-def _coverage_table(curve: Coverage, start: str) -> PageTable[tuple[int, CoverStep]]:
+def _coverage_table(curve: Coverage, names: ShortNames) -> PageTable[tuple[int, CoverStep]]:
     columns: list[Column[tuple[int, CoverStep]]] = [
         Column("kernels", lambda row: row[0], align="right"),
-        name_column("instance added", lambda row: row[1].name, start),
+        name_column("instance added", lambda row: row[1].name, names),
         Column(
             "problems served",
             lambda row: row[1].covered,
@@ -247,12 +248,12 @@ def _coverage_table(curve: Coverage, start: str) -> PageTable[tuple[int, CoverSt
     return PageTable(columns, [*enumerate(curve.steps, start=1)])
 
 
-def instance_table(heat: HeatMap, start: str) -> PageTable[tuple[int, HeatInstance]]:
+def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, HeatInstance]]:
     """Return what the whole side says of each instance."""
     line: list[Column[tuple[int, HeatInstance]]] = [line_column(lambda row: row[1].source)]
     columns: list[Column[tuple[int, HeatInstance]]] = [
         Column("#", lambda row: row[0], align="right", text=lambda row: f"I{row[0]}"),
-        name_column("instance", lambda row: row[1].name, start),
+        name_column("instance", lambda row: row[1].name, names),
         *(line if any(instance.source for instance in heat.instances) else []),
         Column("pipeline", lambda row: row[1].pipeline),
         Column("best of", lambda row: row[1].wins, align="right"),
@@ -300,7 +301,7 @@ def trace_table() -> PageTable[float]:
     return PageTable(columns, (), id="trace-table")
 
 
-def failure_table(failures: Sequence[Failure], start: str) -> PageTable[Failure]:
+def failure_table(failures: Sequence[Failure], names: ShortNames) -> PageTable[Failure]:
     """Return what failed, by reason."""
     columns: list[Column[Failure]] = [
         Column(
@@ -310,6 +311,6 @@ def failure_table(failures: Sequence[Failure], start: str) -> PageTable[Failure]
         ),
         Column("reason", lambda failure: failure.reason),
         Column("rows", lambda failure: failure.rows, align="right"),
-        name_column("for example", lambda failure: failure.example, start),
+        name_column("for example", lambda failure: failure.example, names),
     ]
     return PageTable(columns, failures, id="failure-table")

@@ -14,6 +14,7 @@ from ckprof.report.figures import (
     number_column,
     problem_column,
 )
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.wording import change
 
@@ -114,14 +115,14 @@ def _status_columns() -> list[Column[ComparedRow]]:
     ]
 
 
-def compared_columns(start: str = "") -> list[Column[ComparedRow]]:
+def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow]]:
     """Return the columns of compared rows; without a judgement the verdict says how the status changed.
 
-    :param start: what all names of kernels begin with, which is left out.
+    :param names: what shortens names of kernels.
     """
     return [
         problem_column(lambda row: row.key.problem.problem),
-        name_column("instance", lambda row: display_name(row.old), start),
+        name_column("instance", lambda row: display_name(row.old), names),
         Column("verdict", _verdict, style=_verdict_style),
         number_column(
             "old ranking ms",
@@ -174,15 +175,15 @@ def _needed(row: ComparedRow) -> str:
     return str(row.judgement.processes_needed or f"over {MOST_PROCESSES}")
 
 
-def best_change_columns(start: str = "") -> list[Column[ComparedProblem]]:
+def best_change_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedProblem]]:
     """Return the columns of problems whose best instance changed.
 
-    :param start: what all names of kernels begin with, which is left out.
+    :param names: what shortens names of kernels.
     """
     return [
         problem_column(lambda problem: problem.key.problem),
-        name_column("old best", lambda problem: display_name(problem.old), start),
-        name_column("new best", lambda problem: display_name(problem.new), start),
+        name_column("old best", lambda problem: display_name(problem.old), names),
+        name_column("new best", lambda problem: display_name(problem.new), names),
         number_column("best time", lambda problem: problem.ratio, change),
         Column(
             "old best now, against new best",

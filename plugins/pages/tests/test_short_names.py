@@ -1,0 +1,73 @@
+"""Charts and pages shorten names as tables do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ckprof.compare.side import Side, side_of
+from ckprof.report.short_names import ShortNames
+from ckprof_plugins.pages import boxes as boxes_module
+from ckprof_plugins.pages import charts, image
+from ckprof_plugins.pages import heat as heat_map_module
+from ckprof_plugins.pages.boxes import box_chart, boxes
+from ckprof_plugins.pages.charts import Bar, bar_chart
+from ckprof_plugins.pages.content import report_content
+from ckprof_plugins.pages.heat import heat_chart, heat_map
+from ckprof_plugins.pages.options import ReportOptions
+from ckprof_plugins.pages.page import render_html
+from ckprof_plugins.pages.svg import ChartText
+from tests.measured import Made, attempts
+from tests.report.test_short_names import END, MIDDLES, NAMES, START
+
+#: a name whose middle is too long for any chart
+LONG = f"{START}compv9_{'x'.join(map(str, range(40)))}{END}"
+TEXT = ChartText(id="chart", name="Chart", description="A chart")
+
+
+@pytest.fixture(scope="module")
+def named() -> list:
+    """Measurements of kernels with long names, the last of which is very long."""
+    names = [*NAMES[:3], LONG]
+    return [
+        replace(one, kernel=replace(one.kernel, name=names[int(one.key.kernel.instance, 16)]))
+        for one in attempts(Made())
+    ]
+
+
+@pytest.fixture(scope="module")
+def side(named: list) -> Side:
+    return side_of("results.db", named)
+
+
+def shown(names: list[str], width: int) -> list[str]:
+    common = ShortNames(names)
+    return [common.short(name, width) for name in names]
+
+
+def test_bars_and_heat_maps_have_the_names_of_tables(side: Side) -> None:
+    names = [*NAMES[:3], LONG]
+    bars = str(bar_chart([Bar(name=name, time_ms=1.0) for name in names], TEXT))
+    heat = str(heat_chart(heat_map(side), ShortNames(names)))
+    for drawn, width in ((bars, charts._NAME), (heat, heat_map_module._NAME)):
+        expected = shown(names, width)
+        assert expected[:3] == MIDDLES[:3] and len(expected[3]) == width
+        for text in expected:
+            assert f"{text}</text>" in drawn
+
+
+def test_the_page_and_the_image_say_what_is_left_out(side: Side) -> None:
+    content = report_content(side, ReportOptions())
+    page = render_html(content)
+    assert f"without their common beginning {START} and end {END}" in page
+    assert f'title="{NAMES[0]}"' in page
+    assert MIDDLES[0] in image._drawing(content)
+
+
+def test_box_plots_have_the_names_of_tables(named: list, side: Side) -> None:
+    found = boxes(side, named, 4)
+    for of_problem in found.values():
+        drawn = str(box_chart(of_problem, TEXT))
+        for text in shown([box.name for box in of_problem], boxes_module._NAME):
+            assert text in drawn
