@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
 from ckprof.model.strings.line_arguments import Argument, split_label
-from ckprof_converters.derivation import STEPS
-from ckprof_converters.losses import fields_apart
+from ckprof_converters.derivation import STEPS, fields_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,15 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
-from ckprof_converters.annotations import MARK, settings_in, stated_operation
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, Problem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
-from ckprof_converters.conf_parser import Grammar
+from ckprof_converters.derivation import lost_fields
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
-from ckprof_converters.lines import LineTexts, iterate_lines
-from ckprof_converters.log import LogElementwise, looks_like_log
-from ckprof_converters.losses import lost_fields
+from ckprof_converters.grammar import Grammar
+from ckprof_converters.lines import (
+    ANNOTATION_MARK,
+    LineTexts,
+    LogElementwise,
+    iterate_lines,
+    looks_like_log,
+    settings_in,
+    stated_operation,
+)
 from ckprof_converters.properties import FileFacts
 from ckprof_converters.records import GemmRecord
 from ckprof_plugins.directions._convolution.layout import ConvLayout
@@ -227,7 +233,9 @@ class ConversionRun:
     ) -> tuple[str, str] | None:
         family = outcome.compiled.family
         assert family.record_type is not None  # noqa: S101  # compiled families have one
-        said: dict[str, Any] = settings_in(line.lstrip(), family.record_type) if MARK in line else {}
+        said: dict[str, Any] = (
+            settings_in(line.lstrip(), family.record_type) if ANNOTATION_MARK in line else {}
+        )
         id_ = said.pop("id", None)
         asked = self._elementwise_of_command(outcome)
         if said or asked:

@@ -1,4 +1,4 @@
-"""What lines of lists say of element-wise operations and D tensors, or why there is no such kernel."""
+"""What lines say of element-wise operations, D tensors and element types, or why there is no such kernel."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import elements_of
-from ckprof.model.types import DataType
-from ckprof_converters.annotations import MARK
+from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof_converters.conf_family import StepError
 from ckprof_converters.drop_rules import Drop, DropRule, dropped_by
-from ckprof_plugins.directions._convolution.element_types import d_tensor_types
+from ckprof_converters.lines import ANNOTATION_MARK
+from ckprof_plugins.directions._convolution.element_types import (
+    d_tensor_types,
+    result_types,
+    types_of,
+    weight_types,
+)
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS, PLAIN_OPERATIONS
@@ -21,6 +27,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof_converters.conf_family import LineProperties, Step
+
+
+def element_types(result: str, *, agree: tuple[str, ...]) -> Step:
+    """Return the step that keeps the types of the second operand and of the result.
+
+    :param result: name of the field with the type of the result.
+    :param agree: names of the fields that must have the type of ``type_a`` where all tensors share one.
+    """
+
+    def step(values: dict[str, Any], properties: LineProperties) -> None:
+        """Keep the types that are not the usual ones of the catalog's type."""
+        first, dtype = values["type_a"], properties.dtype
+        if dtype is None or dtype in SHARED_TYPES:
+            for name in agree:
+                if values[name] != first:
+                    raise StepError(
+                        f"data types within a line must agree: type_a is {first}, {name} is {values[name]}",
+                        name,
+                    )
+            return
+        types = {name: DataType.of_string(values[name]) for name in ("type_b", result)}
+        for name, found in types.items():
+            if found is None:
+                raise StepError(f"{name} {values[name]} with type_a {first}: no kernel has these", name)
+        weight, stored = types["type_b"], types[result]
+        try:
+            types_of(dtype, weight, stored)
+        except InputError as error:
+            raise StepError(error.message, "type_b") from None
+        values["dtype_b"] = weight.value if weight and weight is not weight_types(dtype)[0] else None
+        values["dtype_result"] = stored.value if stored and stored is not result_types(dtype)[0] else None
+
+    return step
+
 
 #: how the fields with operations are called, of operands and of the result
 _OPERATION: Final = "operation_"
@@ -77,7 +117,7 @@ def read_epilogue(
             return dropped_by(
                 DropRule.MISSING_INFORMATION,
                 f"{said} does not say what it combines; an annotation can, such as "
-                f'{MARK} elementwise_op="{ElementwiseOp.CONV_SCALE.value}"',
+                f'{ANNOTATION_MARK} elementwise_op="{ElementwiseOp.CONV_SCALE.value}"',
             )
         said = stated
     if said in PLAIN_OPERATIONS:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckprof.model.strings.line_arguments import Argument
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import Step
-    from ckprof_converters.conf_parser import Grammar
+    from ckprof_converters.grammar import Grammar
 
 _ANNOTATION: Final = ExplainedRule(
     id="annotation", text="Take the value that the annotation after the line gives."

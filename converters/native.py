@@ -13,10 +13,10 @@ from ckprof.model.conversion import MMA_K_TABLE
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.rendering import StringError, render
 from ckprof.model.types import DataType
-from ckprof_converters.annotations import annotation_of
 from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families.native import FAMILIES
+from ckprof_converters.lines import annotation_of
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.elementwise.operations import ElementwiseOp

@@ -12,14 +12,19 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.kind import GenerationRequest
 from ckprof.model.strings.rendering import StringError, render
 from ckprof.model.types import SHARED_TYPES, DataType
-from ckprof_converters.builder.fields import LineFields
-from ckprof_converters.builder.kernel import depthwise_kernel, in_layout, native_kernel
-from ckprof_converters.builder.route import RouteError, gemm_kernel, missing_fields
-from ckprof_converters.builder.texts import kernel_texts
+from ckprof_converters.builder.kernel import (
+    RouteError,
+    depthwise_kernel,
+    gemm_kernel,
+    in_layout,
+    missing_fields,
+    native_kernel,
+)
+from ckprof_converters.builder.texts import LineFields, kernel_texts
 from ckprof_converters.compiled import LineError, Problem
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import DropRule
-from ckprof_converters.log import looks_like_log
+from ckprof_converters.lines import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
@@ -81,7 +86,7 @@ class BuilderReader:
         :raises InputError: there is no such folder.
         :raises ToolchainError: the tree has no CK Builder, or something does not compile.
         """
-        from ckprof_converters.reflection.printing import print_lists
+        from ckprof_converters.reflection.program import print_lists
 
         return print_lists(request)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import DropRule
-from ckprof_converters.families import backward_data, backward_weight, forward, native, short
+from ckprof_converters.families import backward, forward, native, short
 from ckprof_plugins.directions._convolution import string_kinds
 
 _WMMA: Final = "WMMA instructions of RDNA GPUs; the catalogs describe kernels for MFMA instructions"
@@ -37,8 +37,8 @@ _UNSUPPORTED: Final = (
 
 FAMILIES: Final[tuple[ConfFamily, ...]] = (
     *forward.FAMILIES,
-    *backward_weight.FAMILIES,
-    *backward_data.FAMILIES,
+    *backward.WEIGHT_FAMILIES,
+    *backward.DATA_FAMILIES,
     *native.FAMILIES,
     *short.FAMILIES,
     *_UNSUPPORTED,

@@ -25,8 +25,7 @@ from ckprof.model.strings.fields import (
     unread,
 )
 from ckprof_converters.conf_family import ConfFamily
-from ckprof_converters.element_types import element_types
-from ckprof_converters.elementwise import elementwise
+from ckprof_converters.elementwise import element_types, elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 from ckprof_plugins.directions._convolution.element_types import CONVOLUTION_TYPES
 from ckprof_plugins.elementwise.words import operations

@@ -7,8 +7,7 @@ from typing import Any, Final
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field, number
 from ckprof_converters.conf_family import ConfFamily
-from ckprof_converters.element_types import element_types
-from ckprof_converters.elementwise import elementwise
+from ckprof_converters.elementwise import element_types, elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.element_types import CONVOLUTION_TYPES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof_converters.annotations import annotation_of, stated_operation
+from ckprof_converters.lines import annotation_of, stated_operation
 from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
-from ckprof_converters.annotations import annotation_of
 from ckprof_converters.library_lists import ListKey, known_lists
+from ckprof_converters.lines import annotation_of
 from ckprof_plugins.extract.classes import StringWriter
 from ckprof_plugins.extract.headers import combined
 from ckprof_plugins.extract.uses import (

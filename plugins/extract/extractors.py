@@ -255,7 +255,7 @@ class BuilderExtractor:
         :raises ToolchainError: no tree with CK Builder, no compiler, or something does not compile.
         """
         # Every command registers the extractor, few of them extract.
-        from ckprof_converters.reflection.printing import print_keys
+        from ckprof_converters.reflection.program import print_keys
 
         start = time.monotonic()
         for name in request.sets:
@@ -292,7 +292,7 @@ class BuilderExtractor:
 
 
 def _printed_list(key: ListKey, printed: Sequence[PrintedTuple]) -> model.ExtractedList:
-    from ckprof_converters.reflection.printing import lines_of, place_of
+    from ckprof_converters.reflection.program import lines_of, place_of
 
     tuples = Counter(item.function for item in printed)
     instances: Counter[str] = Counter()

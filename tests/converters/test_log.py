@@ -8,7 +8,7 @@ import pytest
 
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.types import DataType
-from ckprof_converters.log import instance_in, looks_like_log
+from ckprof_converters.lines import instance_in, looks_like_log
 from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .samples import FAMILIES, SHORT, line

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof.errors import ListError, PluginError
 from ckprof_converters.families import FAMILIES
-from ckprof_converters.revisions import in_every_revision
+from ckprof_converters.grammar import in_every_revision
 from tests.converters.samples import line
 
 BY_ID = {family.id: family for family in FAMILIES}
@@ -57,7 +57,7 @@ def test_no_two_spellings_have_as_many_arguments(family):
 
 def test_families_whose_revisions_leave_out_different_fields_are_reported(monkeypatch):
     family = BY_ID["forward_v3"]
-    monkeypatch.setattr("ckprof_converters.revisions.all_revisions", lambda: _two_of_one_length(family.id))
+    monkeypatch.setattr("ckprof_converters.grammar.all_revisions", lambda: _two_of_one_length(family.id))
     with pytest.raises(PluginError, match="as many arguments as those of another"):
         list(in_every_revision(family))
     assert list(in_every_revision(replace(family, string_kind="another"))) == [

@@ -21,7 +21,7 @@ from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO
 from ckprof.model.problem_line import ProblemLine
 from ckprof.problems.problem_file import parse_problem
-from ckprof_converters.log import instance_in
+from ckprof_converters.lines import instance_in
 from ckprof_converters.reflection.program import HostCompilation
 from ckprof_converters.reflection.tree import Tree, find_tree
 from ckprof_plugins.directions._convolution.fused_problem import elementwise_of

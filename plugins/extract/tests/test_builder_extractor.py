@@ -7,7 +7,7 @@ import pytest
 from ckprof.errors import UsageError
 from ckprof.model.extraction import ExtractRequest
 from ckprof_converters.library_lists import known_lists
-from ckprof_converters.reflection import printing
+from ckprof_converters.reflection import program
 from ckprof_converters.reflection.program import PrintedTuple
 from ckprof_converters.reflection.tree import Tree
 from ckprof_plugins.extract import extractors as module
@@ -28,8 +28,8 @@ def extract(monkeypatch, tmp_path):
             def reflect(self, keys):
                 return dict.fromkeys(keys, tuples)
 
-        monkeypatch.setattr(printing, "Reflector", Fake)
-        monkeypatch.setattr(printing, "find_tree", Tree)
+        monkeypatch.setattr(program, "Reflector", Fake)
+        monkeypatch.setattr(program, "find_tree", Tree)
         request = {"directions": ("fwd",), "layouts": ("nhwgc",), "dtypes": ("fp16",), **request}
         return BuilderExtractor().extract(ExtractRequest(source=tmp_path, **request)), asked
 

@@ -13,10 +13,9 @@ from ckprof.errors import ToolchainError
 from ckprof.model.parity import PrintRequest
 from ckprof.paths import conf_root
 from ckprof_converters.library_lists import ListKey, all_lists, known_lists
-from ckprof_converters.reflection import printing, program
+from ckprof_converters.reflection import program
 from ckprof_converters.reflection.factories import factory_source, is_of
-from ckprof_converters.reflection.printing import print_lists
-from ckprof_converters.reflection.program import PrintedTuple, Reflector
+from ckprof_converters.reflection.program import PrintedTuple, Reflector, print_lists
 from ckprof_converters.reflection.tree import Tree
 
 KEY = ListKey("fwd", "nhwgc", "fp16")
@@ -28,9 +27,9 @@ def printed(monkeypatch):
     """Return what is printed for lines of forward lists by a tree whose factories have the given tuples."""
 
     def run(lines, *tuples, layouts=(), dtypes=("fp16",)):
-        monkeypatch.setattr(printing, "find_tree", Tree)
+        monkeypatch.setattr(program, "find_tree", Tree)
         reflector = SimpleNamespace(reflect=lambda keys: dict.fromkeys(keys, tuples))
-        monkeypatch.setattr(printing, "Reflector", lambda *_: reflector)
+        monkeypatch.setattr(program, "Reflector", lambda *_: reflector)
         return print_lists(
             PrintRequest(
                 tree=Path("tree"), direction="fwd", layouts=layouts, dtypes=dtypes, lines=tuple(lines)
