@@ -281,7 +281,7 @@ class Profiler(Session):
     ) -> SweepResult:
         """Measure many kernels on many problems in rounds, into a store: what ``ckprof sweep`` does.
 
-        The same call goes on where an earlier one was stopped, at whatever moment.
+        The same call resumes where an earlier one was stopped, at whatever moment.
 
         :param query: which instances, all of one direction.
         :param problems: lines or problems.

@@ -38,14 +38,15 @@ examples:
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --sessions 4     # processes
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store shards/      # for 'ckprof results merge'
 
-The same command goes on where it was stopped, by Ctrl-C, kill -9 or a power cut: every finished outcome is in
-the store before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is surely
-slower than the best leaves the rounds, which end when the order of the leaders is settled.
+Rerun the same command to resume after Ctrl-C, kill -9 or a power cut: every finished outcome is in the store
+before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is significantly
+slower than the best is pruned, and rounds end when the order of the leaders is settled.
 
 Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
 or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the
-device cannot be used any more, or a problem ends worker after worker: that is no outcome, the same command
-goes on, and after two lost devices without the kernel that was in use (exit code 1; --retry-failed tries it).
+device cannot be used any more, or a problem ends worker after worker: that is no outcome, and the same
+command resumes, after two lost devices without the kernel that was in use (exit code 1; --retry-failed tries
+it).
 129, 130 or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 

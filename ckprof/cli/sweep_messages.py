@@ -1,4 +1,4 @@
-"""Says on standard error how a sweep goes on."""
+"""Reports on standard error how a sweep proceeds."""
 
 from __future__ import annotations
 
@@ -109,15 +109,14 @@ def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence
         return []
     unsure = [(index, standing) for index, standing in standings if not standing.decided]
     lines = [
-        f"the best is decided in {len(standings) - len(unsure)} of "
-        f"{counted(len(standings), 'finished ranking')}"
+        f"winner resolved: {len(standings) - len(unsure)} of {counted(len(standings), 'finished ranking')}"
     ]
     lines += [
-        f"open: {_name(problems[index])}: {standing_text(standing)}"
+        f"unresolved: {_name(problems[index])}: {standing_text(standing)}"
         for index, standing in unsure[:_MOST_OPEN]
     ]
     left = len(unsure) - _MOST_OPEN
-    return [*lines, f"open: {left} more, which ckprof report shows"] if left > 0 else lines
+    return [*lines, f"unresolved: {left} more, which ckprof report shows"] if left > 0 else lines
 
 
 def _name(case: ProblemCase) -> str:
@@ -134,8 +133,8 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
 
     ends = {
         Stop.DONE: "done",
-        Stop.MAX_TIME: "the time is over; the same command goes on",
-        Stop.REQUESTED: "stopped; the same command goes on",
+        Stop.MAX_TIME: "the time is over; rerun the same command to resume",
+        Stop.REQUESTED: "stopped; rerun the same command to resume",
     }
     statuses = ", ".join(f"{count} {status.value}" for status, count in summary.statuses.most_common())
     lines = [
@@ -144,14 +143,15 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
         f"{counted(summary.attempts, 'attempt')} in {duration(summary.wall_s)}"
         + (f": {statuses}" if statuses else ""),
         f"{counted(summary.rounds, 'round')}, {summary.drifted_rounds} of them repeated for drift; "
-        f"{counted(summary.dropped, 'kernel')} left early",
+        f"{counted(summary.dropped, 'kernel')} pruned",
         *standing_lines(summary.standings, problems),
         f"stored in {store}",
     ]
     if summary.turns:
         lines.insert(
             -1,
-            f"worker processes took turns {counted(summary.turns, 'time')}, {summary.turning_s:.2g} s in all",
+            f"round-robin over worker processes: {counted(summary.turns, 'switch', 'switches')}, "
+            f"{summary.turning_s:.2g} s in all",
         )
     lines += [f"{counted(count, 'warning')} of {kind}" for kind, count in summary.warnings.items()]
     return lines

@@ -309,13 +309,13 @@ class CardCounter:
 
     def add(self, attempt: Attempt) -> None:
         """Count an attempt; those of sweeps on one device have no card."""
-        card = attempt.session.card
+        card = attempt.session.device_id
         if not card:
             return
         seen, conditions = self._cards[card], attempt.conditions
         seen.attempts += 1
         seen.problems.add(attempt.key.problem)
-        seen.slow += Mark.SLOW_CARD in attempt.marks
+        seen.slow += Mark.SLOW_DEVICE in attempt.marks
         if conditions.clock_mhz is not None:
             seen.clocks.append(conditions.clock_mhz)
         if conditions.temperature_c is not None:

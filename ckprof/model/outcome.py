@@ -97,7 +97,7 @@ class RoundTime:
     #: (session, number of the round): equal for kernels that ran beside each other; ``None`` where unknown
     place: tuple[str, int] | None = None
     #: rounds with more doubt count where a kernel has none with less: 0 for sound ones, 1 where each of
-    #: several cards ran a part of the kernels, 2 where the machine drifted or the card is slow
+    #: several devices ran a part of the kernels, 2 where the machine drifted or the device is slow
     doubtful: int = 0
     #: the kernel is the one that shows drift
     reference: bool = False

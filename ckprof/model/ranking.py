@@ -7,7 +7,7 @@ measurements name the same winner everywhere.
 **What counts.** The unit is the round: samples of one round share the state of the machine and agree far
 better with one another than two rounds do. A kernel has one time per round, the median of its samples; where
 it ran several times in one round, as the reference kernel does, the geometric mean of these medians. Rounds
-count if the result was verified and they are not marked (drift, a slow card). A kernel whose latest
+count if the result was verified and they are not marked (drift, a slow device). A kernel whose latest
 measurement failed has no time.
 
 **The time** is the first quartile of these: the fastest of up to four rounds, the second fastest of up to

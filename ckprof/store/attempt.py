@@ -15,8 +15,8 @@ from ckprof.store.key import MeasurementKey
 
 T = TypeVar("T")
 
-#: name of what is known of a card in the environment of a session
-CARD: Final = "card"
+#: name of what is known of a worker's device in the environment of a session
+DEVICE: Final = "card"
 #: name, in the environment of a session of a worker, of what all workers of the sweep have in common
 SWEEP: Final = "sweep"
 #: name of the digests of what computed and measured, in the environment of a session: ckprof and its plugins
@@ -25,9 +25,9 @@ SOURCES: Final = "sources"
 REFERENCE_MS: Final = "reference_ms"
 #: name, in the evidence of an attempt, of the number of its worker process within the session, from 0
 PROCESS: Final = "process"
-#: names, in the evidence of an attempt on a problem that several cards share: the kernel that all of them
-#: run; its time on this card when the round began, in milliseconds; and its time on the card that began with
-#: the problem, divided by that: what times of this card are multiplied by to be those of that one
+#: names, in the evidence of an attempt on a problem that several devices share: the kernel that all of them
+#: run; its time on this device when the round began, in milliseconds; and its time on the device that began
+#: with the problem, divided by that: what times of this device are multiplied by to be those of that one
 ANCHOR: Final = "anchor"
 ANCHOR_MS: Final = "anchor_ms"
 SCALE: Final = "scale"
@@ -64,10 +64,10 @@ class Mark(Enum):
     LOW_CLOCK = "low_clock"
     #: other processes used the device
     SHARED_DEVICE = "shared_device"
-    #: the card was found slower than its peers; its times do not count
-    SLOW_CARD = "slow_card"
-    #: the card ran a part of the problem's kernels only; the time counts where one card did not run all that
-    #: may be the fastest
+    #: the device was found slower than its peers; its times do not count
+    SLOW_DEVICE = "slow_card"
+    #: the device ran a part of the problem's kernels only; the time counts where one device did not run all
+    #: that may be the fastest
     PART = "part"
     #: nothing is known of the kernel: device or worker had failed before its launch, or the device was lost
     #: beside it; it counts as not measured
@@ -88,7 +88,7 @@ def decode_marks(text: str) -> tuple[Mark, ...]:
 IN_ORDER: Final = "ORDER BY a.started, s.uid, a.sequence"
 
 #: marks of times that do not count where there are others with less doubt
-_DOUBT: Final = {Mark.PART: 1, Mark.DRIFT: 2, Mark.SLOW_CARD: 2}
+_DOUBT: Final = {Mark.PART: 1, Mark.DRIFT: 2, Mark.SLOW_DEVICE: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +131,14 @@ class Session:
         )
 
     @property
-    def card(self) -> str:
-        """Which card of several a worker of a sweep used; empty for commands that use one device."""
-        card = self.environment.get(CARD)
+    def device_id(self) -> str:
+        """Which device of several a worker of a sweep used; empty for commands that use one device."""
+        card = self.environment.get(DEVICE)
         return str(card.get("id", "")) if isinstance(card, Mapping) else ""
 
     @property
     def command(self) -> str:
-        """What tells the command apart: its sessions are several where it used several cards."""
+        """What tells the command apart: its sessions are several where it used several devices."""
         sweep = self.environment.get(SWEEP)
         return sweep if isinstance(sweep, str) and sweep else self.uid
 
@@ -236,12 +236,13 @@ def marked_round_time(
 ) -> RoundTime:
     """Return what a verified attempt says of its kernel's time.
 
-    Here, and nowhere else, times of several cards that share a problem are made comparable; what is stored is
-    what was measured.
+    Here, and nowhere else, times of several devices that share a problem are made comparable; what is stored
+    is what was measured.
 
     :param session: its uid.
     :param process: number of its worker process within the session.
-    :param scale: what its evidence says as :data:`SCALE`; ``None`` where one card had the problem for itself.
+    :param scale: what its evidence says as :data:`SCALE`; ``None`` where one device had the problem for
+    itself.
     """
     return RoundTime(
         median_ms=median_ms * (scale or 1.0),

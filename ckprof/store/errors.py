@@ -70,7 +70,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str], ...] = (
         "disk is full",
         StoreFullError,
         "the disk is full; what was stored before is kept: free some space and "
-        "repeat the command, which goes on from there",
+        "rerun the same command to resume",
     ),
     ("readonly", ReadOnlyStoreError, "the store or its folder is read-only; copy it to where you may write"),
     ("not a database", NotAStoreError, "this is not a result store (not an SQLite database)"),

@@ -2,9 +2,9 @@
 
 A session visits kernels in rounds: of one ranking, rounds and positions grow until a round begins at
 position 0 again, the rounds of a kernel never go down, and only the reference kernel is visited more than
-once in a round. Attempts may have been removed, so only those with consecutive numbers are neighbours. A card
-of a larger sweep may be given a problem a second time and begins anew then; what was imported without rounds
-has round 0.
+once in a round. Attempts may have been removed, so only those with consecutive numbers are neighbours. A
+device of a larger sweep may be given a problem a second time and begins anew then; what was imported without
+rounds has round 0.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def _visit(marks_id: int | None, marks: str | None, *cells: Any) -> _Visit | Non
 
 
 def _restarts(connection: sqlite3.Connection, session: int) -> bool:
-    """Say whether a session is that of a card, which may begin a problem anew."""
+    """Say whether a session is that of a worker's device, which may begin a problem anew."""
     try:
-        return bool(PartReader(connection).session(session).card)
+        return bool(PartReader(connection).session(session).device_id)
     except DamagedRow:
         return True
 

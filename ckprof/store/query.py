@@ -126,7 +126,7 @@ class SharedKey:
 
 
 class PastVisit(NamedTuple):
-    """One attempt, as far as a sweep that goes on has to know it."""
+    """One attempt, as far as a sweep that resumes has to know it."""
 
     instance: str
     object_digest: str
@@ -146,8 +146,8 @@ class PastVisit(NamedTuple):
     process: int = 0
     #: see :data:`~ckprof.store.attempt.SCALE`; ``None`` without
     scale: float | None = None
-    #: which card it ran on; empty where a sweep used the one device of a machine
-    card: str = ""
+    #: which device it ran on; empty where a sweep used the one device of a machine
+    device_id: str = ""
     #: uid of the session
     session: str = ""
     #: the device was lost beside the kernel
@@ -172,7 +172,7 @@ class PastVisit(NamedTuple):
             wall_s=seen.wall_s,
             process=process if isinstance(process, int) else 0,
             scale=scale if isinstance(scale, float) else None,
-            card=attempt.session.card,
+            device_id=attempt.session.device_id,
             session=attempt.session.uid,
             device_lost=attempt.lost_device,
         )

@@ -230,7 +230,7 @@ class Store:
     def past_visits(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
         """Return what earlier sweeps measured on a problem under the same conditions, in order.
 
-        Lean on purpose: a sweep that goes on reads all of it before it begins.
+        Lean on purpose: a sweep that resumes reads all of it before it begins.
         """
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
@@ -258,7 +258,7 @@ class Store:
         *seen, session_id, number, extra = cells
         session, said = self._parts.session(session_id), evidence(number, extra)
         try:
-            found = (*seen, said.process, said.scale, session.card, session.uid, said.device_lost)
+            found = (*seen, said.process, said.scale, session.device_id, session.uid, said.device_lost)
             visit = msgspec.convert(found, PastVisit)
             _ = Status(visit.status), visit.all_marks
         except (msgspec.ValidationError, ValueError) as exc:

@@ -279,9 +279,9 @@ def given_up_lines(plan: Plan) -> list[str]:
     """Return which kernels a sweep leaves out because of lost devices, for people."""
     given_up = plan.given_up
     lines = [
-        f"left out: {kernel} on problem {problem}: the device failed at least {MOST_DEVICES_LOST} times "
-        "beside it, which may have other reasons; --retry-failed tries it again"
+        f"excluded: {kernel} on problem {problem}: the device failed at least {MOST_DEVICES_LOST} times "
+        "while it ran, which may have other reasons; --retry-failed tries it again"
         for problem, kernel in given_up[:_MOST_NAMED]
     ]
     left = len(given_up) - _MOST_NAMED
-    return [*lines, f"left out: {left} more, which ckprof report shows"] if left > 0 else lines
+    return [*lines, f"excluded: {left} more, which ckprof report shows"] if left > 0 else lines

@@ -1,4 +1,4 @@
-"""How a sweep goes on, and where outcomes go: frozen, typed, each default in one place."""
+"""How a sweep runs, and where outcomes go: frozen, typed, each default in one place."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SweepRunner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOptions:
-    """How a sweep goes on, and where its outcomes go."""
+    """How a sweep runs, and where its outcomes go."""
 
     store: str | Path = field(
         metadata=option(

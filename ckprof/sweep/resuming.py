@@ -49,7 +49,7 @@ def resumed(
 ) -> tuple[Contest[KernelCell], ProcessShares | None, MeasuredBefore]:
     """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
 
-    Left out are attempts with other builds of a kernel, on cards that were found slow afterwards, and those
+    Left out are attempts with other builds of a kernel, on devices that were found slow afterwards, and those
     that ended before the kernel was launched; and kernels beside which the device was lost too often, unless
     failures are tried again.
 
@@ -96,7 +96,7 @@ Counting: TypeAlias = Callable[[Sequence[PastVisit], Sequence[KernelCell], "Plan
 
 
 #: marks of attempts that say nothing of their kernels
-_UNCOUNTED: Final = frozenset({Mark.SLOW_CARD, Mark.NOT_LAUNCHED})
+_UNCOUNTED: Final = frozenset({Mark.SLOW_DEVICE, Mark.NOT_LAUNCHED})
 
 
 def _lost_devices(past: Iterable[PastVisit], kernels: Mapping[str, SelectedKernel]) -> frozenset[str]:

@@ -14,14 +14,14 @@ from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.plan import describe
 from ckprof.sweep.recording import is_shard_folder
 from ckprof.wording import counted, duration
-from ckprof_plugins.cluster.dividing import most_parts
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.local import cpus_per_worker
 from ckprof_plugins.cluster.pool_build import BUILD_HANDLER
 from ckprof_plugins.cluster.screening import rankings_of_one_device
 from ckprof_plugins.cluster.settings import ClusterSettings, read_settings
+from ckprof_plugins.cluster.sharding import most_parts
 from ckprof_plugins.cluster.sweep_worker import HANDLER
-from ckprof_plugins.cluster.units import divided
+from ckprof_plugins.cluster.units import part_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,7 +127,7 @@ def describe_sweep(
     plan = plan_sweep(session, request, options, cpus=cpus, counting=rankings_of_one_device)
     pools = chosen.pools()
     devices = pools.get(Pool.RUN, 0)
-    parts = divided(plan.open_contests, options.rounds, devices)
+    parts = part_counts(plan.open_contests, options.rounds, devices)
     return [
         *describe(plan),
         *describe_cost(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=devices),
@@ -137,18 +137,18 @@ def describe_sweep(
 def describe_cost(plan: Plan, parts: Sequence[int], *, build_slots: int, run_slots: int) -> list[str]:
     """Return an estimate of what is left of a plan, in a few lines for people.
 
-    :param parts: see :func:`~ckprof_plugins.cluster.dividing.parts_of`.
+    :param parts: see :func:`~ckprof_plugins.cluster.sharding.parts_of`.
     """
     kernels = len({instance for contest in plan.contests for instance in contest.kernels})
     units = len(plan.open_contests)
-    divided = sum(count > 1 for count in parts)
+    sharded = sum(count > 1 for count in parts)
     all_parts = sum(
         min(count, most_parts(len(planned.contest.active)))
         for planned, count in zip(plan.open_contests, parts, strict=True)
         if count > 1
     )
     builds = f"{counted(build_slots, 'build worker')}" if build_slots else "builds on this machine"
-    shared = f", {divided} of them divided in {counted(all_parts, 'part')}" if divided else ""
+    shared = f", {sharded} of them sharded into {counted(all_parts, 'part')}" if sharded else ""
     # each worker gets the library and the description of the job once
     download = run_slots * (KERNEL_BYTES + _JOB_KERNEL_BYTES) * kernels
     low, high = ATTEMPT_BYTES * plan.least_visits, ATTEMPT_BYTES * plan.most_visits
@@ -162,7 +162,7 @@ def describe_cost(plan: Plan, parts: Sequence[int], *, build_slots: int, run_slo
         lines.append("time of the devices: unknown, nothing was measured before")
     elif units:
         least, most = seconds
-        used = max(1, min(run_slots, units - divided + all_parts))
+        used = max(1, min(run_slots, units - sharded + all_parts))
         lines.append(
             f"time of the devices: {duration(least)} to {duration(most)} in all, "
             f"{duration(least / used)} to {duration(most / used)} on {used} of them"

@@ -45,7 +45,7 @@ from ckprof_plugins.cluster.messages import (
 )
 from ckprof_plugins.cluster.pool_build import build_missing
 from ckprof_plugins.cluster.screening import rankings_of_one_device
-from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, divided, last_line
+from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, last_line, part_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,7 +182,7 @@ class _Sweep:
                 units=opened,
                 rankings=len(units.plan.contests),
                 plans=units,
-                parts=divided(planned, planning.rounds, self._chosen.possible(engine.slots(Pool.RUN))),
+                parts=part_counts(planned, planning.rounds, self._chosen.possible(engine.slots(Pool.RUN))),
                 reference=self._reference,
                 reference_problem=reference,
                 leases=self._leases,
@@ -190,7 +190,7 @@ class _Sweep:
                 sends=self._sends,
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
-            coordinator.note_card(first)
+            coordinator.note_device(first)
             coordinator.run()
         finally:
             engine.close(now=True)
@@ -201,7 +201,7 @@ class _Sweep:
             self._folder.remove()
         return SweepResult(
             plan=units.plan,
-            summary=summary.sweep,
+            summary=summary,
             path=writer.path,
             details=tuple(summary.lines()),
             unfinished=bool(summary.given_up),
@@ -252,7 +252,7 @@ class _Sweep:
         )
 
     def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> Unit | None:
-        """Return the problem of middling work with kernels: it is measured on every card."""
+        """Return the problem of middling work with kernels: it is measured on every device."""
 
         def fits(kernel: SelectedKernel, run: ProblemCase) -> bool:
             return kernel.ndim == run.problem.ndim and run.takes(kernel)
@@ -286,11 +286,11 @@ class _Sweep:
         )
 
     def _shared(self, library: BuiltLibrary, run: RunOptions, first: Reply) -> SharedKey:
-        card = first.card
-        if card is None:
+        device = first.device
+        if device is None:
             raise ToolchainError(f"no worker can be used: {first.message or 'it does not say why'}")
-        how = (card.driver, card.clock)
-        return shared_key_of(library.direction.id, library.recipe, run, card.device, how)
+        how = (device.driver, device.clock)
+        return shared_key_of(library.direction.id, library.recipe, run, device.key, how)
 
     def _watch(self, library: BuiltLibrary) -> ClusterWatch:
         session, options = self._session, self._options
@@ -323,7 +323,7 @@ def _absolute(name: str) -> str:
 
 
 def _probe(task: Task, engine: EngineSession, folder: SweepFolder, options: SweepOptions) -> Reply:
-    """Ask one worker who it is; it also opens the library, and checks its card.
+    """Ask one worker who it is; it also opens the library, and checks its device.
 
     :raises ToolchainError: several workers in a row cannot be used.
     :raises Interrupted: a stop was requested meanwhile.

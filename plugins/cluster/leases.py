@@ -7,7 +7,6 @@ twice are different attempts, each of which is stored once.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,7 +27,7 @@ class LeasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     #: seconds without an outcome after which a unit is given to another worker
     silence_s: float = 600.0
-    #: seconds without one after which a card that has nothing to do begins with the same unit, in case
+    #: seconds without one after which a device that has nothing to do begins with the same unit, in case
     doubt_s: float = 15.0
     #: times that a unit is handed out before it is given up
     attempts: int = 5
@@ -51,16 +50,6 @@ class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     until: float = 0.0
 
 
-@dataclass(slots=True, kw_only=True)
-class Lease:
-    """A unit in the hands of a worker."""
-
-    unit: str
-    task: str
-    #: by the clock of the table; ``None`` before the worker has given a sign of life
-    until: float | None = None
-
-
 class LeaseTable:
     """The leases of a coordinator.
 
@@ -71,13 +60,15 @@ class LeaseTable:
     def __init__(self, policy: LeasePolicy, journal: Path | None = None) -> None:
         self._policy = policy
         self._journal = journal
-        self._leases: dict[str, Lease] = {}
+        #: task -> its unit, and until when by the clock of the caller; ``None`` before a sign of life
+        self._units: dict[str, str] = {}
+        self._until: dict[str, float | None] = {}
         #: ends the line that a coordinator was killed in
         self._line_end = b"\n"
 
     def give(self, unit: str, task: str) -> None:
         """Note that a unit was handed out; its time begins with the worker's first sign of life."""
-        self._leases[task] = Lease(unit=unit, task=task)
+        self._units[task], self._until[task] = unit, None
 
     def renew(self, task: str, now: float, wall: float) -> None:
         """Note a sign of life.
@@ -85,29 +76,28 @@ class LeaseTable:
         :param now: seconds of any steady clock.
         :param wall: seconds since the epoch, for a coordinator that comes later.
         """
-        lease = self._leases.get(task)
-        if lease is None:
+        if task not in self._units:
             return
         # not for each outcome: within a quarter of its time it makes no difference
-        fresh = lease.until is None or lease.until - now < 0.75 * self._policy.silence_s
-        lease.until = now + self._policy.silence_s
+        until = self._until[task]
+        fresh = until is None or until - now < 0.75 * self._policy.silence_s
+        self._until[task] = now + self._policy.silence_s
         if fresh:
-            self._note(JournalLine(unit=lease.unit, task=task, until=wall + self._policy.silence_s))
+            self._note(JournalLine(unit=self._units[task], task=task, until=wall + self._policy.silence_s))
 
     def end(self, task: str) -> None:
         """Note that a worker has answered."""
-        lease = self._leases.pop(task, None)
-        if lease is not None and lease.until is not None:
-            self._note(JournalLine(unit=lease.unit, task=task))
+        unit, until = self._units.pop(task, ""), self._until.pop(task, None)
+        if until is not None:
+            self._note(JournalLine(unit=unit, task=task))
 
     def is_waiting(self, task: str) -> bool:
         """Say whether the worker of a task has given no sign of life yet."""
-        lease = self._leases.get(task)
-        return lease is not None and lease.until is None
+        return task in self._units and self._until[task] is None
 
-    def expired(self, now: float) -> list[Lease]:
-        """Return the leases whose workers are silent for too long."""
-        return [lease for lease in self._leases.values() if lease.until is not None and lease.until <= now]
+    def expired(self, now: float) -> list[str]:
+        """Return the tasks whose workers are silent for too long."""
+        return [task for task, until in self._until.items() if until is not None and until <= now]
 
     def _note(self, line: JournalLine) -> None:
         if self._journal is None:

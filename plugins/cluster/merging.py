@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from ckprof.store.attempt import Attempt
     from ckprof.store.writer import StoreWriter
+    from ckprof_plugins.cluster.counters import Counters
     from ckprof_plugins.cluster.merge_pool import MergePool, Partial
     from ckprof_plugins.cluster.partial import Absorbed
-    from ckprof_plugins.cluster.tally import Tally
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 
 
@@ -199,18 +199,18 @@ class Merger:
 _SAVE_S: Final = 10.0
 
 
-class Intake:
+class Ingest:
     """Merges shards, and notifies the caller of each new outcome.
 
     :param merger: into the store of the writer.
     """
 
-    def __init__(self, writer: StoreWriter, merger: Merger, watch: ClusterWatch, tally: Tally) -> None:
+    def __init__(self, writer: StoreWriter, merger: Merger, watch: ClusterWatch, counters: Counters) -> None:
         self._writer = writer
         self._merger = merger
         self._watch = watch
-        self._tally = tally
-        #: card -> sessions of its workers
+        self._counters = counters
+        #: device -> sessions of its workers
         self._sessions: dict[str, set[str]] = {}
         self._saved = watch.clock()
         #: everything that was in the shards at the last look is in the store
@@ -227,20 +227,20 @@ class Intake:
             self._saved = now
         return self.complete
 
-    def mark_slow(self, unit: OpenUnit, cards: Sequence[str]) -> None:
-        """Mark what slow cards measured of a unit."""
+    def mark_slow(self, unit: OpenUnit, devices: Sequence[str]) -> None:
+        """Mark what slow devices measured of a unit."""
         shared = unit.planned.shared
-        for uid in [uid for card in cards for uid in sorted(self._sessions.get(card, ()))]:
+        for uid in [uid for device in devices for uid in sorted(self._sessions.get(device, ()))]:
             sequences = self._writer.reader.sequences(uid, unit.unit.problem, shared.dtype, shared.layout)
-            self._writer.add_marks([(uid, sequence, Mark.SLOW_CARD) for sequence in sequences])
+            self._writer.add_marks([(uid, sequence, Mark.SLOW_DEVICE) for sequence in sequences])
 
     def count(self, merged: Merged) -> None:
         """Count what was merged, and notify the caller of it."""
         for copied in merged.copied:
             self._count_copied(copied)
         for attempt in merged.added:
-            self._tally.statuses[attempt.status] += 1
-            self._sessions.setdefault(attempt.session.card, set()).add(attempt.session.uid)
+            self._counters.statuses[attempt.status] += 1
+            self._sessions.setdefault(attempt.session.device_id, set()).add(attempt.session.uid)
             if self._watch.on_attempt is not None:
                 self._watch.on_attempt(attempt)
         for bad in merged.bad:
@@ -249,8 +249,8 @@ class Intake:
     def _count_copied(self, copied: Absorbed) -> None:
         reader = self._writer.reader
         for session, status, count in reader.counts(copied.first, copied.end):
-            self._tally.statuses[status] += count
-            self._sessions.setdefault(session.card, set()).add(session.uid)
+            self._counters.statuses[status] += count
+            self._sessions.setdefault(session.device_id, set()).add(session.uid)
         if self._watch.on_attempt is not None:
             for attempt in reader.added(copied.first, copied.end):
                 self._watch.on_attempt(attempt)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class ReferencePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a card measures the reference kernel, and when it counts as slow; a table of a settings file.
+    """When a device measures the reference kernel, and when it counts as slow; a table of a settings file.
 
     :raises UsageError: a value is out of range.
     """
@@ -37,11 +37,11 @@ class ReferencePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     every: int = 50
     #: attempts of one check
     samples: int = 5
-    #: a card that is slower than its peers by no more than this share does not count as slow
+    #: a device that is slower than its peers by no more than this share does not count as slow
     limit: float = 0.05
     #: standard deviations of the checks that the difference must exceed as well
     sigmas: float = 4.0
-    #: seconds that a slow card waits before it is checked again
+    #: seconds that a slow device waits before it is checked again
     park_s: float = 60.0
 
     def __post_init__(self) -> None:
@@ -91,17 +91,17 @@ class Unit:
     types: TypeSet
     layout: str
     splits: tuple[int, ...]
-    #: what is known already, all of one card
+    #: what is known already, all of one device
     past: tuple[PastVisit, ...] = ()
-    card: str = ""
+    device: str = ""
     fresh: bool = False
     retry_failed: bool = False
-    #: number of the part of a divided problem; 0: whatever competes for the first place
+    #: number of the part of a sharded problem; 0: whatever competes for the first place
     part: int = 0
     #: what competes; empty for all kernels with all splits
     cells: tuple[KernelCell, ...] = ()
-    #: of a part: the kernel that all parts run, and its time in milliseconds on the card that began; ``None``
-    #: for the part that is to find one
+    #: of a part: the kernel that all parts run, and its time in milliseconds on the device that began;
+    #: ``None`` for the part that is to find one
     anchor: KernelCell | None = None
     anchor_ms: float = 0.0
     #: of a part: numbers of rounds that earlier ones have taken
@@ -131,9 +131,9 @@ class Task:
     #: of the reference kernel: the problem, and the instance as soon as one is known to run
     reference_problem: Unit | None = None
     reference_instance: str = ""
-    #: cards that were found slow
+    #: devices that were found slow
     quarantined: tuple[str, ...] = ()
-    #: cards whose last check found them slow: it is repeated
+    #: devices whose last check found them slow: it is repeated
     suspected: tuple[str, ...] = ()
     #: seconds after which no further attempt begins; ``None`` for as long as it takes
     max_time_s: float | None = None
@@ -158,7 +158,7 @@ class End(Enum):
     FINISHED = "finished"
     #: a stop was requested, or the time is over: the rest is left to somebody else
     STOPPED = "stopped"
-    #: the card is quarantined: it waited, and measured the reference kernel again
+    #: the device is quarantined: it waited, and measured the reference kernel again
     PARKED = "parked"
     #: nothing was asked but who the worker is
     PROBED = "probed"
@@ -172,9 +172,9 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceCheck:
-    """The reference kernel, measured on one card."""
+    """The reference kernel, measured on one device."""
 
-    card: str
+    device: str
     #: seconds since the epoch, by the worker's clock
     started: float
     #: content key of the instance, and the kernel's name
@@ -188,13 +188,13 @@ class ReferenceCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class WorkerDevice:
     """A device, and the worker that has it."""
 
     #: ``host:label``
     id: str
     host: str
-    device: DeviceKey
+    key: DeviceKey
     driver: str = ""
     clock: str = "wall"
     #: what the library says of it
@@ -207,7 +207,7 @@ class Reply:
 
     task: str
     end: End
-    card: Card | None = None
+    device: WorkerDevice | None = None
     checks: tuple[ReferenceCheck, ...] = ()
     #: what was appended to the worker's shard, if the coordinator cannot read it
     shard: bytes = b""

@@ -147,17 +147,17 @@ class PoolBuild:
             f"{counted(len(tasks), 'kernel')} are compiled by {counted(slots, 'worker')} in "
             f"{counted(len(waiting), 'task')}"
         )
-        flying: dict[Future[bytes], tuple[BuildTask, int]] = {}
+        sent: dict[Future[bytes], tuple[BuildTask, int]] = {}
         done = 0
-        while waiting or flying:
+        while waiting or sent:
             if should_stop():
                 raise Interrupted
-            while waiting and len(flying) <= slots:
+            while waiting and len(sent) <= slots:
                 task, attempt = waiting.popleft()
-                flying[engine.submit(Pool.BUILD, encode(task))] = task, attempt
-            wait(flying, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
-            for future in [future for future in flying if future.done()]:
-                task, attempt = flying.pop(future)
+                sent[engine.submit(Pool.BUILD, encode(task))] = task, attempt
+            wait(sent, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            for future in [future for future in sent if future.done()]:
+                task, attempt = sent.pop(future)
                 reply = answer_of(future, decode_build_reply)
                 if isinstance(reply, BuildReply) and not reply.message:
                     self._keep(reply)

@@ -1,11 +1,11 @@
-"""Which kernels of a problem may be the fastest, by what several cards have measured of parts of them.
+"""Which kernels of a problem may be the fastest, by what several devices have measured of parts of them.
 
-Each card runs some of the kernels, and all run one of them, the anchor, at the beginning of each round:
-times are compared as ratios to it on the same card and in the same round (see
-:func:`ckprof.store.attempt.marked_round_time`). If ratios were the same on all cards, that would settle the
+Each device runs some of the kernels, and all run one of them, the anchor, at the beginning of each round:
+times are compared as ratios to it on the same device and in the same round (see
+:func:`ckprof.store.attempt.marked_round_time`). If ratios were the same on all devices, that would settle the
 ranking. They are not quite: kernels that memory limits and kernels that arithmetic limits do not slow down
-alike. So parts only say who surely is not the fastest. All others then run beside each other on one card,
-whose rounds count as they were measured; by what that card may differ from the first one, the margin of
+alike. So parts only say who surely is not the fastest. All others then run beside each other on one device,
+whose rounds count as they were measured; by what that device may differ from the first one, the margin of
 screening allows for.
 """
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 #: cells that failed, that left early, and that were not measured to the end
 _WithoutTime: TypeAlias = "tuple[set[KernelCell], set[KernelCell], list[KernelCell]]"
 
-#: two cards may differ by so much more for one kernel than for the anchor: as much as they may differ at all
-#: before one of them counts as slow
-BETWEEN_CARDS: Final = 0.05
+#: two devices may differ by so much more for one kernel than for the anchor: as much as they may differ at
+#: all before one of them counts as slow
+BETWEEN_DEVICES: Final = 0.05
 #: times of the anchor agree that differ by no more than this factor; it is measured so often at most
 _AGREE: Final = 1.02
 #: and one that is slower than expected by this factor was disturbed
@@ -46,10 +46,10 @@ _CONFIDENCE: Final = 0.998
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """The kernel that all cards run which share a problem."""
+    """The kernel that all devices run which share a problem."""
 
     cell: KernelCell
-    #: its time in milliseconds on the card that began, to which all times are scaled
+    #: its time in milliseconds on the device that began, to which all times are scaled
     time_ms: float
 
 
@@ -61,7 +61,7 @@ class Screening:
     out: frozenset[KernelCell] = frozenset()
     #: those among them that failed or are not supported
     failed: frozenset[KernelCell] = frozenset()
-    #: cells that no card has measured to the end
+    #: cells that no device has measured to the end
     missing: tuple[KernelCell, ...] = ()
     #: the best so far; ``None`` before a kernel has a time
     anchor: Anchor | None = None
@@ -90,7 +90,7 @@ def _of_one_device(
     """Return a device and its attempts: one that finished the ranking, else the one with most attempts."""
     groups: dict[str, list[PastVisit]] = {}
     for visit in visits:
-        groups.setdefault(visit.card, []).append(visit)
+        groups.setdefault(visit.device_id, []).append(visit)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     if len(ordered) > 1:
         for device, group in ordered:
@@ -104,7 +104,7 @@ def anchor_time(measure: Callable[[], float | None], expected_ms: float) -> floa
 
     What disturbs a measurement makes it slower; were it the anchor's, everything else in the round would seem
     faster than it is. So the least time counts, when a second one agrees with it and it is about what is
-    expected. If it still is not after several attempts, it is the card that is slow.
+    expected. If it still is not after several attempts, it is the device that is slow.
 
     :param measure: measures it once.
     :param expected_ms: the least time that was seen so far.
@@ -127,7 +127,7 @@ def part_rounds(rounds: RoundOptions) -> RoundOptions:
 
 
 def round_numbers(rounds: RoundOptions) -> int:
-    """Return how many numbers of rounds are left to a part: as many as a problem that one card has may take.
+    """Return how many numbers of rounds are left to a part: as many as a problem on one device may take.
 
     They tell parts from one another that one worker has measured.
     """
@@ -145,7 +145,7 @@ def screen(
 
     Kernels are left out by what ran beside them in their part, and those that are not by all other parts.
 
-    :param visits: attempts of parts of the problem, oldest first; those on slow cards left out.
+    :param visits: attempts of parts of the problem, oldest first; those on slow devices left out.
     :param cells: what competes.
     :param retry_failed: what failed is to be measured again.
     """
@@ -241,6 +241,6 @@ def _slower(visits: Sequence[PastVisit], rounds: RoundOptions) -> tuple[set[Kern
         return set(), None
     ordered = sorted(times, key=lambda cell: (times[cell].time_ms, cell))
     leads = Field([times[cell] for cell in ordered]).leads(_CONFIDENCE)
-    margin = math.log1p(rounds.tie) + math.log1p(BETWEEN_CARDS)
+    margin = math.log1p(rounds.tie) + math.log1p(BETWEEN_DEVICES)
     slower = {cell for cell, lead in zip(ordered, leads, strict=True) if lead.low > margin}
     return slower, Anchor(cell=ordered[0], time_ms=times[ordered[0]].time_ms)

@@ -22,16 +22,16 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session as ProfilerSession
 from ckprof.session import ignore
 from ckprof.settings import Settings
-from ckprof.store.attempt import CARD, SOURCES, SWEEP, Session
+from ckprof.store.attempt import DEVICE, SOURCES, SWEEP, Session
 from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof.sweep.layers import EVIDENCE as LAYERS
 from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.version import __version__
 from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
 from ckprof_plugins.cluster.messages import (
-    Card,
     End,
     Reply,
+    WorkerDevice,
     decode_job,
     decode_task,
     decode_task_head,
@@ -136,23 +136,23 @@ def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
         worker_variables=dict(job.worker_variables),
         rejections={rejection.key: rejection for rejection in job.rejections},
     )
-    device = DeviceUse(label=slot.label)
-    bench = stack.enter_context(KernelBench(built, options, observers(session), device=device))
+    use = DeviceUse(label=slot.label)
+    bench = stack.enter_context(KernelBench(built, options, observers(session), device=use))
     target = session.target(job.target)
     identity = identify_device(target, job.arch, job.machine_identity, options, bench.device)
-    card = Card(
+    device = WorkerDevice(
         id=f"{platform.node()}:{slot.label}",
         host=platform.node(),
-        device=device_key(job.target, job.arch, identity),
+        key=device_key(job.target, job.arch, identity),
         driver=identity.driver,
         clock=identity.clock,
         text=bench.device.text,
     )
     dtypes = [kernel.dtype for kernel in job.kernels]
     roofs = device_roofs(target, job.arch, options.device, bench.measure_roof, dtypes)
-    own_session = _session(job, card, options, manager, {SWEEP: task.job, **evidence(card.device, roofs)})
+    own_session = _session(job, device, options, manager, {SWEEP: task.job, **evidence(device.key, roofs)})
     runner = UnitRunner(
-        job=job, bench=bench, card=card, session=own_session, own_shards=own_folder / "shards"
+        job=job, bench=bench, device=device, session=own_session, own_shards=own_folder / "shards"
     )
     stack.callback(runner.close)
     return runner
@@ -175,7 +175,7 @@ def _check_same_program(job: Job) -> None:
 
 
 def _session(
-    job: Job, card: Card, options: RunOptions, manager: PluginManager, further: Mapping[str, object]
+    job: Job, device: WorkerDevice, options: RunOptions, manager: PluginManager, further: Mapping[str, object]
 ) -> Session:
     """Return the session of what this worker measures: that of the job, with what is its own.
 
@@ -190,9 +190,9 @@ def _session(
         environment={
             "host": host_properties(),
             "options": options.as_plain(),
-            "device": card.text,
+            "device": device.text,
             SOURCES: source_digests(manager),
-            CARD: {"id": card.id, "partition": card.device.partition},
+            DEVICE: {"id": device.id, "partition": device.key.partition},
             **({LAYERS: layers} if layers else {}),
             **further,
         },

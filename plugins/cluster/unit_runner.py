@@ -1,4 +1,4 @@
-"""What a worker does with its tasks: check the card, measure a unit, leave everything in its own shard."""
+"""What a worker does with its tasks: check the device, measure a unit, leave everything in its own shard."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt, Session
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.sweep import Summary
-    from ckprof_plugins.cluster.messages import Card, Job, Task, Unit
+    from ckprof_plugins.cluster.messages import Job, Task, Unit, WorkerDevice
 
-#: seconds between looks for a request to stop while a card waits
+#: seconds between looks for a request to stop while a device waits
 _LOOK_S: Final = 0.2
 #: kernels that are tried until one runs on the reference problem
 _MOST_TRIED: Final = 50
@@ -89,7 +89,7 @@ class UnitRunner:
     job: Job
     #: open until the worker ends
     bench: Bench
-    card: Card
+    device: WorkerDevice
     session: Session
     #: where the shard goes that the coordinator cannot read
     own_shards: Path
@@ -117,15 +117,15 @@ class UnitRunner:
             with suppress(OSError):
                 folder.started_file(task.id).write_text(self._open_shard(folder).path.name)
         shared = task.shared
-        if shared is not None and shared.device != self.card.device:
+        if shared is not None and shared.device != self.device.key:
             self._wait(task, folder)
             return self._reply(task, End.OTHER_DEVICE)
-        if self.card.id in task.quarantined:
+        if self.device.id in task.quarantined:
             self._wait(task, folder)
             return self._reply(task, End.PARKED, checks=self._check(task))
         checks: tuple[ReferenceCheck, ...] = ()
         due = self._served is None or self._served >= self.job.reference.every
-        if due or self.card.id in task.suspected:
+        if due or self.device.id in task.suspected:
             checks = self._check(task)
         if task.unit is None or task.shared is None:
             return self._reply(task, End.PROBED, checks=checks)
@@ -180,7 +180,7 @@ class UnitRunner:
         return tuple(visit for visit in visits if visit.cell not in out)
 
     def _plan(self, unit: Unit, shared: SharedKey) -> Plan:
-        """Return the plan of one unit: from its beginning, unless this card has measured a part of it."""
+        """Return the plan of one unit: from its beginning, unless this device has measured a part of it."""
         kernels = [
             kernel
             for kernel in self.job.kernels
@@ -188,7 +188,7 @@ class UnitRunner:
             and kernel.types == unit.types
             and kernel.layout == unit.layout
         ]
-        same_card = unit.card == self.card.id
+        same_device = unit.device == self.device.id
         wanted = frozenset(unit.cells)
         plan = make_plan(
             PlanRequest(
@@ -197,7 +197,7 @@ class UnitRunner:
                 splits=unit.splits,
                 shared=shared,
                 rounds=self.job.rounds,
-                fresh=unit.fresh or not same_card,
+                fresh=unit.fresh or not same_device,
                 retry_failed=unit.retry_failed,
                 takes=(lambda problem, cell: cell in wanted) if wanted else None,
             ),
@@ -229,7 +229,7 @@ class UnitRunner:
         self._sent += len(data)
         return data
 
-    # --- the bench of its sweeps: that of the worker, with evidence of checks of the card ------------------
+    # --- the bench of its sweeps: that of the worker, with evidence of checks of the device -----------------
 
     def open_group(self, group: KernelGroup) -> None:
         """Prepare operands and reference."""
@@ -241,7 +241,7 @@ class UnitRunner:
         return self.bench.measure(group, visit)
 
     def observe(self) -> Reading:
-        """Return evidence about the machine, with the latest check of the card once."""
+        """Return evidence about the machine, with the latest check of the device once."""
         reading = self.bench.observe()
         evidence, self._evidence = {**self._evidence, **self._scale()}, {}
         return replace(reading, extra={**reading.extra, **evidence}) if evidence else reading
@@ -259,8 +259,8 @@ class UnitRunner:
         here_ms = anchor_time(lambda: next(iter(self._times(group, anchor, 1)), None), expected_ms)
         if here_ms is None:
             raise ToolchainError(
-                f"{group.kernels[anchor.instance].name} does not run on {self.card.id}: it is measured "
-                "on all cards that share a problem"
+                f"{group.kernels[anchor.instance].name} does not run on {self.device.id}: it is measured "
+                "on all devices that share a problem"
             )
         self._anchor_ms = min(here_ms, expected_ms)
         return {ANCHOR: anchor.instance, ANCHOR_MS: here_ms, SCALE: unit.anchor_ms / here_ms}
@@ -274,10 +274,10 @@ class UnitRunner:
         """What identifies the process of the last measurement."""
         return self.bench.process
 
-    # --- the card -------------------------------------------------------------------------------------------
+    # --- the device -----------------------------------------------------------------------------------------
 
     def _wait(self, task: Task, folder: SweepFolder | None) -> None:
-        """Keep this card from taking one task after the other just to hand it back."""
+        """Keep this device from taking one task after the other just to hand it back."""
         end = time.monotonic() + self.job.reference.park_s
         while (left := end - time.monotonic()) > 0:
             if folder is not None and folder.stop_file(task.run).exists():
@@ -291,11 +291,11 @@ class UnitRunner:
             return ()
         shared = task.shared or SharedKey(
             operation=OperationKey(direction=self.job.direction),
-            device=self.card.device,
+            device=self.device.key,
             toolchain=ToolchainKey(),
             method=MethodKey(),
         )
-        unit = replace(task.reference_problem, past=(), card="", fresh=True)
+        unit = replace(task.reference_problem, past=(), device="", fresh=True)
         contests = self._plan(unit, shared).contests
         if not contests:
             return ()
@@ -315,7 +315,7 @@ class UnitRunner:
         self._evidence = {REFERENCE_MS: min(times)}
         return (
             ReferenceCheck(
-                card=self.card.id,
+                device=self.device.id,
                 started=started,
                 instance=cell.instance,
                 kernel=planned.kernels[cell.instance].name,
@@ -338,4 +338,4 @@ class UnitRunner:
         return times
 
     def _reply(self, task: Task, end: End, checks: tuple[ReferenceCheck, ...] = ()) -> Reply:
-        return Reply(task=task.id, end=end, card=self.card, checks=checks)
+        return Reply(task=task.id, end=end, device=self.device, checks=checks)

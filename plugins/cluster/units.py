@@ -17,17 +17,17 @@ from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
 from ckprof.wording import counted
-from ckprof_plugins.cluster.dividing import (
+from ckprof_plugins.cluster.leases import read_journal
+from ckprof_plugins.cluster.messages import Unit
+from ckprof_plugins.cluster.sharding import (
     PART_VISITS,
-    Division,
     Schedule,
+    ShardedProblem,
     corrected,
     expected_last,
     parts_of,
     remaining_s,
 )
-from ckprof_plugins.cluster.leases import read_journal
-from ckprof_plugins.cluster.messages import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import PastVisit, SharedKey
     from ckprof.sweep.plan import PastReader, PlannedContest, PlanRequest
-    from ckprof_plugins.cluster.dividing import Part
+    from ckprof_plugins.cluster.counters import Counters
     from ckprof_plugins.cluster.folder import SweepFolder
     from ckprof_plugins.cluster.leases import LeasePolicy
     from ckprof_plugins.cluster.messages import ReferencePolicy, Reply
-    from ckprof_plugins.cluster.tally import Tally
+    from ckprof_plugins.cluster.sharding import Part
 
 
 class Units:
@@ -67,7 +67,7 @@ class Units:
     def again(self, unit: Unit) -> OpenUnit | None:
         """Plan a unit again, from what the store has by now.
 
-        What several cards have left of a problem they shared is planned as if there were no other kernels.
+        What several devices have left of a problem they shared is planned as if there were no other kernels.
         """
         run = ProblemCase(problem=unit.problem, layout=unit.layout, splits=unit.splits)
         wanted = frozenset(unit.cells)
@@ -86,12 +86,12 @@ class Units:
             return OpenUnit(unit=found, planned=planned)
         return None
 
-    def divide(self, open_unit: OpenUnit, parts: int) -> Division:
-        """Return a problem as one that several cards share."""
+    def shard(self, open_unit: OpenUnit, parts: int) -> ShardedProblem:
+        """Return a problem as one that several devices share."""
         planned, planning = open_unit.planned, self._planning
         before = list(self._past(planned.shared, planned.problem))
         of_parts = [visit for visit in usable(before, planned.kernels) if Mark.PART in visit.all_marks]
-        return Division(
+        return ShardedProblem(
             cells=(*planned.contest.cells, *planned.before.out),
             parts=parts,
             rounds=planning.rounds,
@@ -101,7 +101,7 @@ class Units:
         )
 
     def _whole(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
-        """Return what was measured on a problem by cards that had it for themselves."""
+        """Return what was measured on a problem by devices that had it for themselves."""
         return [visit for visit in self._past(shared, problem) if Mark.PART not in visit.all_marks]
 
     def _unit(self, planned: PlannedContest) -> Unit:
@@ -117,7 +117,7 @@ class Units:
             layout=shared.layout,
             splits=tuple(splits),
             past=planned.before.visits,
-            card=planned.before.device,
+            device=planned.before.device,
             fresh=self._planning.fresh,
             retry_failed=self._planning.retry_failed,
             cells=planned.contest.cells if planned.before.out or planned.before.given_up else (),
@@ -129,8 +129,8 @@ def effort(planned: PlannedContest) -> float:
     return planned.contest.remaining_visits * (1e9 + planned.problem.real_flop)
 
 
-def divided(planned: Sequence[PlannedContest], rounds: RoundOptions, cards: int) -> list[int]:
-    """Return in how many parts problems are divided; 1 for those that one card gets whole.
+def part_counts(planned: Sequence[PlannedContest], rounds: RoundOptions, devices: int) -> list[int]:
+    """Return in how many parts problems are sharded; 1 for those that one device gets whole.
 
     :param planned: those that are open.
     """
@@ -140,7 +140,7 @@ def divided(planned: Sequence[PlannedContest], rounds: RoundOptions, cards: int)
     return parts_of(
         [effort(contest) for contest in planned],
         [len(contest.contest.active) for contest in planned],
-        max(1, cards),
+        max(1, devices),
     )
 
 
@@ -173,7 +173,7 @@ class Work:
     rankings: int
     #: plans units again, from what the store has by then
     plans: Units
-    #: in how many parts each of ``units`` is divided
+    #: in how many parts each of ``units`` is sharded
     parts: Sequence[int]
     reference: ReferencePolicy
     reference_problem: Unit | None
@@ -213,34 +213,34 @@ class ClusterWatch:
 class UnitQueue:
     """The units that are not handed out: those that can be, and those that others may still be at."""
 
-    def __init__(self, work: Work, watch: ClusterWatch, tally: Tally) -> None:
+    def __init__(self, work: Work, watch: ClusterWatch, counters: Counters) -> None:
         self._work = work
         self._watch = watch
-        self._tally = tally
+        self._counters = counters
         planned = list(zip(work.units, work.parts, strict=True))
         self._schedule = Schedule(
             [unit for unit, parts in planned if parts > 1],
             [(effort(unit.planned), unit) for unit, parts in planned if parts == 1],
         )
         #: id -> unit, and until when it is left alone
-        self._held: dict[str, tuple[OpenUnit, float]] = {}
-        #: id -> in how many parts a problem is divided
+        self._leased: dict[str, tuple[OpenUnit, float]] = {}
+        #: id -> in how many parts a problem is sharded
         self._parts = {unit.unit.id: parts for unit, parts in planned if parts > 1}
-        #: id -> a divided problem that was begun
-        self._divisions: dict[str, _Divided] = {}
+        #: id -> a sharded problem that was begun
+        self._sharded: dict[str, _Sharded] = {}
         #: id of units that nobody could finish -> why
         self.given_up: dict[str, str] = {}
         #: how many of them in a row, and how many problems were finished when that began
-        self._in_a_row, self._done_before = 0, tally.contests_done
+        self._in_a_row, self._done_before = 0, counters.contests_done
 
     def __len__(self) -> int:
-        return len(self._schedule) + len(self._held)
+        return len(self._schedule) + len(self._leased)
 
     def clear(self) -> None:
         """Hand out nothing more."""
         self._schedule.keep(lambda unit: False)
 
-    def hold_what_others_have(self) -> None:
+    def set_leased_aside(self) -> None:
         """Leave units alone that workers of a killed coordinator may still be at."""
         wall = time.time()
         others: dict[str, float] = {}
@@ -251,51 +251,51 @@ class UnitQueue:
         for unit in self._work.units:
             until = others.get(unit.unit.id)
             if until is not None:
-                self._held[unit.unit.id] = unit, self._watch.clock() + until - wall
-        self._schedule.keep(lambda unit: unit.unit.id not in self._held)
-        if self._held:
+                self._leased[unit.unit.id] = unit, self._watch.clock() + until - wall
+        self._schedule.keep(lambda unit: unit.unit.id not in self._leased)
+        if self._leased:
             text = (
-                f"{counted(len(self._held), 'problem')} may still be measured by workers of an earlier call"
+                f"{counted(len(self._leased), 'problem')} may still be measured by workers of an earlier call"
             )
             self._watch.say(f"{text}; they are handed out again when their leases are over")
 
-    def release_held(self) -> None:
+    def release_leased(self) -> None:
         """Take back the units whose leases are over."""
         now = self._watch.clock()
-        for unit, (held, until) in list(self._held.items()):
+        for unit, (held, until) in list(self._leased.items()):
             if until <= now:
-                del self._held[unit]
+                del self._leased[unit]
                 self.requeue(held)
 
     def pop(self) -> OpenUnit | None:
-        """Take the next unit, a part where a problem is divided; ``None`` if there is nothing to hand out."""
+        """Take the next unit, a part where a problem is sharded; ``None`` if there is nothing to hand out."""
         while (unit := self._schedule.pop()) is not None and self._begin(unit):
             pass
         return unit
 
     def _begin(self, unit: OpenUnit) -> bool:
-        """Begin with a problem if it is one that several cards share; its first part is small."""
+        """Begin with a problem if it is one that several devices share; its first part is small."""
         name = unit.unit.id
-        if name not in self._parts or name in self._divisions:
+        if name not in self._parts or name in self._sharded:
             return False
-        division = self._work.plans.divide(unit, self._parts[name])
-        self._divisions[name] = _Divided(whole=unit, division=division)
+        problem = self._work.plans.shard(unit, self._parts[name])
+        self._sharded[name] = _Sharded(whole=unit, problem=problem)
         self._go_on(name)
         return True
 
-    def finish_part(self, unit: OpenUnit, card: str, reply: Reply) -> None:
+    def finish_part(self, unit: OpenUnit, device: str, reply: Reply) -> None:
         """Take what a part leaves, and have done what follows from it."""
-        divided = self._divisions[unit.unit.id]
+        sharded = self._sharded[unit.unit.id]
         if unit.unit.id in self.given_up:
             return
-        division = divided.division
-        if divided.visit_s is None and reply.attempts:
-            divided.visit_s = reply.wall_s / reply.attempts
-            planned = divided.whole.planned
-            problem_s = divided.visit_s * PART_VISITS * len(planned.contest.active)
+        problem = sharded.problem
+        if sharded.visit_s is None and reply.attempts:
+            sharded.visit_s = reply.wall_s / reply.attempts
+            planned = sharded.whole.planned
+            problem_s = sharded.visit_s * PART_VISITS * len(planned.contest.active)
             pace = self._schedule.pace
-            division.parts = corrected(division.parts, pace, problem_s, effort(planned))
-        division.finish(unit.unit.part, card, reply.visits)
+            problem.parts = corrected(problem.parts, pace, problem_s, effort(planned))
+        problem.finish(unit.unit.part, device, reply.visits)
         self._go_on(unit.unit.id)
 
     def finish(self, unit: OpenUnit, standing: Standing | None = None) -> None:
@@ -303,35 +303,35 @@ class UnitQueue:
 
         :param standing: what is known of that place.
         """
-        divided = self._divisions.get(unit.unit.id)
-        if divided is not None:
-            if divided.ended or divided.last is None:
+        sharded = self._sharded.get(unit.unit.id)
+        if sharded is not None:
+            if sharded.ended or sharded.last is None:
                 return  # others compete by now
-            divided.ended = True
-        self._tally.contests_done += 1
+            sharded.ended = True
+        self._counters.contests_done += 1
         if standing is not None:
-            self._tally.measured_standings[unit.unit.id] = unit.unit.problem_index, standing
+            self._counters.measured_standings[unit.unit.id] = unit.unit.problem_index, standing
 
     def copy(self, unit: OpenUnit) -> OpenUnit:
-        """Return what another card can do as well, in case the one that has the unit never answers."""
+        """Return what another device can do as well, in case the one that has the unit never answers."""
         if not unit.unit.part:
             return unit
-        divided = self._divisions[unit.unit.id]
-        return replace(divided.unit(divided.division.copy(unit.unit.part)), failed=unit.failed)
+        sharded = self._sharded[unit.unit.id]
+        return replace(sharded.unit(sharded.problem.copy(unit.unit.part)), failed=unit.failed)
 
     def drop(self, unit: OpenUnit) -> None:
-        """Wait no longer for a unit that another card does as well."""
+        """Wait no longer for a unit that another device does as well."""
         if unit.unit.part:
-            self._divisions[unit.unit.id].division.drop(unit.unit.part)
+            self._sharded[unit.unit.id].problem.drop(unit.unit.part)
 
     def requeue(self, unit: OpenUnit) -> None:
         """Hand a unit out again, with what is known of it by now."""
         name = unit.unit.id
         if unit.unit.part:
-            divided = self._divisions[name]
+            sharded = self._sharded[name]
             if name not in self.given_up:
-                part = divided.division.repeat(unit.unit.part)
-                self._schedule.put_first(replace(divided.unit(part), failed=unit.failed))
+                part = sharded.problem.repeat(unit.unit.part)
+                self._schedule.put_first(replace(sharded.unit(part), failed=unit.failed))
             return
         again = self._work.plans.again(unit.unit)
         if again is None:
@@ -339,30 +339,30 @@ class UnitQueue:
         else:
             self._schedule.put_first(replace(again, failed=unit.failed))
 
-    def measure_again(self, unit: OpenUnit, cards: Sequence[str]) -> None:
-        """Hand out again what is missing of a problem without what some cards measured of it."""
-        divided = self._divisions.get(unit.unit.id)
-        if divided is not None:
-            name, ended = unit.unit.id, divided.ended
-            divided.division.forget(cards)
-            if divided.last is None or not divided.division.is_complete:
+    def measure_again(self, unit: OpenUnit, devices: Sequence[str]) -> None:
+        """Hand out again what is missing of a problem without what some devices measured of it."""
+        sharded = self._sharded.get(unit.unit.id)
+        if sharded is not None:
+            name, ended = unit.unit.id, sharded.ended
+            sharded.problem.forget(devices)
+            if sharded.last is None or not sharded.problem.is_complete:
                 # others may compete in the end now
-                self._schedule.keep(lambda other: other is not divided.last)
-                self._tally.contests_done -= ended
-                self._tally.measured_standings.pop(name, None)
-                divided.last, divided.ended = None, False
+                self._schedule.keep(lambda other: other is not sharded.last)
+                self._counters.contests_done -= ended
+                self._counters.measured_standings.pop(name, None)
+                sharded.last, sharded.ended = None, False
                 self._go_on(name)
                 return
             if not ended:
                 return
-            unit, divided.ended = divided.last, False
+            unit, sharded.ended = sharded.last, False
         again = self._work.plans.again(unit.unit)
         if again is not None:
-            self._tally.contests_done -= 1
-            self._tally.measured_standings.pop(unit.unit.id, None)
+            self._counters.contests_done -= 1
+            self._counters.measured_standings.pop(unit.unit.id, None)
             self._schedule.put_first(again)
-        elif divided is not None:
-            divided.ended = True
+        elif sharded is not None:
+            sharded.ended = True
 
     def fail(self, unit: OpenUnit, reason: str) -> None:
         """Hand a unit out again, unless it has failed often enough.
@@ -379,43 +379,43 @@ class UnitQueue:
         self.given_up[unit.unit.id] = why
         self._schedule.keep(lambda other: other.unit.id != unit.unit.id)
         self._watch.warn(f"problem {unit.unit.problem_index} is given up after {unit.failed} times: {why}")
-        self._in_a_row = self._in_a_row + 1 if self._tally.contests_done == self._done_before else 1
-        self._done_before = self._tally.contests_done
+        self._in_a_row = self._in_a_row + 1 if self._counters.contests_done == self._done_before else 1
+        self._done_before = self._counters.contests_done
         if self._in_a_row >= _MOST_PROBES:
             raise ToolchainError(f"no worker finishes a problem: {why}")
 
     def _go_on(self, name: str) -> None:
-        """Have handed out what a divided problem allows now."""
-        divided = self._divisions[name]
-        division = divided.division
-        expected = expected_last(len(division.cells))
-        for part in division.next_parts():
-            if part.anchor is None or divided.visit_s is None:
-                self._schedule.put_first(divided.unit(part))
+        """Have handed out what a sharded problem allows now."""
+        sharded = self._sharded[name]
+        problem = sharded.problem
+        expected = expected_last(len(problem.cells))
+        for part in problem.next_parts():
+            if part.anchor is None or sharded.visit_s is None:
+                self._schedule.put_first(sharded.unit(part))
             else:
-                seconds = remaining_s(divided.visit_s, len(part.cells), expected)
-                self._schedule.put(divided.unit(part), seconds)
-        if not division.is_complete:
+                seconds = remaining_s(sharded.visit_s, len(part.cells), expected)
+                self._schedule.put(sharded.unit(part), seconds)
+        if not problem.is_complete:
             return
-        finalists = division.finalists
-        divided.last = self._work.plans.again(replace(divided.whole.unit, cells=finalists))
-        if divided.last is None:
-            divided.ended = True
-            self._tally.contests_done += 1
+        finalists = problem.finalists
+        sharded.last = self._work.plans.again(replace(sharded.whole.unit, cells=finalists))
+        if sharded.last is None:
+            sharded.ended = True
+            self._counters.contests_done += 1
         else:
-            self._schedule.put(divided.last, remaining_s(divided.visit_s or 0.0, 0, len(finalists)))
+            self._schedule.put(sharded.last, remaining_s(sharded.visit_s or 0.0, 0, len(finalists)))
 
 
 @dataclass(slots=True, kw_only=True)
-class _Divided:
-    """A divided problem that was begun."""
+class _Sharded:
+    """A sharded problem that was begun."""
 
     #: with all its kernels
     whole: OpenUnit
-    division: Division
+    problem: ShardedProblem
     #: seconds of an attempt, as soon as there is one
     visit_s: float | None = None
-    #: what runs on one card in the end, once it is known
+    #: what runs on one device in the end, once it is known
     last: OpenUnit | None = None
     #: it did
     ended: bool = False
@@ -431,7 +431,7 @@ class _Divided:
             anchor_ms=anchor.time_ms if anchor is not None else 0.0,
             rounds_before=part.rounds_before,
             past=(),
-            card="",
+            device="",
         )
         return OpenUnit(unit=unit, planned=self.whole.planned)
 

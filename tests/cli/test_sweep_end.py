@@ -44,8 +44,8 @@ def test_kernels_that_were_left_out_for_lost_devices_are_named_on_every_call(tmp
             swept(path, number, killing={"kernel_0"})
     code, lines = reported(swept(path, 2))
     named = (
-        "left out: kernel_0 on problem 0: the device failed at least 2 times beside it, which may have other "
-        "reasons; --retry-failed tries it again"
+        "excluded: kernel_0 on problem 0: the device failed at least 2 times while it ran, which may have "
+        "other reasons; --retry-failed tries it again"
     )
     assert code is ExitCode.FAILED and lines[-1] == named
     for number in range(3, 9):
@@ -59,7 +59,7 @@ def test_kernels_that_were_left_out_for_lost_devices_are_named_on_every_call(tmp
 
 def test_without_lost_devices_nothing_is_left_out(tmp_path):
     code, lines = reported(swept(tmp_path / "results.db", 0))
-    assert code is ExitCode.OK and not any("left out" in line for line in lines)
+    assert code is ExitCode.OK and not any("excluded" in line for line in lines)
 
 
 def test_a_problem_that_ended_every_worker_is_no_outcome(tmp_path):

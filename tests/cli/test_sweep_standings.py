@@ -19,8 +19,10 @@ def test_the_summary_says_which_bests_are_open_and_what_it_would_take() -> None:
     lines = standing_lines(
         [(0, clear), (1, rounds), (2, tie), (3, never), *((n, never) for n in range(4, 9))], problems
     )
-    assert lines[0] == "the best is decided in 2 of 9 finished rankings"
-    assert lines[1] == "open: layer1: 4 kernels may be the fastest; about 17 rounds would tell"
-    assert lines[2].startswith(f"open: {brief(problem)}: 2 kernels may be the fastest; more worker processes")
-    assert len(lines) == 7 and lines[-1] == "open: 2 more, which ckprof report shows"
+    assert lines[0] == "winner resolved: 2 of 9 finished rankings"
+    assert lines[1] == "unresolved: layer1: 4 kernels may be the fastest; about 17 rounds would tell"
+    assert lines[2].startswith(
+        f"unresolved: {brief(problem)}: 2 kernels may be the fastest; more worker processes"
+    )
+    assert len(lines) == 7 and lines[-1] == "unresolved: 2 more, which ckprof report shows"
     assert standing_lines([], problems) == []

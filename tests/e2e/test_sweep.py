@@ -206,7 +206,7 @@ def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, nu
     child.send_signal(number)
     out, err = child.communicate(timeout=120)
     assert child.returncode == 128 + number, said + err
-    assert "stopped; the same command goes on" in out
+    assert "stopped; rerun the same command to resume" in out
     assert "Traceback" not in said + err
     with Store(tmp_path / "results.db") as store:
         assert re.search(rf"\b{len(store)} attempts? in ", out)
@@ -216,7 +216,7 @@ def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, nu
 def test_max_time_ends_a_sweep(sweep, tmp_path: Path) -> None:
     called = sweep("--budget", "0s")
     assert called.code == ExitCode.OK
-    assert "the time is over; the same command goes on" in called.out
+    assert "the time is over; rerun the same command to resume" in called.out
     with Store(tmp_path / "results.db") as store:
         assert len(store) == 0
 
@@ -276,7 +276,7 @@ def test_all_that_decides_a_time_makes_another_measurement(
 def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:
     done = sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,))
     assert done.code == ExitCode.OK, done.err
-    assert re.search("worker processes took turns [23] times", done.out)
+    assert re.search("round-robin over worker processes: [23] switches", done.out)
     with Store(tmp_path / "results.db") as store:
         (best,) = store.best()
         rounds = [one.round_time for one in store if one.key == best.key]

@@ -187,7 +187,7 @@ def test_attempts_outlive_texts_that_only_people_read(
 def test_marks_decide_over_times_and_are_no_texts_for_people(sound: Path, tmp_path: Path) -> None:
     """Without its marks a time that does not count would count."""
     with StoreWriter(tmp_path / "some.db") as writer:
-        writer.append(replace(MADE[0], marks=(Mark.SLOW_CARD,), reason="too slow"))
+        writer.append(replace(MADE[0], marks=(Mark.SLOW_DEVICE,), reason="too slow"))
         writer.append(MADE[1])
     connection = sqlite3.connect(tmp_path / "some.db", isolation_level=None)
     connection.execute("UPDATE texts SET body = 'x' WHERE body = 'slow_card'")

@@ -165,9 +165,9 @@ def test_a_kernel_that_kills_its_device_stops_two_sweeps_not_more(path):
     calm = SimulatedBench()
     plan, summary = sweep(path, calm, kernels, problems, session=4)
     assert plan.given_up == [(0, "kernel_2")] and plan.cells == 8
-    assert given_up_lines(plan) == [line for line in describe(plan) if "left out" in line]
+    assert given_up_lines(plan) == [line for line in describe(plan) if "excluded: " in line]
     assert (
-        "left out: kernel_2 on problem 0: the device failed at least 2 times beside it"
+        "excluded: kernel_2 on problem 0: the device failed at least 2 times while it ran"
         in given_up_lines(plan)[0]
     )
     assert summary.contests_done == 2 and summary.failures == 0

@@ -14,7 +14,7 @@ from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.reading import Reading
 from ckprof.plugin.protocols.engines import Pool
-from ckprof.store.attempt import CARD
+from ckprof.store.attempt import DEVICE
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.plan import PlanRequest
 from ckprof_plugins.cluster.coordinator import Coordinator
@@ -22,18 +22,18 @@ from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolde
 from ckprof_plugins.cluster.leases import LeasePolicy
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import (
-    Card,
     End,
     Job,
     ReferencePolicy,
     Reply,
+    WorkerDevice,
     decode_job,
     decode_task,
     encode,
 )
 from ckprof_plugins.cluster.screening import rankings_of_one_device
 from ckprof_plugins.cluster.unit_runner import UnitRunner
-from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, divided
+from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, part_counts
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems
 
@@ -45,9 +45,9 @@ ROUNDS = RoundOptions(min_rounds=2, max_rounds=3)
 
 
 class TimedBench(SimulatedBench):
-    """Attempts take a known time; a slow card multiplies what it measures.
+    """Attempts take a known time; a slow device multiplies what it measures.
 
-    :param lean: by what share a card may prefer one kernel to another.
+    :param lean: by what share a device may prefer one kernel to another.
     """
 
     def __init__(self, *, visit_s=0.0, factor=1.0, lean=0.0, **options):
@@ -73,11 +73,11 @@ class TimedBench(SimulatedBench):
 
 
 def make_runner(job, label, folder, *, bench=None, device=SHARED.device, number=None):
-    card = Card(id=f"host:{label}", host="host", device=device)
+    device = WorkerDevice(id=f"host:{label}", host="host", key=device)
     uid = number if number is not None else int.from_bytes(os.urandom(8), "big")
-    session = make_session(uid, started=1.7e9, environment={CARD: {"id": card.id}}, tags=job.session.tags)
+    session = make_session(uid, started=1.7e9, environment={DEVICE: {"id": device.id}}, tags=job.session.tags)
     own = bench or TimedBench(seed=hash(label) % 1000)
-    return UnitRunner(job=job, bench=own, card=card, session=session, own_shards=Path(folder))
+    return UnitRunner(job=job, bench=own, device=device, session=session, own_shards=Path(folder))
 
 
 _runner = None
@@ -108,8 +108,8 @@ class Setup:
     job: Job
     digest: str
     problems: list
-    #: that the problems are divided for
-    cards: int = 1
+    #: that the problems are sharded for
+    devices: int = 1
 
     def work(self, **changes):
         values = {
@@ -118,7 +118,7 @@ class Setup:
             "units": (opened := self.units.open()),
             "rankings": len(self.units.plan.contests),
             "plans": self.units,
-            "parts": divided([unit.planned for unit in opened], self.job.rounds, self.cards),
+            "parts": part_counts([unit.planned for unit in opened], self.job.rounds, self.devices),
             "reference": self.job.reference,
             "reference_problem": replace(self.units.open()[0].unit, id="reference")
             if self.units.open()

@@ -15,9 +15,9 @@ from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
 from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.sweep import Stop
+from ckprof_plugins.cluster.counters import EngineProgress
 from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply
-from ckprof_plugins.cluster.tally import EngineProgress
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 from tests.sweep.bench import noting
@@ -41,7 +41,7 @@ def runners_for(setup, labels="ab", **benches):
 
 
 def check_complete(path, problems, kernels):
-    """Every kernel on every problem, each attempt once, and each ranking finished by one card."""
+    """Every kernel on every problem, each attempt once, and each ranking finished by one device."""
     with Store(path) as store:
         attempts = list(store)
     assert len({(one.session.uid, one.sequence) for one in attempts}) == len(attempts)
@@ -63,20 +63,20 @@ def test_each_worker_spreads_its_rounds_over_processes(setup, tmp_path):
     assert not setup(problems=4, kernels=3, rounds=RoundOptions(sessions=3, max_rounds=5)).units.open()
 
 
-def test_every_problem_is_measured_once_and_by_one_card(setup, tmp_path):
+def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
     one = setup(problems=8, kernels=5)
     session = ThreadSession(runners_for(one))
     messages = []
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, messages)))
     session.close(now=True)
-    assert (summary.sweep.stop, summary.sweep.contests_done, summary.lost) == (Stop.DONE, 8, 0)
-    assert [index for index, _ in summary.sweep.standings] == list(range(8))
+    assert (summary.stop, summary.contests_done, summary.lost) == (Stop.DONE, 8, 0)
+    assert [index for index, _ in summary.standings] == list(range(8))
     attempts = check_complete(tmp_path / "r.db", 8, 5)
-    assert summary.sweep.attempts == len(attempts) == sum(card.attempts for card in summary.cards)
-    cards = {}
+    assert summary.attempts == len(attempts) == sum(device.attempts for device in summary.devices)
+    devices = {}
     for attempt in attempts:
-        cards.setdefault(attempt.key.problem, set()).add(attempt.session.card)
-    assert all(len(found) == 1 for found in cards.values())
+        devices.setdefault(attempt.key.problem, set()).add(attempt.session.device_id)
+    assert all(len(found) == 1 for found in devices.values())
     assert messages == []
 
 
@@ -90,8 +90,8 @@ def test_a_second_coordinator_finds_nothing_left(setup, tmp_path):
     assert two.merger.merge().added == []
     summary = two.coordinate(session)
     session.close(now=True)
-    assert (summary.sweep.attempts, summary.sweep.contests_done) == (0, 6)
-    assert len(summary.sweep.standings) == 6, "also what was finished before is decided or not"
+    assert (summary.attempts, summary.contests_done) == (0, 6)
+    assert len(summary.standings) == 6, "also what was finished before is decided or not"
 
 
 def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
@@ -123,7 +123,7 @@ def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
     summary = one.coordinate(session)
     session.close(now=True)
     assert summary.lost == sum(lost.values()) > 0
-    assert summary.sweep.contests_done == 4
+    assert summary.contests_done == 4
     attempts = check_complete(tmp_path / "r.db", 4, 4)
     checks = one.job.reference.samples * sum(bool(runner.bench.visits) for runner in one_runners)
     # what the lost workers had measured is there as well
@@ -149,7 +149,7 @@ def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
     )
     awake.set()
     session.close(now=True)
-    assert summary.sweep.contests_done == 3
+    assert summary.contests_done == 3
     assert any("silent" in text for text in warnings)
     check_complete(tmp_path / "r.db", 3, 4)
 
@@ -166,7 +166,7 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
     session = ThreadSession(runners_for(one), end)
     summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
     session.close(now=True)
-    assert (summary.sweep.contests_done, summary.lost) == (2, 3)
+    assert (summary.contests_done, summary.lost) == (2, 3)
     assert dict(summary.given_up) == {bad: "killed"}
 
 
@@ -178,7 +178,7 @@ def test_a_problem_is_finished_without_a_kernel_that_kills_the_devices_of_worker
     )
     summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
     session.close(now=True)
-    assert (summary.sweep.contests_done, dict(summary.given_up)) == (2, {})
+    assert (summary.contests_done, dict(summary.given_up)) == (2, {})
     # two for each problem
     assert summary.lost == 4
     with Store(tmp_path / "r.db") as store:
@@ -211,12 +211,12 @@ def test_a_stop_leaves_everything_in_the_store(setup, tmp_path):
     session.close(now=True)
     measured = sum(len(runner.bench.visits) for runner in session.runners)
     checks = 2 * one.job.reference.samples
-    assert summary.sweep.stop is Stop.REQUESTED
-    assert summary.sweep.attempts == len(stored) == measured - checks
+    assert summary.stop is Stop.REQUESTED
+    assert summary.attempts == len(stored) == measured - checks
     one.writer.close()
     two = setup(problems=20)
     session = ThreadSession(runners_for(two))
-    assert two.coordinate(session).sweep.contests_done == 20
+    assert two.coordinate(session).contests_done == 20
     session.close(now=True)
     check_complete(tmp_path / "r.db", 20, 4)
 
@@ -226,11 +226,11 @@ def test_the_time_is_over_for_workers_too(setup):
     session = ThreadSession(runners_for(one, a=TimedBench(visit_s=0.01), b=TimedBench(visit_s=0.01)))
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, max_time_s=0.3))
     session.close(now=True)
-    assert summary.sweep.stop is Stop.MAX_TIME
-    assert 0 < summary.sweep.attempts
+    assert summary.stop is Stop.MAX_TIME
+    assert 0 < summary.attempts
 
 
-def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_another(setup, tmp_path):
+def test_a_half_measured_problem_goes_on_with_its_device_and_begins_anew_with_another(setup, tmp_path):
     for same in (True, False):
         name = f"{same}.db"
         whole = RoundOptions(min_rounds=3, max_rounds=3, exhaustive=True)
@@ -247,7 +247,7 @@ def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_anot
         one.writer.close()
         two = setup(name, problems=1, kernels=6, rounds=whole)
         (left,) = two.units.open()
-        assert left.unit.card == "host:a" and len(left.unit.past) > 0
+        assert left.unit.device == "host:a" and len(left.unit.past) > 0
         session = ThreadSession(runners_for(two, "a" if same else "b"))
         two.coordinate(session)
         session.close(now=True)
@@ -255,7 +255,7 @@ def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_anot
             attempts = list(store)
         rounds = {}
         for attempt in attempts:
-            rounds.setdefault(attempt.session.card, set()).add(attempt.conditions.round)
+            rounds.setdefault(attempt.session.device_id, set()).add(attempt.conditions.round)
         if same:
             assert rounds["host:a"] == {1, 2, 3}
             cells = Counter((one.key.kernel.instance, one.conditions.round) for one in attempts)
@@ -266,7 +266,7 @@ def test_a_half_measured_problem_goes_on_with_its_card_and_begins_anew_with_anot
             assert min(rounds["host:b"]) > max(rounds["host:a"])
 
 
-def test_a_slow_card_is_quarantined_and_its_work_done_again(setup, tmp_path):
+def test_a_slow_device_is_quarantined_and_its_work_done_again(setup, tmp_path):
     one = setup(problems=12, reference=ReferencePolicy(every=2, samples=3, park_s=0.05))
     slow = TimedBench(noise=0.002)
     benches = {"a": TimedBench(noise=0.002), "b": TimedBench(noise=0.002), "c": slow}
@@ -280,7 +280,7 @@ def test_a_slow_card_is_quarantined_and_its_work_done_again(setup, tmp_path):
             if len(slow_now) > 6:
                 enough.set()
         elif worker in begun:
-            # the slow card shall get its share, however busy the machine that simulates it
+            # the slow device shall get its share, however busy the machine that simulates it
             enough.wait(20)
         begun.add(worker)
 
@@ -289,14 +289,14 @@ def test_a_slow_card_is_quarantined_and_its_work_done_again(setup, tmp_path):
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)))
     session.close(now=True)
     (text,) = [text for text in warnings if "quarantined" in text]
-    assert text.startswith("card host:c is quarantined: ") and "% slower than its peers" in text
-    cards = {card.id: card for card in summary.cards}
-    assert cards["host:c"].quarantine and not cards["host:a"].quarantine
-    assert summary.sweep.contests_done == 12
+    assert text.startswith("device host:c is quarantined: ") and "% slower than its peers" in text
+    devices = {device.id: device for device in summary.devices}
+    assert devices["host:c"].quarantine and not devices["host:a"].quarantine
+    assert summary.contests_done == 12
     attempts = check_complete(tmp_path / "r.db", 12, 4)
-    marked = [one for one in attempts if Mark.SLOW_CARD in one.marks]
-    assert marked and {one.session.card for one in marked} == {"host:c"}
-    sound = {one.key.problem for one in attempts if Mark.SLOW_CARD not in one.marks}
+    marked = [one for one in attempts if Mark.SLOW_DEVICE in one.marks]
+    assert marked and {one.session.device_id for one in marked} == {"host:c"}
+    sound = {one.key.problem for one in attempts if Mark.SLOW_DEVICE not in one.marks}
     assert {one.key.problem for one in marked} <= sound
     assert any("reference_ms" in one.conditions.extra for one in attempts)
 
@@ -312,9 +312,9 @@ def test_another_device_is_set_aside(setup):
     warnings = []
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)))
     session.close(now=True)
-    assert summary.sweep.contests_done == 4
+    assert summary.contests_done == 4
     assert warnings == [
-        "card host:b is set aside: another device: partition CPX instead of unknown",
+        "device host:b is set aside: another device: partition CPX instead of unknown",
     ]
     assert runners[1].session.uid not in {found.uid for found in one.writer.reader.sessions()}
 
@@ -332,9 +332,9 @@ def test_objects_and_shards_travel_through_the_engine(setup, tmp_path):
     session = ThreadSession([runner], lack)
     summary = one.coordinate(session, sends=True)
     session.close(now=True)
-    assert summary.sweep.contests_done == 3
+    assert summary.contests_done == 3
     attempts = check_complete(tmp_path / "r.db", 3, 4)
-    assert summary.sweep.attempts == len(attempts)
+    assert summary.attempts == len(attempts)
     assert list((tmp_path / "elsewhere").glob("*.ndjson"))
 
 
@@ -351,7 +351,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     session.close(now=True)
     assert [task.unit.id for _, task in session.tasks] == [second.id, first.id]
     assert "1 problem may still be measured" in messages[0]
-    assert summary.sweep.contests_done == 2
+    assert summary.contests_done == 2
 
 
 def test_progress_counts_all_workers(setup):
@@ -362,8 +362,8 @@ def test_progress_counts_all_workers(setup):
     session.close(now=True)
     seen = [event for event in seen if isinstance(event, EngineProgress)]
     last = seen[-1]
-    assert last.text.startswith("sweep: 5/5 rankings, ") and "0 running on 2 cards" in last.text
-    assert (last.units_done, last.units, last.cards, last.running) == (5, 5, 2, 0)
+    assert last.text.startswith("sweep: 5/5 rankings, ") and "0 running on 2 devices" in last.text
+    assert (last.units_done, last.units, last.devices, last.running) == (5, 5, 2, 0)
     assert last.device_s_per_attempt > 0 and last.eta_s == 0
     assert [one.attempts for one in seen] == sorted(one.attempts for one in seen)
 

@@ -206,7 +206,7 @@ from ckprof_plugins.cluster.units import ClusterWatch
 from ckprof.plugin.protocols.engines import EngineRequest
 from ckprof_plugins.cluster.local import LocalEngine
 setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=int(sys.argv[3]))
-setup.cards = 2
+setup.devices = 2
 session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1)))
 print("ready", flush=True)
 watch = ClusterWatch(poll_s=0.02, on_attempt=lambda attempt: print(*session.pids, flush=True))
@@ -254,7 +254,7 @@ def check_kills(tmp_path, kills, problems, kernels=5):
             assert len(reader) >= stored
             stored = len(reader)
     left = make_setup(store, problems=problems, kernels=kernels)
-    left.cards = 2
+    left.devices = 2
     session = open_local(HANDLER, devices=(0, 1))
     try:
         left.coordinate(session, ClusterWatch(poll_s=0.02))
@@ -283,7 +283,7 @@ def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
 
 
 @pytest.mark.thorough
-def test_kills_while_cards_share_a_problem_lose_and_double_nothing(tmp_path):
+def test_kills_while_devices_share_a_problem_lose_and_double_nothing(tmp_path):
     check_kills(tmp_path, 2, 1, kernels=200)
     with Store(tmp_path / "r.db") as reader:
         attempts = list(reader)

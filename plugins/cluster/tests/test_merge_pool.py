@@ -20,10 +20,10 @@ from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster import merge_pool
+from ckprof_plugins.cluster.counters import Counters
 from ckprof_plugins.cluster.merge_pool import MergePool
-from ckprof_plugins.cluster.merging import Intake, Merger
+from ckprof_plugins.cluster.merging import Ingest, Merger
 from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
-from ckprof_plugins.cluster.tally import Tally
 from ckprof_plugins.cluster.units import ClusterWatch
 from tests.store.samples import make_attempt, make_problem, make_session
 
@@ -32,7 +32,7 @@ COUNT = 60
 
 def fill(folder, number, chance, count=COUNT):
     """Write a shard whose kernels and problems those of other shards have as well."""
-    session = make_session(number, environment={"card": {"id": f"card {number}"}})
+    session = make_session(number, environment={"card": {"id": f"device {number}"}})
     with ShardWriter(folder, sync_s=1e9) as shard:
         for sequence in range(count):
             status = chance.choice([Status.OK, Status.OK, Status.OK, Status.WRONG_RESULT, Status.UNSUPPORTED])
@@ -182,16 +182,16 @@ def test_copied_outcomes_are_counted_and_told(tmp_path, inside):
     fill(shards, 0, random.Random(2))
     told = []
     with small_pool(tmp_path) as pool, StoreWriter(tmp_path / "many.db") as writer:
-        tally = Tally(contests=0, contests_done=0)
+        counters = Counters(contests=0, contests_done=0)
         merger = Merger(writer, shards, tmp_path / "merged.json", pool)
-        intake = Intake(writer, merger, ClusterWatch(on_attempt=told.append), tally)
+        intake = Ingest(writer, merger, ClusterWatch(on_attempt=told.append), counters)
         while not intake.merge(10_000):
             pass
         stored = list(writer.reader)
         # marks of later lines come later
         assert [one.sequence for one in told] == [one.sequence for one in stored] == list(range(COUNT))
         for status in Status:
-            assert tally.statuses[status] == sum(one.status is status for one in stored)
+            assert counters.statuses[status] == sum(one.status is status for one in stored)
 
 
 def test_little_is_merged_without_other_processes(tmp_path, inside):

@@ -23,7 +23,7 @@ def test_workers_that_are_lost_cost_time_and_no_problem():
     often = simulate(replace(COSTS, mtbf_h=0.5), FLEET)
     assert often.problems == 400
     assert often.units > simulate(replace(COSTS, mtbf_h=1e6), FLEET).units
-    # nobody waits for silent ones where cards have nothing to do
+    # nobody waits for silent ones where devices have nothing to do
     patient = simulate(replace(COSTS, mtbf_h=0.5, doubt_s=60.0), FLEET)
     assert often.busy > patient.busy
 

@@ -1,4 +1,4 @@
-"""Kernels are divided among the workers of a build pool; what they cannot compile is left over."""
+"""Kernels are sharded among the workers of a build pool; what they cannot compile is left over."""
 
 from __future__ import annotations
 

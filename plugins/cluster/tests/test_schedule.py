@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from statistics import median
 
-from ckprof_plugins.cluster.dividing import Pace, Schedule, expected_last, remaining_s
+from ckprof_plugins.cluster.sharding import Pace, Schedule, expected_last, remaining_s
 
 
 def drained(schedule):

@@ -38,16 +38,16 @@ def test_two_workers_share_the_problems(ckprof: Ckprof, short_list: Path, tmp_pa
     first = ckprof(*command(short_list, "--devices", "0,1", "--tag", "two"))
     assert first.code == ExitCode.OK, first.err
     assert "done: 2 of 2 rankings are finished" in first.out
-    assert "card " in first.out and "reference kernel " in first.out and "given up" not in first.out
+    assert "device " in first.out and "reference kernel " in first.out and "given up" not in first.out
     with Store(tmp_path / "r.db") as store:
         attempts = list(store)
         assert {one.tags for one in store.sessions()} == {("two",)}
     assert len({one.key for one in attempts}) == 8
-    assert all(one.session.card.split(":")[1] in ("0", "1") for one in attempts)
-    cards: dict[object, set[str]] = {}
+    assert all(one.session.device_id.split(":")[1] in ("0", "1") for one in attempts)
+    devices: dict[object, set[str]] = {}
     for one in attempts:
-        cards.setdefault(one.key.problem, set()).add(one.session.card)
-    assert all(len(found) == 1 for found in cards.values())
+        devices.setdefault(one.key.problem, set()).add(one.session.device_id)
+    assert all(len(found) == 1 for found in devices.values())
     assert check(tmp_path / "r.db") == []
     # everything was merged: a new store of that name begins without these outcomes
     assert not (tmp_path / "r.db.sweep").exists()
@@ -88,7 +88,7 @@ def test_an_interrupted_sweep_merges_its_shards_and_goes_on(
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=120)
     assert child.returncode == ExitCode.INTERRUPTED, err.decode()
-    assert b"stopped; the same command goes on" in out
+    assert b"stopped; rerun the same command to resume" in out
     assert not (tmp_path / "r.db.sweep").exists()
     with Store(tmp_path / "r.db") as store:
         before = len(store)

@@ -269,7 +269,7 @@ def test_cards_are_shown_beside_each_other() -> None:
             for one in attempts(replace(MADE, session=session))
         ]
 
-    made = [*of_card("a", 1.0), *of_card("b", 1.0), *of_card("c", 1.5, (Mark.SLOW_CARD,))]
+    made = [*of_card("a", 1.0), *of_card("b", 1.0), *of_card("c", 1.5, (Mark.SLOW_DEVICE,))]
     found = side_of("results.db", made)
     assert [(one.id, one.reference_ms, one.ratio, one.checks) for one in found.cards] == [
         ("node:c", 3.0, 1.5, 1),

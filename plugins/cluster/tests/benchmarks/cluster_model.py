@@ -1,9 +1,9 @@
 """A discrete-event model of a sweep of 10,000 problems x 3,000 kernels on many devices.
 
 ``python -m plugins.cluster.tests.benchmarks.cluster_model`` prints what it assumes, what comes out, and where
-each assumption breaks the goal: 85 % of 5,000 devices busy. Which problems are divided, in how many
-parts, and what is handed out next, follows from :mod:`ckprof_plugins.cluster.dividing` and
-:mod:`ckprof_plugins.cluster.dividing` themselves. Chance is seeded: the same numbers come out every time.
+each assumption breaks the goal: 85 % of 5,000 devices busy. Which problems are sharded, in how many
+parts, and what is handed out next, follows from :mod:`ckprof_plugins.cluster.sharding` and
+:mod:`ckprof_plugins.cluster.sharding` themselves. Chance is seeded: the same numbers come out every time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from collections import deque
 from dataclasses import dataclass, field, fields, replace
 
 from ckprof.measure.rounds import RoundOptions
-from ckprof_plugins.cluster.dividing import (
+from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.screening import part_rounds
+from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,
     Schedule,
     corrected,
@@ -25,8 +27,6 @@ from ckprof_plugins.cluster.dividing import (
     parts_of,
     remaining_s,
 )
-from ckprof_plugins.cluster.leases import LeasePolicy
-from ckprof_plugins.cluster.screening import part_rounds
 
 GOAL = 0.85
 #: shorter jobs are not modelled
@@ -53,12 +53,13 @@ class Costs:
         0.019, "s of a device per attempt, its share of operands included (measured: H200)"
     )
     spread: float = assumed(0.8, "standard deviation of the logarithm of what problems take (assumed)")
-    guess: float = assumed(0.5, "the same of that time divided by what their FLOPs say (assumed)")
+    guess: float = assumed(0.5, "the same of that time sharded by what their FLOPs say (assumed)")
     finalists: float = assumed(
-        0.05, "share of the kernels of a divided problem that its parts leave (assumed)"
+        0.05, "share of the kernels of a sharded problem that its parts leave (assumed)"
     )
     tied: float = assumed(
-        0.05, "share that cannot be left out between cards: within 7 % of the best (simulated: 0.03 to 0.08)"
+        0.05,
+        "share that cannot be left out between devices: within 7 % of the best (simulated: 0.03 to 0.08)",
     )
     narrowed: float = assumed(
         0.45, "share of what is left beyond that which is left when it runs in parts again (simulated)"
@@ -83,7 +84,7 @@ class Costs:
     )
     turn_s: float = assumed(0.3, "s between looks at answers, while shards are merged (measured)")
     start_s: float = assumed(
-        5.0, "s until a worker has opened device and library, and checked its card (assumed)"
+        5.0, "s until a worker has opened device and library, and checked its device (assumed)"
     )
     gpus_per_host: int = assumed(8, "devices of a host; its workers share one copy of the library (assumed)")
     gpus_per_job: int = assumed(32, "devices of a job of the scheduler (assumed)")
@@ -101,7 +102,7 @@ class Costs:
     )
     doubt_s: float = assumed(
         1.25 * LeasePolicy().doubt_s,
-        "s of silence until a card that has nothing to do begins with the same unit (the code's)",
+        "s of silence until a device that has nothing to do begins with the same unit (the code's)",
     )
 
     def __post_init__(self) -> None:
@@ -120,7 +121,7 @@ class Fleet:
     devices: int
     build_cpus: int = 0
     seed: int = 0
-    #: problems are divided, as the coordinator does, or not
+    #: problems are sharded, as the coordinator does, or not
     divides: bool = True
 
 
@@ -130,7 +131,7 @@ class Result:
 
     problems: int
     units: int
-    divided: int
+    sharded: int
     build_s: float
     #: from the first job to the last unit
     run_s: float
@@ -138,7 +139,7 @@ class Result:
     merge_after_s: float
     #: share of the devices' time, from the begin of their jobs on, in which they measure
     busy: float
-    #: the same without what is measured because problems are divided or workers were lost
+    #: the same without what is measured because problems are sharded or workers were lost
     useful: float
     outcomes: float
     #: shares of what the shared folder and the coordinator can take
@@ -151,7 +152,7 @@ class Result:
             "hours of builds": self.build_s / 3600,
             "hours of runs": self.run_s / 3600,
             "units": self.units,
-            "problems that are divided": self.divided,
+            "problems that are sharded": self.sharded,
             "share of devices busy": self.busy,
             "share of devices busy with what one device would do": self.useful,
             "hours of merging afterwards": self.merge_after_s / 3600,
@@ -246,7 +247,7 @@ class _Model:
         return [_Unit(problem, self._attempts(problem, attempts), "final", left)]
 
     def _deal(self, problem: int, kernels: int, each: float) -> list[_Unit]:
-        """Return the parts of some kernels of a problem, as :class:`Division` deals them."""
+        """Return the parts of some kernels of a problem, as :class:`ShardedProblem` deals them."""
         costs = self.costs
         parts = math.ceil(kernels / part_size(costs.kernels, self.parts[problem]))
         # the anchor at the beginning of each round, and among the others
@@ -262,7 +263,7 @@ class _Model:
         self.schedule.put(unit, remaining_s(self._attempts(unit.problem, 1.0), own, last))
 
     def _doubted(self, silent: dict[int, tuple[_Unit, float]], now: float) -> _Unit | None:
-        """Return what a card that has nothing to do begins with, in case; the lost worker never answers."""
+        """Return what a device that has nothing to do begins with, in case; the lost worker never answers."""
         for name, (unit, since) in silent.items():
             if now >= since + self.costs.doubt_s:
                 del silent[name]
@@ -298,7 +299,7 @@ class _Model:
             push(hosts[host] + costs.start_s, "free", device)
         # the first worker says what device it is, then everything is planned
         self.coordinator = events[0][0] + costs.plan_s * costs.problems
-        flying: dict[int, tuple[_Unit, float]] = {}
+        sent: dict[int, tuple[_Unit, float]] = {}
         idle: deque[int] = deque()
         now = end = 0.0
         later: dict[int, list[_Unit]] = {}
@@ -315,7 +316,7 @@ class _Model:
                 if what in silent:
                     self.schedule.put_first(silent.pop(what)[0])
             elif kind == "done":
-                unit, start = flying.pop(what)
+                unit, start = sent.pop(what)
                 self.busy += now - start
                 self.outcomes += (now - start) / self._attempts(unit.problem, 1.0)
                 end = max(end, now)
@@ -325,7 +326,7 @@ class _Model:
                     push(now + costs.turn_s, "ready", number)
                 idle.append(what)
             elif kind == "lost":
-                unit, start = flying.pop(what)
+                unit, start = sent.pop(what)
                 self.busy += now - start
                 name = number
                 silent[name] = unit, now
@@ -349,7 +350,7 @@ class _Model:
                     raise ValueError(f"a unit of {unit.seconds:.0f} s never ends within walltime_s")
                 over = start + unit.seconds
                 fails = start + self.chance.expovariate(1 / (3600 * costs.mtbf_h))
-                flying[device] = unit, start
+                sent[device] = unit, start
                 cut = min(fails, max(start, ends[device]))
                 push(min(over, cut), "done" if over <= cut else "lost", device)
         held += sum(max(0.0, end - begin) for begin in begins)
@@ -361,7 +362,7 @@ class _Model:
         return Result(
             problems=self.done,
             units=self.units,
-            divided=sum(parts > 1 for parts in self.parts),
+            sharded=sum(parts > 1 for parts in self.parts),
             build_s=costs.kernels * costs.compile_s / min(fleet.build_cpus or 64, costs.kernels),
             run_s=end,
             merge_after_s=max(0.0, outcomes / merged_per_s - end),

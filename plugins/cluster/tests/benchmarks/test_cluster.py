@@ -23,7 +23,7 @@ from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.merging import Merger
-from ckprof_plugins.cluster.messages import Card, End, Reply, Task, decode_task_head, encode
+from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, decode_task_head, encode
 from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
@@ -62,7 +62,7 @@ def sweep_s(path: Path, workers: int) -> tuple[float, int]:
             probe.result(120)
         started = time.perf_counter()
         summary = setup.coordinate(session, ClusterWatch())
-        return time.perf_counter() - started, summary.sweep.attempts
+        return time.perf_counter() - started, summary.attempts
     finally:
         session.close(now=True)
         setup.writer.close()
@@ -154,39 +154,41 @@ class AnsweringSession:
     outlives_coordinator = False
     shares_files = True
 
-    def __init__(self, cards: int) -> None:
-        self.cards = cards
+    def __init__(self, devices: int) -> None:
+        self.devices = devices
         self.answered = 0
 
     def slots(self, pool: Pool) -> int:
-        return self.cards
+        return self.devices
 
     def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
         future: Future[bytes] = Future()
         self.answered += 1
-        card = Card(id=f"host:{self.answered % self.cards}", host="host", device=SHARED.device)
+        device = WorkerDevice(id=f"host:{self.answered % self.devices}", host="host", key=SHARED.device)
         head = decode_task_head(payload)
-        future.set_result(encode(Reply(task=head.id, end=End.FINISHED, card=card, attempts=1, wall_s=0.1)))
+        future.set_result(
+            encode(Reply(task=head.id, end=End.FINISHED, device=device, attempts=1, wall_s=0.1))
+        )
         return future
 
     def close(self, *, now: bool) -> None:
         pass
 
 
-@pytest.mark.parametrize("cards", [64, 5000])
-def test_handing_out(benchmark: Any, tmp_path: Path, cards: int) -> None:
-    problems = 3 * cards
+@pytest.mark.parametrize("devices", [64, 5000])
+def test_handing_out(benchmark: Any, tmp_path: Path, devices: int) -> None:
+    problems = 3 * devices
     began = time.process_time()
     setup = make_setup(tmp_path / "r.db", problems=problems, kernels=300, rounds=ROUNDS)
     plan_s = time.process_time() - began
     began = time.process_time()
     try:
         summary = benchmark.pedantic(
-            setup.coordinate, args=(AnsweringSession(cards), ClusterWatch()), rounds=1
+            setup.coordinate, args=(AnsweringSession(devices), ClusterWatch()), rounds=1
         )
     finally:
         setup.writer.close()
-    assert summary.sweep.contests_done == problems
+    assert summary.contests_done == problems
     benchmark.extra_info |= {
         "s of a CPU per problem before the first": plan_s / problems,
         # the workers' part of it included

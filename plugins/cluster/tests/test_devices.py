@@ -1,4 +1,4 @@
-"""A card is quarantined when it is slower than its peers by more than its noise, twice in a row."""
+"""A device is quarantined when it is slower than its peers by more than its noise, twice in a row."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 
 from ckprof.errors import UsageError
 from ckprof.store.key import DeviceKey
-from ckprof_plugins.cluster.cards import CardTable
-from ckprof_plugins.cluster.messages import Card, ReferenceCheck, ReferencePolicy
+from ckprof_plugins.cluster.devices import DeviceTable
+from ckprof_plugins.cluster.messages import ReferenceCheck, ReferencePolicy, WorkerDevice
 
 
 def note(table, name, times, *, partition="SPX", **evidence):
-    card = Card(id=name, host="host", device=DeviceKey(target="gpu", partition=partition))
+    device = WorkerDevice(id=name, host="host", key=DeviceKey(target="gpu", partition=partition))
     check = ReferenceCheck(
-        card=name, started=0.0, instance="i", kernel="k", times_ms=tuple(times), **evidence
+        device=name, started=0.0, instance="i", kernel="k", times_ms=tuple(times), **evidence
     )
-    table.note(card, [check])
+    table.note(device, [check])
     return table.judge([name])
 
 
@@ -27,17 +27,17 @@ def steady(level, noise=0.001, seed=0):
 
 
 def test_the_slow_one_of_several_is_found_at_its_second_check():
-    table = CardTable(ReferencePolicy())
+    table = DeviceTable(ReferencePolicy())
     for name in "abc":
         assert note(table, name, steady(1.0, seed=name)) == ([], [])
     assert note(table, "d", steady(1.2), clock_mhz=1200.0) == ([], [])
     assert (table.suspected, table.quarantined) == (("d",), ())
     begun, ended = note(table, "d", steady(1.2, seed=1))
-    assert ([one.card.id for one in begun], ended) == (["d"], [])
+    assert ([one.device.id for one in begun], ended) == (["d"], [])
     assert table.quarantined == ("d",)
     assert "% slower than its peers: neither" in begun[0].quarantine
     begun, ended = note(table, "d", steady(1.01))
-    assert (begun, [one.card.id for one in ended], table.quarantined) == ([], ["d"], ())
+    assert (begun, [one.device.id for one in ended], table.quarantined) == ([], ["d"], ())
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_slow_one_of_several_is_found_at_its_second_check():
     ],
 )
 def test_noise_and_limit_decide(times, slow):
-    table = CardTable(ReferencePolicy())
+    table = DeviceTable(ReferencePolicy())
     for name in "abc":
         note(table, name, steady(1.0, seed=name))
     note(table, "d", times)
@@ -59,8 +59,8 @@ def test_noise_and_limit_decide(times, slow):
     assert (table.quarantined == ("d",)) is slow
 
 
-def test_of_two_cards_the_slower_one_is_meant():
-    table = CardTable(ReferencePolicy())
+def test_of_two_devices_the_slower_one_is_meant():
+    table = DeviceTable(ReferencePolicy())
     note(table, "a", steady(1.5))
     for _ in range(2):
         note(table, "b", steady(1.0))
@@ -72,43 +72,43 @@ def test_of_two_cards_the_slower_one_is_meant():
 @pytest.mark.parametrize(
     ("slow", "found"), [("f", ("f",)), ("def", ("d", "e", "f")), ("cdef", ()), ("bcdef", ())]
 )
-def test_never_more_than_half_of_the_cards(slow, found):
-    table = CardTable(ReferencePolicy())
+def test_never_more_than_half_of_the_devices(slow, found):
+    table = DeviceTable(ReferencePolicy())
     for _ in range(3):
         for name in "abcdef":
             note(table, name, steady(1.5 if name in slow else 1.0, seed=name))
     assert table.quarantined == found
 
 
-def test_many_cards_are_compared_alike():
-    table = CardTable(ReferencePolicy())
+def test_many_devices_are_compared_alike():
+    table = DeviceTable(ReferencePolicy())
     for _ in range(2):
         for number in range(200):
             level = 1.3 if number % 50 == 7 else 1.0
             note(table, f"c{number:03}", steady(level, seed=number))
     assert table.quarantined == ("c007", "c057", "c107", "c157")
-    assert note(table, "c007", steady(1.0))[1][0].card.id == "c007"
+    assert note(table, "c007", steady(1.0))[1][0].device.id == "c007"
 
 
 def test_what_may_be_the_reason_is_named():
-    table = CardTable(ReferencePolicy())
+    table = DeviceTable(ReferencePolicy())
     for name in "abc":
         note(table, name, steady(1.0, seed=name), clock_mhz=1700.0, temperature_c=60.0)
     for _ in range(2):
         note(table, "d", steady(1.4), clock_mhz=1200.0, temperature_c=95.0, partition="CPX")
-    reason = table.cards["d"].quarantine
+    reason = table.devices["d"].quarantine
     assert "its clock is 1200 MHz, theirs 1700 MHz" in reason
     assert "it has 95 degrees, they have 60" in reason
     assert "its partition mode is CPX" in reason
 
 
 def test_other_kernels_are_not_compared():
-    table = CardTable(ReferencePolicy())
+    table = DeviceTable(ReferencePolicy())
     note(table, "a", steady(1.0))
-    card = Card(id="b", host="host", device=DeviceKey(target="gpu"))
-    other = ReferenceCheck(card="b", started=0.0, instance="other", kernel="k", times_ms=(9.0, 9.0, 9.0))
+    device = WorkerDevice(id="b", host="host", key=DeviceKey(target="gpu"))
+    other = ReferenceCheck(device="b", started=0.0, instance="other", kernel="k", times_ms=(9.0, 9.0, 9.0))
     for _ in range(3):
-        table.note(card, [other])
+        table.note(device, [other])
         assert table.judge(["b"]) == ([], [])
 
 

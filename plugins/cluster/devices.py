@@ -1,4 +1,4 @@
-"""Cards beside each other: which of them is slower than its peers, and what may be the reason."""
+"""Devices beside each other: which of them is slower than its peers, and what may be the reason."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from ckprof.wording import percent
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from ckprof_plugins.cluster.messages import Card, ReferenceCheck, ReferencePolicy
+    from ckprof_plugins.cluster.messages import ReferenceCheck, ReferencePolicy, WorkerDevice
 
 #: makes the median absolute deviation of a normal distribution its standard deviation
 _MAD_TO_SIGMA: Final = 1.4826
 #: a clock that is lower than the peers' by this share explains something
 _CLOCK_SHARE: Final = 0.97
-#: more cards than that are compared with all at once, not each with all others
+#: more devices than that are compared with all at once, not each with all others
 _MOST_BY_PAIRS: Final = 64
-#: checks in a row that must find a card slow
+#: checks in a row that must find a device slow
 _STRIKES: Final = 2
-#: degrees Celsius by which a hot card exceeds its peers
+#: degrees Celsius by which a hot device exceeds its peers
 _HOTTER_C: Final = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
-class CardState:
-    """What is known of a card."""
+class DeviceState:
+    """What is known of a device."""
 
-    card: Card
+    device: WorkerDevice
     checks: list[ReferenceCheck] = field(default_factory=list)
     #: units that it finished since the last check that it passed
-    doubtful: list[str] = field(default_factory=list)
+    unconfirmed: list[str] = field(default_factory=list)
     units: int = 0
     attempts: int = 0
     #: checks in a row by which it was slow
@@ -43,8 +43,8 @@ class CardState:
 
     @property
     def id(self) -> str:
-        """The card's."""
-        return self.card.id
+        """The device's."""
+        return self.device.id
 
     @property
     def reference_ms(self) -> float | None:
@@ -52,45 +52,45 @@ class CardState:
         return min(self.checks[-1].times_ms) if self.checks else None
 
 
-class CardTable:
-    """All cards of a sweep.
+class DeviceTable:
+    """All devices of a sweep.
 
-    :param policy: when a card counts as slow.
+    :param policy: when a device counts as slow.
     """
 
     def __init__(self, policy: ReferencePolicy) -> None:
         self._policy = policy
-        self.cards: dict[str, CardState] = {}
+        self.devices: dict[str, DeviceState] = {}
 
-    def note(self, card: Card, checks: Sequence[ReferenceCheck]) -> CardState:
+    def note(self, device: WorkerDevice, checks: Sequence[ReferenceCheck]) -> DeviceState:
         """Note who answered and what was checked."""
-        state = self.cards.setdefault(card.id, CardState(card=card))
-        state.card = card
+        state = self.devices.setdefault(device.id, DeviceState(device=device))
+        state.device = device
         state.checks += checks
         return state
 
     @property
     def suspected(self) -> tuple[str, ...]:
-        """The cards that are to be checked again before anybody relies on their last check, sorted."""
+        """The devices that are to be checked again before anybody relies on their last check, sorted."""
         return tuple(
-            sorted(name for name, state in self.cards.items() if state.strikes and not state.quarantine)
+            sorted(name for name, state in self.devices.items() if state.strikes and not state.quarantine)
         )
 
     @property
     def quarantined(self) -> tuple[str, ...]:
-        """The cards that are not to be used, sorted."""
-        return tuple(sorted(name for name, state in self.cards.items() if state.quarantine))
+        """The devices that are not to be used, sorted."""
+        return tuple(sorted(name for name, state in self.devices.items() if state.quarantine))
 
-    def judge(self, fresh: Collection[str]) -> tuple[list[CardState], list[CardState]]:
+    def judge(self, fresh: Collection[str]) -> tuple[list[DeviceState], list[DeviceState]]:
         """Compare the latest checks.
 
-        A card is quarantined when two checks in a row found it slow. At most half of the cards are: if more
-        of them differ, nobody can tell which are right.
+        A device is quarantined when two checks in a row found it slow. At most half of the devices are: if
+        more of them differ, nobody can tell which are right.
 
-        :param fresh: the cards that were checked just now.
-        :returns: cards that are quarantined from now on, and those that are not any more.
+        :param fresh: the devices that were checked just now.
+        :returns: devices that are quarantined from now on, and those that are not any more.
         """
-        checked = [card for card in self.cards.values() if card.checks]
+        checked = [device for device in self.devices.values() if device.checks]
         excess = self._excesses(checked)
         slow = sorted(
             (state for state in checked if excess[state.id] > 0),
@@ -112,11 +112,11 @@ class CardTable:
                 ended.append(state)
         return begun, ended
 
-    def _excesses(self, checked: Sequence[CardState]) -> dict[str, float]:
-        """Return by how much the logarithm of each card's time exceeds what noise and limit allow."""
+    def _excesses(self, checked: Sequence[DeviceState]) -> dict[str, float]:
+        """Return by how much the logarithm of each device's time exceeds what noise and limit allow."""
         if len(checked) <= _MOST_BY_PAIRS:
             return {state.id: self._excess(state, checked) for state in checked}
-        groups: dict[str, list[CardState]] = {}
+        groups: dict[str, list[DeviceState]] = {}
         for state in checked:
             groups.setdefault(state.checks[-1].instance, []).append(state)
         found = {}
@@ -132,37 +132,37 @@ class CardTable:
                 found[state.id] = excess
         return found
 
-    def _excess(self, card: CardState, checked: Sequence[CardState]) -> float:
-        """Return by how much the logarithm of a card's time exceeds what noise and limit allow."""
-        peers = [other for other in checked if other is not card and _same_kernel(card, other)]
+    def _excess(self, device: DeviceState, checked: Sequence[DeviceState]) -> float:
+        """Return by how much the logarithm of a device's time exceeds what noise and limit allow."""
+        peers = [other for other in checked if other is not device and _same_kernel(device, other)]
         if not peers:
             return -math.inf
-        log_time = _log_time(card)
+        log_time = _log_time(device)
         others = [_log_time(other) for other in peers]
         middle = median(others)
         sigma = math.hypot(
-            _sigma([math.log(time) for time in card.checks[-1].times_ms]),
+            _sigma([math.log(time) for time in device.checks[-1].times_ms]),
             _sigma(others) if len(others) > 2 else max(_own_sigma(other) for other in peers),
         )
         return log_time - middle - max(math.log1p(self._policy.limit), self._policy.sigmas * sigma)
 
-    def _reason(self, card: CardState, checked: Sequence[CardState]) -> str:
-        peers = [other for other in checked if other is not card and _same_kernel(card, other)]
-        slower = math.expm1(_log_time(card) - median(_log_time(other) for other in peers))
-        return f"{percent(slower)} slower than its peers: {', '.join(_causes(card, peers))}"
+    def _reason(self, device: DeviceState, checked: Sequence[DeviceState]) -> str:
+        peers = [other for other in checked if other is not device and _same_kernel(device, other)]
+        slower = math.expm1(_log_time(device) - median(_log_time(other) for other in peers))
+        return f"{percent(slower)} slower than its peers: {', '.join(_causes(device, peers))}"
 
 
-def _same_kernel(card: CardState, other: CardState) -> bool:
-    return bool(card.checks and other.checks) and card.checks[-1].instance == other.checks[-1].instance
+def _same_kernel(device: DeviceState, other: DeviceState) -> bool:
+    return bool(device.checks and other.checks) and device.checks[-1].instance == other.checks[-1].instance
 
 
-def _log_time(card: CardState) -> float:
-    # the least time: what else runs on the host for a moment does not make a card slow
-    return math.log(min(card.checks[-1].times_ms))
+def _log_time(device: DeviceState) -> float:
+    # the least time: what else runs on the host for a moment does not make a device slow
+    return math.log(min(device.checks[-1].times_ms))
 
 
-def _own_sigma(card: CardState) -> float:
-    return _sigma([math.log(time) for time in card.checks[-1].times_ms])
+def _own_sigma(device: DeviceState) -> float:
+    return _sigma([math.log(time) for time in device.checks[-1].times_ms])
 
 
 def _sigma(values: Sequence[float]) -> float:
@@ -171,9 +171,9 @@ def _sigma(values: Sequence[float]) -> float:
     return _MAD_TO_SIGMA * median(abs(value - middle) for value in values)
 
 
-def _causes(card: CardState, peers: Sequence[CardState]) -> list[str]:
-    """Return what may explain that a card is slow."""
-    check = card.checks[-1]
+def _causes(device: DeviceState, peers: Sequence[DeviceState]) -> list[str]:
+    """Return what may explain that a device is slow."""
+    check = device.checks[-1]
     causes = []
     clocks = [clock for other in peers if (clock := other.checks[-1].clock_mhz) is not None]
     if check.clock_mhz is not None and clocks and check.clock_mhz < _CLOCK_SHARE * median(clocks):
@@ -184,7 +184,7 @@ def _causes(card: CardState, peers: Sequence[CardState]) -> list[str]:
     heat = [value for other in peers if (value := other.checks[-1].temperature_c) is not None]
     if check.temperature_c is not None and heat and check.temperature_c > median(heat) + _HOTTER_C:
         causes.append(f"it has {check.temperature_c:.0f} degrees, they have {median(heat):.0f}")
-    partitions = {other.card.device.partition for other in peers}
-    if card.card.device.partition not in partitions:
-        causes.append(f"its partition mode is {card.card.device.partition or 'unknown'}")
+    partitions = {other.device.key.partition for other in peers}
+    if device.device.key.partition not in partitions:
+        causes.append(f"its partition mode is {device.device.key.partition or 'unknown'}")
     return causes or ["neither clock, temperature nor partition mode explains it"]

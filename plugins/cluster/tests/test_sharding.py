@@ -1,4 +1,4 @@
-"""Several cards share a problem: the winner is the same as on one card, whatever happens to them."""
+"""Several devices share a problem: the winner is the same as on one device, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from ckprof.store.attempt import ANCHOR_MS, SCALE, Mark
 from ckprof.store.query import PastVisit
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
-from ckprof_plugins.cluster.dividing import (
+from ckprof_plugins.cluster.engine_choice import describe_cost
+from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
+from ckprof_plugins.cluster.messages import ReferencePolicy
+from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
+from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,
     LEAST_KERNELS,
-    Division,
     Pace,
+    ShardedProblem,
     corrected,
     deal,
     most_parts,
@@ -31,10 +35,6 @@ from ckprof_plugins.cluster.dividing import (
     part_size,
     parts_of,
 )
-from ckprof_plugins.cluster.engine_choice import describe_cost
-from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
-from ckprof_plugins.cluster.messages import ReferencePolicy
-from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
@@ -46,9 +46,9 @@ KERNELS = 160
 def setup(tmp_path):
     opened = []
 
-    def make(name="r.db", *, cards=3, problems=1, kernels=KERNELS, rounds=ROUNDS, **options):
+    def make(name="r.db", *, devices=3, problems=1, kernels=KERNELS, rounds=ROUNDS, **options):
         one = make_setup(tmp_path / name, problems=problems, kernels=kernels, rounds=rounds, **options)
-        one.cards = cards
+        one.devices = devices
         opened.append(one)
         return one
 
@@ -61,8 +61,8 @@ def workers(setup, **benches):
     return [make_runner(setup.job, label, setup.folder.root, bench=bench) for label, bench in benches.items()]
 
 
-def of_cards(*factors, **options):
-    """Return a bench for each card."""
+def of_devices(*factors, **options):
+    """Return a bench for each device."""
     options = {"noise": 0.002, **options}
     return {
         name: TimedBench(factor=factor, seed=number, **options)
@@ -75,7 +75,7 @@ def true_ms(problem, instance):
 
 
 def check_ranking(path, setup, *, lean=0.0):
-    """Check that each problem has the winner that one card would find, and that no attempt is there twice."""
+    """Check that each problem has the winner that one device would find, and no attempt twice."""
     with Store(path) as store:
         attempts = list(store)
     assert len({(one.session.uid, one.sequence) for one in attempts}) == len(attempts)
@@ -89,18 +89,18 @@ def check_ranking(path, setup, *, lean=0.0):
         assert times[winner.key.instance] <= least * (1.02 + 2 * lean)
         first = {row.key.instance for row in side.first_places(key)}
         assert lean or min(times, key=times.get) in first
-        # who shares the first place was measured by one card, beside all others that do
-        cards = {
-            one.session.card
+        # who shares the first place was measured by one device, beside all others that do
+        devices = {
+            one.session.device_id
             for one in attempts
             if one.key.kernel.instance in first
             and one.key.problem == key.problem
-            and not {Mark.PART, Mark.SLOW_CARD} & {*one.marks}
+            and not {Mark.PART, Mark.SLOW_DEVICE} & {*one.marks}
         }
-        assert len(cards) == 1
+        assert len(devices) == 1
         assert all(time <= least * 1.25 for instance, time in times.items() if instance in first)
         for row in rows:
-            # scaled to one card, all times are what the kernels take but for that card's speed
+            # scaled to one device, all times are what the kernels take but for that device's speed
             assert row.time_ms == pytest.approx(times[row.key.instance], rel=0.12)
     return attempts
 
@@ -133,10 +133,10 @@ def test_parts_follow_what_attempts_take_as_soon_as_enough_problems_were_begun()
     assert part_size(960, 10) == 96 and most_parts(10) == 1
 
 
-def test_what_takes_a_card_too_long_in_the_end_runs_in_parts_again():
-    # 62 parts of 1/32 of a card's time: a third of the kernels, four times each, would be 1.3 of it
+def test_what_takes_a_device_too_long_in_the_end_runs_in_parts_again():
+    # 62 parts of 1/32 of a device's time: a third of the kernels, four times each, would be 1.3 of it
     assert narrows(1000, 0, 3000, 62) and not narrows(1000, 0, 3000, 8)
-    # these are what cards cannot tell apart, however long they take
+    # these are what devices cannot tell apart, however long they take
     assert not narrows(150, 0, 3000, 62) and not narrows(220, 0, 3000, 500)
     # as long as that helps, and there are enough for parts
     assert narrows(600, 1000, 3000, 62) and not narrows(800, 1000, 3000, 62)
@@ -155,7 +155,7 @@ def visit(kernel, time_ms, round, *, marks="part", status="ok", **values):
     given = {
         **{"instance": f"k{kernel}", "object_digest": "", "split_k": 1, "round": round, "status": status},
         **{"median_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.001, "wrong_elements": 0, "marks": marks},
-        **{"wall_s": 0.01, "session": "s", "card": "c", "process": round % 3},
+        **{"wall_s": 0.01, "session": "s", "device_id": "c", "process": round % 3},
     }
     return PastVisit(**{**given, **values})
 
@@ -167,9 +167,9 @@ def rounds_of(kernel, *times_ms, **values):
 CELLS = [KernelCell(f"k{number}", 1) for number in range(6)]
 
 
-def test_times_of_other_cards_are_compared_by_the_anchor():
+def test_times_of_other_devices_are_compared_by_the_anchor():
     here = [*rounds_of(0, 1.0, 1.001, 0.999), *rounds_of(1, 1.2, 1.2, 1.2)]
-    # a card that takes half the time: what looks fastest is not
+    # a device that takes half the time: what looks fastest is not
     there = [
         *rounds_of(2, 0.55, 0.551, 0.549, session="t", scale=2.0),
         *rounds_of(3, 0.501, 0.5, 0.502, session="t", scale=2.0),
@@ -177,7 +177,7 @@ def test_times_of_other_cards_are_compared_by_the_anchor():
     found = screen([*here, *there], CELLS[:4], ROUNDS)
     assert found.out == {CELLS[1], CELLS[2]}
     assert found.anchor.cell == CELLS[0] and found.anchor.time_ms == pytest.approx(0.999)
-    # what is within the margin of two cards stays
+    # what is within the margin of two devices stays
     near = [*here, *rounds_of(2, 0.53, 0.531, 0.529, session="t", scale=2.0)]
     assert screen(near, CELLS[:3], ROUNDS).out == {CELLS[1]}
 
@@ -202,27 +202,28 @@ def test_failed_dropped_and_unfinished_kernels():
 # --- the parts of a problem --------------------------------------------------------------------------------
 
 
-def division(count=200, parts=3, visits=()):
+def sharded(count=200, parts=3, visits=()):
     cells = tuple(KernelCell(f"k{number}", 1) for number in range(count))
-    return Division(cells=cells, parts=parts, rounds=ROUNDS, visits=list(visits), last_round=0)
+    return ShardedProblem(cells=cells, parts=parts, rounds=ROUNDS, visits=list(visits), last_round=0)
 
 
-def measured(part, *, card="c", session="s"):
-    """Return what a card leaves of a part: all that are not much slower than its fastest."""
+def measured(part, *, device="c", session="s"):
+    """Return what a device leaves of a part: all that are not much slower than its fastest."""
     visits = [
         found
         for cell in part.cells
         for found in rounds_of(int(cell.instance[1:]), *([1 + int(cell.instance[1:]) / 100] * 3))
     ]
     visits = [
-        found._replace(round=found.round + part.rounds_before, card=card, session=session) for found in visits
+        found._replace(round=found.round + part.rounds_before, device=device, session=session)
+        for found in visits
     ]
     out = out_of_part(visits, ROUNDS)
     return [found for found in visits if found.cell not in out]
 
 
 def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fastest():
-    own = division()
+    own = sharded()
     (lead,) = own.next_parts()
     assert lead.anchor is None and len(lead.cells) <= LEAD_KERNELS
     assert own.next_parts() == [] and not own.is_complete
@@ -238,18 +239,18 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
     assert all(number + taken <= later for number, later in pairwise(before))
     for part in (lost, *parts[1:]):
         assert not own.is_complete
-        own.finish(part.number, "d" if part is parts[2] else "c", measured(part, card="d"))
+        own.finish(part.number, "d" if part is parts[2] else "c", measured(part, device="d"))
     assert own.is_complete and own.next_parts() == []
     assert [cell.instance for cell in own.finalists] == [f"k{number}" for number in range(8)]
-    # a slow card's share is measured again, with the same anchor
+    # a slow device's share is measured again, with the same anchor
     own.forget(["d"])
     assert not own.is_complete
     (part,) = own.next_parts()
     assert set(part.cells) == set(parts[2].cells) and part.anchor.cell.instance == "k0"
 
 
-def test_too_many_that_may_be_the_fastest_are_dealt_to_cards_again():
-    own = division(200, parts=60)
+def test_too_many_that_may_be_the_fastest_are_dealt_to_devices_again():
+    own = sharded(200, parts=60)
     (lead,) = own.next_parts()
     own.finish(lead.number, "c", measured(lead))
     rounds = set()
@@ -263,37 +264,37 @@ def test_too_many_that_may_be_the_fastest_are_dealt_to_cards_again():
     assert len(again) > 1 and {cell for part in again for cell in part.cells} == set(own.finalists)
     assert rounds.isdisjoint(part.rounds_before for part in again)
     for part in again:
-        own.finish(part.number, "d", even(part, card="d"))
-    # it did not help: one card has them all
+        own.finish(part.number, "d", even(part, device="d"))
+    # it did not help: one device has them all
     assert own.is_complete and own.next_parts() == []
 
 
-def even(part, card="c"):
-    """Return what a card leaves of a part whose kernels all take the same."""
+def even(part, device="c"):
+    """Return what a device leaves of a part whose kernels all take the same."""
     return [
-        found._replace(round=found.round + part.rounds_before, card=card)
+        found._replace(round=found.round + part.rounds_before, device=device)
         for cell in part.cells
         for found in rounds_of(int(cell.instance[1:]), 1.0, 1.001, 0.999)
     ]
 
 
-def test_of_a_part_that_two_cards_have_the_first_one_counts():
-    own = division()
+def test_of_a_part_that_two_devices_have_the_first_one_counts():
+    own = sharded()
     (lead,) = own.next_parts()
     own.finish(lead.number, "c", measured(lead))
     first, *others = own.next_parts()
-    twin = own.copy(first.number)
-    assert twin.cells == first.cells and twin.rounds_before > max(part.rounds_before for part in others)
+    copy = own.copy(first.number)
+    assert copy.cells == first.cells and copy.rounds_before > max(part.rounds_before for part in others)
     for part in others:
         own.finish(part.number, "c", measured(part))
     own.drop(first.number)
     assert not own.is_complete
-    own.finish(twin.number, "d", measured(twin, card="d"))
+    own.finish(copy.number, "d", measured(copy, device="d"))
     assert own.is_complete and own.finalists[0].instance == "k0"
 
 
 def test_without_an_anchor_more_and_more_kernels_are_tried():
-    own = division(100)
+    own = sharded(100)
     sizes = []
     while parts := own.next_parts():
         (part,) = parts
@@ -303,11 +304,11 @@ def test_without_an_anchor_more_and_more_kernels_are_tried():
 
 
 def test_a_division_goes_on_where_an_earlier_one_ended():
-    first = division()
+    first = sharded()
     (lead,) = first.next_parts()
     first.finish(lead.number, "c", measured(lead))
     part = first.next_parts()[0]
-    later = Division(
+    later = ShardedProblem(
         cells=first.cells,
         parts=3,
         rounds=ROUNDS,
@@ -322,31 +323,32 @@ def test_a_division_goes_on_where_an_earlier_one_ended():
 
 
 class Machine:
-    """Cards that differ in speed and taste, drift, and are disturbed now and then, also at the anchor."""
+    """Devices that differ in speed and taste, drift, and are disturbed now and then, also at the anchor."""
 
     def __init__(
-        self, seed, *, count=150, cards=4, speed=0.05, lean=0.04, noise=0.01, disturbed=0.05, drift=0.0
+        self, seed, *, count=150, devices=4, speed=0.05, lean=0.04, noise=0.01, disturbed=0.05, drift=0.0
     ):
         self.chance = random.Random(seed)
         self.cells = tuple(KernelCell(f"k{number}", 1) for number in range(count))
         self.true = {cell: math.exp(self.chance.uniform(0, 1.5)) for cell in self.cells}
-        self.speeds = [1 + self.chance.uniform(-speed / 2, speed / 2) for _ in range(cards)]
+        self.speeds = [1 + self.chance.uniform(-speed / 2, speed / 2) for _ in range(devices)]
         self.tastes = [
-            {cell: 1 + self.chance.uniform(-lean / 2, lean / 2) for cell in self.cells} for _ in range(cards)
+            {cell: 1 + self.chance.uniform(-lean / 2, lean / 2) for cell in self.cells}
+            for _ in range(devices)
         ]
         self.noise, self.disturbed, self.drift = noise, disturbed, drift
         #: all attempts of all parts, as a store has them
         self.stored = []
-        self.clocks = [0] * cards
+        self.clocks = [0] * devices
 
-    def ms(self, card, cell):
-        self.clocks[card] += 1
+    def ms(self, device, cell):
+        self.clocks[device] += 1
         slow = self.chance.uniform(1.05, 1.5) if self.chance.random() < self.disturbed else 1.0
-        drifted = math.exp(self.drift * self.clocks[card] / 100)
-        known = self.true[cell] * self.speeds[card] * self.tastes[card][cell]
+        drifted = math.exp(self.drift * self.clocks[device] / 100)
+        known = self.true[cell] * self.speeds[device] * self.tastes[device][cell]
         return known * slow * drifted * math.exp(self.chance.gauss(0, self.noise))
 
-    def serve(self, part, card):
+    def serve(self, part, device):
         """Measure a part as a worker does."""
         contest = Contest(part.cells, part_rounds(ROUNDS), rounds_before=part.rounds_before)
         visits, number, scale = [], 0, None
@@ -362,32 +364,32 @@ class Machine:
             if step.round != number:
                 number, anchor = step.round, part.anchor
                 if anchor is not None:
-                    here_ms = anchor_time(partial(self.ms, card, anchor.cell), expected_ms)
+                    here_ms = anchor_time(partial(self.ms, device, anchor.cell), expected_ms)
                     scale, expected_ms = anchor.time_ms / here_ms, min(here_ms, expected_ms)
-            time_ms = self.ms(card, step.cell)
+            time_ms = self.ms(device, step.cell)
             process = str(number % 3)
             contest.record(step, Timing(time_ms, min_ms=time_ms * 0.99, spread=0.004, process=process))
             kernel = int(step.cell.instance[1:])
-            values = {"scale": scale, "card": str(card), "session": str(card), "marks": "part"}
+            values = {"scale": scale, "device": str(device), "session": str(device), "marks": "part"}
             visits.append(visit(kernel, time_ms, number, **values))
         self.stored += visits
         out = out_of_part(visits, ROUNDS)
         return [one for one in visits if one.cell not in out]
 
     def finalists(self, parts=3):
-        own = Division(cells=self.cells, parts=parts, rounds=ROUNDS, visits=[], last_round=0)
+        own = ShardedProblem(cells=self.cells, parts=parts, rounds=ROUNDS, visits=[], last_round=0)
         while parts := own.next_parts():
             for part in parts:
-                card = self.chance.randrange(len(self.speeds))
-                own.finish(part.number, str(card), self.serve(part, card))
+                device = self.chance.randrange(len(self.speeds))
+                own.finish(part.number, str(device), self.serve(part, device))
         return own.finalists
 
 
 #: what breaks the assumptions of screening, one after the other
 BROKEN = {
     "as assumed": {"lean": 0.0, "disturbed": 0.0},
-    "cards prefer kernels": {"lean": 0.05},
-    "cards differ": {"speed": 0.2},
+    "devices prefer kernels": {"lean": 0.05},
+    "devices differ": {"speed": 0.2},
     "often disturbed": {"disturbed": 0.2},
     "noisy": {"noise": 0.03},
     "drifting": {"drift": 0.02},
@@ -433,22 +435,22 @@ def test_running_in_parts_again_leaves_fewer_for_the_last_step_and_never_loses_t
 
 
 @pytest.mark.parametrize("lean", [0.0, 0.03])
-def test_cards_of_different_speed_find_the_winner_that_one_would(setup, tmp_path, lean):
-    one = setup(problems=2, cards=4)
-    session = ThreadSession(workers(one, **of_cards(1.0, 1.04, 0.97, 1.02, lean=lean)))
+def test_devices_of_different_speed_find_the_winner_that_one_would(setup, tmp_path, lean):
+    one = setup(problems=2, devices=4)
+    session = ThreadSession(workers(one, **of_devices(1.0, 1.04, 0.97, 1.02, lean=lean)))
     summary = one.coordinate(session)
     session.close(now=True)
-    assert summary.sweep.contests_done == 2
+    assert summary.contests_done == 2
     attempts = check_ranking(tmp_path / "r.db", one, lean=lean)
     of_parts = [one for one in attempts if Mark.PART in one.marks]
-    assert len({one.session.card for one in of_parts}) >= 3
+    assert len({one.session.device_id for one in of_parts}) >= 3
     scaled = [one for one in of_parts if SCALE in one.conditions.extra]
     assert scaled and all(one.conditions.extra[ANCHOR_MS] > 0 for one in scaled)
     whole = [one for one in attempts if Mark.PART not in one.marks]
     assert len(whole) < len(of_parts) / 3 and not any(SCALE in one.conditions.extra for one in whole)
     one.writer.close()
-    # nothing is left, for one card or several
-    again = setup(problems=2, cards=4)
+    # nothing is left, for one device or several
+    again = setup(problems=2, devices=4)
     assert again.units.open() == []
     assert again.units.plan.cells == 2 * KERNELS and again.units.plan.known == 2 * KERNELS
 
@@ -456,7 +458,7 @@ def test_cards_of_different_speed_find_the_winner_that_one_would(setup, tmp_path
 def test_problems_beside_a_divided_one_stay_whole(setup, tmp_path):
     one = setup(problems=1, kernels=KERNELS)
     assert max(one.work().parts) > 1
-    assert set(setup("other.db", problems=12, cards=2).work().parts) == {1}
+    assert set(setup("other.db", problems=12, devices=2).work().parts) == {1}
     assert set(setup("few.db", problems=1, kernels=LEAST_KERNELS).work().parts) == {1}
     every = RoundOptions(min_rounds=3, max_rounds=3, exhaustive=True)
     assert set(setup("all.db", rounds=every).work().parts) == {1}
@@ -465,7 +467,7 @@ def test_problems_beside_a_divided_one_stay_whole(setup, tmp_path):
 def test_a_part_whose_worker_is_lost_is_measured_again(setup, tmp_path):
     one = setup()
     lost = Counter()
-    runners = workers(one, **of_cards(1.0, 1.03, 0.98))
+    runners = workers(one, **of_devices(1.0, 1.03, 0.98))
 
     def lose_some(worker, task):
         if task.unit.part and task.unit.anchor and lost[worker] < 1:
@@ -490,7 +492,7 @@ def test_a_part_whose_worker_is_lost_is_measured_again(setup, tmp_path):
     summary = one.coordinate(session)
     session.close(now=True)
     assert summary.lost == sum(lost.values()) > 0 and not summary.given_up
-    assert summary.sweep.contests_done == 1
+    assert summary.contests_done == 1
     check_ranking(tmp_path / "r.db", one)
 
 
@@ -504,15 +506,15 @@ def test_a_silent_worker_loses_its_part(setup, tmp_path):
             raise ConnectionResetError("at last")
         return None
 
-    session = ThreadSession(workers(one, **of_cards(1.0, 1.0, 1.0)), hang)
+    session = ThreadSession(workers(one, **of_devices(1.0, 1.0, 1.0)), hang)
     summary = one.coordinate(session, leases=LeasePolicy(silence_s=0.5))
     awake.set()
     session.close(now=True)
-    assert summary.sweep.contests_done == 1
+    assert summary.contests_done == 1
     check_ranking(tmp_path / "r.db", one)
 
 
-def test_a_card_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, tmp_path):
+def test_a_device_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, tmp_path):
     one = setup()
     awake, asleep = threading.Event(), threading.Event()
     taken = []
@@ -526,7 +528,7 @@ def test_a_card_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, tmp
             awake.wait(60)
         return None
 
-    session = ThreadSession(workers(one, **of_cards(1.0, 1.0, 1.0)), hang)
+    session = ThreadSession(workers(one, **of_devices(1.0, 1.0, 1.0)), hang)
     warnings = []
     summary = one.coordinate(
         session,
@@ -536,7 +538,7 @@ def test_a_card_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, tmp
     assert asleep.is_set() and not awake.is_set(), "nobody waited for it"
     awake.set()
     session.close(now=True)
-    assert (summary.sweep.contests_done, summary.lost) == (1, 0)
+    assert (summary.contests_done, summary.lost) == (1, 0)
     parts = [frozenset(unit.cells) for unit in taken if unit.part]
     assert len(parts) == len(set(parts)) + 1
     check_ranking(tmp_path / "r.db", one)
@@ -555,17 +557,17 @@ def test_a_divided_problem_that_ends_every_worker_is_given_up(setup):
             raise MemoryError("killed")
         return None
 
-    session = ThreadSession(workers(one, **of_cards(1.0, 1.0)), end)
+    session = ThreadSession(workers(one, **of_devices(1.0, 1.0)), end)
     summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
     session.close(now=True)
-    assert summary.sweep.contests_done == 0
+    assert summary.contests_done == 0
     assert list(summary.given_up.values()) == ["killed"]
 
 
 def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(setup, tmp_path):
     one = setup(rounds=ROUNDS)
     stored = []
-    benches = of_cards(1.0, 1.03, 0.98, visit_s=0.001)
+    benches = of_devices(1.0, 1.03, 0.98, visit_s=0.001)
     session = ThreadSession(workers(one, **benches))
     one.coordinate(
         session,
@@ -574,38 +576,38 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(setup, tmp_path):
     session.close(now=True)
     assert {Mark.PART} <= {mark for attempt in stored for mark in attempt.marks}
     one.writer.close()
-    # other cards go on
+    # other devices go on
     two = setup()
     assert len(two.units.open()) == 1
-    session = ThreadSession(workers(two, **of_cards(0.99, 1.02)))
+    session = ThreadSession(workers(two, **of_devices(0.99, 1.02)))
     summary = two.coordinate(session)
     session.close(now=True)
-    assert summary.sweep.contests_done == 1
+    assert summary.contests_done == 1
     check_ranking(tmp_path / "r.db", two)
     two.writer.close()
     assert setup().units.open() == []
 
 
-def test_one_card_goes_on_with_a_divided_problem(setup, tmp_path):
+def test_one_device_goes_on_with_a_divided_problem(setup, tmp_path):
     one = setup()
     stored = []
-    session = ThreadSession(workers(one, **of_cards(1.0, 1.03, 0.98, visit_s=0.001)))
+    session = ThreadSession(workers(one, **of_devices(1.0, 1.03, 0.98, visit_s=0.001)))
     watch = ClusterWatch(poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(stored) > 250)
     one.coordinate(session, watch)
     session.close(now=True)
     one.writer.close()
-    alone = setup(cards=1)
+    alone = setup(devices=1)
     (left,) = alone.units.open()
     assert set(alone.work().parts) == {1} and 0 < len(left.unit.cells) < KERNELS
-    session = ThreadSession(workers(alone, **of_cards(1.0)))
+    session = ThreadSession(workers(alone, **of_devices(1.0)))
     alone.coordinate(session)
     session.close(now=True)
     check_ranking(tmp_path / "r.db", alone)
 
 
-def test_what_a_slow_card_measured_of_a_problem_is_measured_again(setup, tmp_path):
-    one = setup(problems=4, cards=3, reference=ReferencePolicy(every=1, samples=3, park_s=0.05))
-    benches = of_cards(1.0, 1.0, 1.0)
+def test_what_a_slow_device_measured_of_a_problem_is_measured_again(setup, tmp_path):
+    one = setup(problems=4, devices=3, reference=ReferencePolicy(every=1, samples=3, park_s=0.05))
+    benches = of_devices(1.0, 1.0, 1.0)
     session = ThreadSession(workers(one, **benches))
     seen = []
 
@@ -618,17 +620,17 @@ def test_what_a_slow_card_measured_of_a_problem_is_measured_again(setup, tmp_pat
     session.interfere = slow_down
     summary = one.coordinate(session, parts=[3] * 4)
     session.close(now=True)
-    cards = {card.id: card for card in summary.cards}
-    assert cards["host:c"].quarantine and not cards["host:a"].quarantine
-    assert summary.sweep.contests_done == 4
+    devices = {device.id: device for device in summary.devices}
+    assert devices["host:c"].quarantine and not devices["host:a"].quarantine
+    assert summary.contests_done == 4
     attempts = check_ranking(tmp_path / "r.db", one)
-    assert {one.session.card for one in attempts if Mark.SLOW_CARD in one.marks} == {"host:c"}
+    assert {one.session.device_id for one in attempts if Mark.SLOW_DEVICE in one.marks} == {"host:c"}
 
 
-def test_a_part_that_a_card_began_before_it_was_found_slow_counts_not_though_it_recovers(setup):
+def test_a_part_that_a_device_began_before_it_was_found_slow_counts_not_though_it_recovers(setup):
     policy = ReferencePolicy(every=1, samples=3, park_s=0.05)
     one = setup(kernels=480, reference=policy)
-    benches = of_cards(1.0, 1.0, 1.0, visit_s=0.003)
+    benches = of_devices(1.0, 1.0, 1.0, visit_s=0.003)
     session = ThreadSession(workers(one, **benches))
     served = Counter()
 
@@ -641,11 +643,11 @@ def test_a_part_that_a_card_began_before_it_was_found_slow_counts_not_though_it_
         return None
 
     session.interfere = slow_at_first
-    # a coordinator that lags behind: the card is at its fourth part when the third one is judged
+    # a coordinator that lags behind: the device is at its fourth part when the third one is judged
     watch = ClusterWatch(poll_s=0.005, tell=lambda event: time.sleep(0.1))
     summary = one.coordinate(session, watch, parts=[10])
     session.close(now=True)
-    assert summary.sweep.contests_done == 1
+    assert summary.contests_done == 1
     one.writer.close()
     assert setup(kernels=480).units.open() == []
 
@@ -656,16 +658,16 @@ def test_leases_on_parts_hold_their_problem(setup):
     table = LeaseTable(LeasePolicy(silence_s=0.4), one.folder.leases)
     table.give(f"{unit.unit.id}/3", "old-task")
     table.renew("old-task", 0.0, time.time())
-    session = ThreadSession(workers(one, **of_cards(1.0, 1.0)))
+    session = ThreadSession(workers(one, **of_devices(1.0, 1.0)))
     session.outlives_coordinator = True
     begun = time.monotonic()
     summary = one.coordinate(session)
     session.close(now=True)
-    assert time.monotonic() - begun > 0.3 and summary.sweep.contests_done == 1
+    assert time.monotonic() - begun > 0.3 and summary.contests_done == 1
 
 
 def test_a_dry_run_says_what_is_divided(setup):
     one = setup(problems=1)
     work = one.work()
     lines = describe_cost(one.units.plan, work.parts, build_slots=0, run_slots=3)
-    assert lines[0].startswith("tasks: 1 problem, 1 of them divided in 3 parts for 3 devices")
+    assert lines[0].startswith("tasks: 1 problem, 1 of them sharded in 3 parts for 3 devices")

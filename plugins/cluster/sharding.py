@@ -1,8 +1,8 @@
-"""Problems that take so long that several cards share their kernels: which, in how many parts, in what order.
+"""Problems that several devices share since they take long: which, in how many parts, in which order.
 
-A divided problem begins with a few of its kernels on one card; the fastest of them is the anchor that all
-further parts run as well, on any cards at once. What may be the fastest after that runs on one card, as the
-kernels of a problem that is not divided do. See :mod:`ckprof_plugins.cluster.screening`.
+A sharded problem begins with a few of its kernels on one device; the fastest of them is the anchor that all
+further parts run as well, on any devices at once. What may be the fastest after that runs on one device, as
+the kernels of a problem that is not sharded do. See :mod:`ckprof_plugins.cluster.screening`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Pace:
 
 
 def remaining_s(visit_s: float, kernels: int, last: int) -> float:
-    """Return about how long what is left of a divided problem takes on one card after the other.
+    """Return about how long what is left of a sharded problem takes on one device after the other.
 
     :param visit_s: seconds of an attempt.
     :param kernels: in the part that is handed out; 0 for the last step itself.
@@ -76,25 +76,25 @@ def expected_last(kernels: int) -> int:
 class Schedule(Generic[T]):
     """What can be handed out.
 
-    What somebody failed to finish comes first: others have waited for it. Then come problems to be divided:
+    What somebody failed to finish comes first: others have waited for it. Then come problems to be sharded:
     their first parts are small, and say how long they take. All else comes in the order of the time that it
     and what can only follow it take, the longest first, so that what is short fills the gaps at the end.
 
-    :param divided: problems to be divided, in their order.
-    :param whole: problems that one card gets, and their efforts, the longest first.
+    :param sharded: problems to be sharded, in their order.
+    :param whole: problems that one device gets, and their efforts, the longest first.
     """
 
-    def __init__(self, divided: Iterable[T], whole: Iterable[tuple[float, T]]) -> None:
+    def __init__(self, sharded: Iterable[T], whole: Iterable[tuple[float, T]]) -> None:
         self.pace = Pace()
         self._first = deque[T]()
-        self._divided = deque(divided)
+        self._to_shard = deque(sharded)
         self._whole = deque(whole)
         #: (minus seconds, number, unit)
         self._timed: list[tuple[float, int, T]] = []
         self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._first) + len(self._divided) + len(self._whole) + len(self._timed)
+        return len(self._first) + len(self._to_shard) + len(self._whole) + len(self._timed)
 
     def put_first(self, unit: T) -> None:
         """Hand a unit out before all that is there but those that were put first before it."""
@@ -111,8 +111,8 @@ class Schedule(Generic[T]):
         """Take the next unit; ``None`` if there is none."""
         if self._first:
             return self._first.popleft()
-        if self._divided:
-            return self._divided.popleft()
+        if self._to_shard:
+            return self._to_shard.popleft()
         if self._whole and (not self._timed or self._whole_s() >= -self._timed[0][0]):
             return self._whole.popleft()[1]
         return heapq.heappop(self._timed)[2] if self._timed else None
@@ -120,7 +120,7 @@ class Schedule(Generic[T]):
     def keep(self, wanted: Callable[[T], bool]) -> None:
         """Drop all other units."""
         self._first = deque(filter(wanted, self._first))
-        self._divided = deque(filter(wanted, self._divided))
+        self._to_shard = deque(filter(wanted, self._to_shard))
         self._whole = deque(pair for pair in self._whole if wanted(pair[1]))
         self._timed = [entry for entry in self._timed if wanted(entry[2])]
         heapq.heapify(self._timed)
@@ -130,10 +130,10 @@ class Schedule(Generic[T]):
         return self._whole[0][0] * (self.pace.usual or 0.0) * _CAUTION
 
 
-#: dividing is worth it where whole problems, the longest first, keep the cards for more than this many times
-#: what they would take if no card ever waited
+#: sharding is worth it where whole problems, the longest first, keep the devices for more than this many
+#: times what they would take if no device ever waited
 _WORTH: Final = 1.05
-#: share of a card's time that a unit takes at most, as far as effort says. It is small since effort is a
+#: share of a device's time that a unit takes at most, as far as effort says. It is small since effort is a
 #: guess: what takes longer than it says must not be what all others wait for in the end
 PART_SHARE: Final = 1 / 32
 #: kernels of a part at least: each part measures the anchor besides
@@ -142,24 +142,24 @@ LEAST_KERNELS: Final = 48
 _FEWEST: Final = 8
 #: kernels that are tried at first to find an anchor
 LEAD_KERNELS: Final = 12
-#: share of a card's time that the last step of a problem takes at most, where measuring in parts helps
+#: share of a device's time that the last step of a problem takes at most, where measuring in parts helps
 _LAST_SHARE: Final = 1 / 2
-#: it does not below so many times what is usual: the rest is what cards cannot tell apart
+#: it does not below so many times what is usual: the rest is what devices cannot tell apart
 _TIED: Final = 1.5
 #: nor if more than this share of the kernels is left by it
 _WORTH_NARROWING: Final = 0.7
 
 
-def parts_of(efforts: Sequence[float], kernels: Sequence[int], cards: int) -> list[int]:
-    """Return in how many parts each problem is divided; 1 for those that one card gets whole.
+def parts_of(efforts: Sequence[float], kernels: Sequence[int], devices: int) -> list[int]:
+    """Return in how many parts each problem is sharded; 1 for those that one device gets whole.
 
     The numbers are those of problems with kernels enough; :func:`part_size` has what parts there really are.
 
     :param efforts: about how long each problem takes, in any unit.
     :param kernels: how many compete on each.
     """
-    each = sum(efforts) / cards
-    if _makespan(efforts, cards) <= _WORTH * each:
+    each = sum(efforts) / devices
+    if _makespan(efforts, devices) <= _WORTH * each:
         return [1] * len(efforts)
     return [
         math.ceil(effort / (PART_SHARE * each)) if most_parts(count) > 1 else 1
@@ -168,15 +168,15 @@ def parts_of(efforts: Sequence[float], kernels: Sequence[int], cards: int) -> li
 
 
 def most_parts(kernels: int) -> int:
-    """Return in how many parts a problem is divided at most."""
+    """Return in how many parts a problem is sharded at most."""
     return max(1, kernels // LEAST_KERNELS)
 
 
 def corrected(parts: int, pace: Pace, problem_s: float, effort: float) -> int:
-    """Return in how many parts a problem is divided once it is known how long its attempts take.
+    """Return in how many parts a problem is sharded once it is known how long its attempts take.
 
-    :param pace: of all divided problems; takes note of this one.
-    :param problem_s: about how long one card would take for it.
+    :param pace: of all sharded problems; takes note of this one.
+    :param problem_s: about how long one device would take for it.
     """
     longer = pace.add(problem_s, effort)
     if len(pace) < _FEWEST:
@@ -190,7 +190,7 @@ def part_size(kernels: int, parts: int) -> int:
 
 
 def narrows(left: int, before: int, kernels: int, parts: int) -> bool:
-    """Say whether the kernels that may be the fastest are dealt to parts once more, before one card has them.
+    """Say whether the kernels that may be the fastest run in parts once more, before one device runs them.
 
     :param left: how many these are.
     :param before: how many they were when that was done the last time; 0: it was not.
@@ -202,9 +202,9 @@ def narrows(left: int, before: int, kernels: int, parts: int) -> bool:
     return too_long and too_many and (not before or left <= _WORTH_NARROWING * before)
 
 
-def _makespan(efforts: Sequence[float], cards: int) -> float:
-    """Return when the last card is done if each takes the longest problem that is left."""
-    loads = [0.0] * cards
+def _makespan(efforts: Sequence[float], devices: int) -> float:
+    """Return when the last device is done if each takes the longest problem that is left."""
+    loads = [0.0] * devices
     for effort in sorted(efforts, reverse=True):
         heapq.heapreplace(loads, loads[0] + effort)
     return max(loads)
@@ -217,7 +217,7 @@ def deal(cells: Sequence[KernelCell], parts: int) -> Iterator[tuple[KernelCell, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Some kernels of a problem, for one card."""
+    """Some kernels of a problem, for one device."""
 
     #: from 1, never the same again
     number: int
@@ -228,11 +228,11 @@ class Part:
 
 
 @dataclass(kw_only=True)
-class Division:
-    """A problem that several cards share: what is left of it, and what can be handed out now.
+class ShardedProblem:
+    """A problem that several devices share: what is left of it, and what can be handed out now.
 
     :param cells: all that compete.
-    :param parts: how many cards may be at it at once.
+    :param parts: how many devices may be at it at once.
     :param visits: what parts have measured before.
     :param last_round: the highest number of a round that there is.
     """
@@ -243,11 +243,11 @@ class Division:
     visits: list[PastVisit]
     last_round: int
     retry_failed: bool = False
-    #: what no card has measured or is measuring
+    #: what no device has measured or is measuring
     _todo: list[KernelCell] = field(default_factory=list)
     _out: set[KernelCell] = field(default_factory=set)
-    _flying: dict[int, Part] = field(default_factory=dict)
-    #: card -> what it has measured, in parts that were finished
+    _in_flight: dict[int, Part] = field(default_factory=dict)
+    #: device -> what it has measured, in parts that were finished
     _measured: dict[str, set[KernelCell]] = field(default_factory=lambda: defaultdict(set))
     #: what was agreed on stays so: all times are scaled to it
     _anchor: Anchor | None = None
@@ -263,22 +263,22 @@ class Division:
             before = screen(self.visits, self.cells, self.rounds, retry_failed=self.retry_failed)
             self._todo, self._out = list(before.missing), set(before.out)
         for visit in self.visits:
-            self._measured[visit.card].add(visit.cell)
+            self._measured[visit.device_id].add(visit.cell)
         self._narrow()
 
     @property
     def is_complete(self) -> bool:
-        """Whether every kernel was measured by some card."""
-        return not self._flying and not self._todo
+        """Whether every kernel was measured by some device."""
+        return not self._in_flight and not self._todo
 
     def next_parts(self) -> list[Part]:
         """Return what can be handed out besides what already is."""
         todo, anchor = self._todo, self.screening().anchor or self._anchor
         self._anchor = anchor
-        if not todo or (anchor is None and self._flying):
+        if not todo or (anchor is None and self._in_flight):
             return []
         if anchor is None:
-            # one card looks for an anchor, among more kernels each time
+            # one device looks for an anchor, among more kernels each time
             dealt = [next(deal(todo, math.ceil(len(todo) / self._lead)))]
             self._lead *= 2
         else:
@@ -287,38 +287,38 @@ class Division:
         self._todo = [cell for cell in todo if cell not in taken]
         return [self._part(cells, anchor) for cells in dealt]
 
-    def finish(self, number: int, card: str, visits: Sequence[PastVisit]) -> None:
+    def finish(self, number: int, device: str, visits: Sequence[PastVisit]) -> None:
         """Take what a part leaves.
 
         :param visits: of those of its kernels that may be the fastest.
         """
-        part = self._flying.pop(number)
-        self._measured[card].update(part.cells)
+        part = self._in_flight.pop(number)
+        self._measured[device].update(part.cells)
         self._out |= {*part.cells} - {visit.cell for visit in visits}
         self.visits.extend(visits)
         self._narrow()
 
     def repeat(self, number: int) -> Part:
         """Return the part that takes the place of one that was not finished."""
-        part = self._flying.pop(number)
+        part = self._in_flight.pop(number)
         return self._part(part.cells, part.anchor)
 
     def copy(self, number: int) -> Part:
         """Return a part with the kernels of one that somebody is at: whoever is first counts."""
-        part = self._flying[number]
+        part = self._in_flight[number]
         return self._part(part.cells, part.anchor)
 
     def drop(self, number: int) -> None:
         """Wait no longer for a part: another one has its kernels."""
-        self._flying.pop(number, None)
+        self._in_flight.pop(number, None)
 
-    def forget(self, cards: Iterable[str]) -> None:
-        """Have measured again what some cards have measured."""
-        slow = frozenset(cards)
-        again = {cell for card in slow for cell in self._measured.pop(card, ())}
+    def forget(self, devices: Iterable[str]) -> None:
+        """Have measured again what some devices have measured."""
+        slow = frozenset(devices)
+        again = {cell for device in slow for cell in self._measured.pop(device, ())}
         self._out -= again
         self._todo += [cell for cell in self.cells if cell in again]
-        self.visits = [visit for visit in self.visits if visit.card not in slow]
+        self.visits = [visit for visit in self.visits if visit.device_id not in slow]
 
     def screening(self) -> Screening:
         """Say what is known by now of those that may be the fastest."""
@@ -327,13 +327,13 @@ class Division:
 
     @property
     def finalists(self) -> tuple[KernelCell, ...]:
-        """What runs on one card in the end."""
+        """What runs on one device in the end."""
         out = self.screening().out | self._out
         return tuple(cell for cell in self.cells if cell not in out)
 
     def _narrow(self) -> None:
-        """Have measured once more, by many cards, those that are too many for one."""
-        if self._todo or self._flying:
+        """Have measured once more, by many devices, those that are too many for one."""
+        if self._todo or self._in_flight:
             return
         left = self.finalists
         if narrows(len(left), self._narrowed, len(self.cells), self.parts):
@@ -346,5 +346,5 @@ class Division:
             cells = (anchor.cell, *cells)
         rounds_before = self._numbers * round_numbers(self.rounds)
         part = Part(number=self._numbers, cells=cells, anchor=anchor, rounds_before=rounds_before)
-        self._flying[part.number] = part
+        self._in_flight[part.number] = part
         return part

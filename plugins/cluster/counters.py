@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.ranking import Standing
-    from ckprof_plugins.cluster.cards import CardState, CardTable
+    from ckprof_plugins.cluster.devices import DeviceState, DeviceTable
     from ckprof_plugins.cluster.messages import Reply
 
 
@@ -26,8 +26,8 @@ class EngineProgress(StatusLine):
     #: outcomes that this coordinator stored
     attempts: int
     failures: int
-    #: cards that have answered, and those among them that are quarantined
-    cards: int
+    #: devices that have answered, and those among them that are quarantined
+    devices: int
     quarantined: int
     #: tasks that are handed out
     running: int
@@ -39,12 +39,12 @@ class EngineProgress(StatusLine):
     @property
     def text(self) -> str:
         """One line for all workers: done, devices, time, cost of an outcome, failures."""
-        cards = counted(self.cards, "card")
+        devices = counted(self.devices, "device")
         if self.quarantined:
-            cards += f", {self.quarantined} quarantined"
+            devices += f", {self.quarantined} quarantined"
         parts = [
             f"sweep: {self.units_done}/{counted(self.units, 'ranking')}, {counted(self.attempts, 'outcome')}",
-            f"{self.running} running on {cards}",
+            f"{self.running} running on {devices}",
         ]
         if self.eta_s is not None:
             parts.append(f"{duration(self.eta_s)} left")
@@ -55,41 +55,14 @@ class EngineProgress(StatusLine):
         return "; ".join(parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSummary:
-    """What was done, and by whom."""
-
-    sweep: Summary
-    #: by their ids
-    cards: tuple[CardState, ...] = ()
-    #: units that nobody could finish -> why
-    given_up: Mapping[str, str] = field(default_factory=dict)
-    #: tasks whose workers were lost
-    lost: int = 0
-
-    def lines(self) -> list[str]:
-        """Return the cards beside each other, and what was lost on the way."""
-        lines = []
-        for card in self.cards:
-            parts = [f"card {card.id}: {counted(card.units, 'ranking')}, {counted(card.attempts, 'outcome')}"]
-            if card.reference_ms is not None:
-                parts.append(f"reference kernel {card.reference_ms:.4g} ms")
-            if card.quarantine:
-                parts.append(f"quarantined: {card.quarantine}")
-            lines.append("; ".join(parts))
-        if self.lost:
-            lines.append(
-                f"{counted(self.lost, 'task')} {agreeing(self.lost, 'was', 'were')} handed out "
-                "again because their workers were lost"
-            )
-        lines += [f"given up: {reason}" for reason in self.given_up.values()]
-        return lines
-
-
 @dataclass(slots=True, kw_only=True)
-class Tally(Summary):
+class Counters(Summary):
     """What a sweep on an engine has done so far."""
 
+    #: in the end, by their ids
+    devices: tuple[DeviceState, ...] = ()
+    #: in the end: units that nobody could finish -> why
+    given_up: Mapping[str, str] = field(default_factory=dict)
     #: tasks whose workers were lost
     lost: int = 0
     #: seconds of devices, and outcomes, of the answers so far
@@ -112,22 +85,41 @@ class Tally(Summary):
         """Note that the unit of an answer is finished."""
         self.unit_s.append(reply.wall_s)
 
-    def progress(self, cards: CardTable, *, running: int, left: int) -> EngineProgress:
+    def progress(self, devices: DeviceTable, *, running: int, left: int) -> EngineProgress:
         """Return how far the sweep is.
 
         :param running: tasks that are handed out.
         :param left: units that are not finished.
         """
-        sound = [card for card in cards.cards.values() if not card.quarantine]
+        sound = [device for device in devices.devices.values() if not device.quarantine]
         finished = len(self.unit_s)
         return EngineProgress(
             units_done=self.contests_done,
             units=self.contests,
             attempts=self.attempts,
             failures=self.failures,
-            cards=len(cards.cards),
-            quarantined=len(cards.quarantined),
+            devices=len(devices.devices),
+            quarantined=len(devices.quarantined),
             running=running,
             eta_s=sum(self.unit_s) / finished * left / max(1, len(sound)) if finished else None,
             device_s_per_attempt=self.device_s / self.device_attempts if self.device_attempts else None,
         )
+
+    def lines(self) -> list[str]:
+        """Return the devices beside each other, and what was lost on the way."""
+        lines = []
+        for device in self.devices:
+            parts = [f"device {device.id}: {counted(device.units, 'ranking')}"]
+            parts[0] += f", {counted(device.attempts, 'outcome')}"
+            if device.reference_ms is not None:
+                parts.append(f"reference kernel {device.reference_ms:.4g} ms")
+            if device.quarantine:
+                parts.append(f"quarantined: {device.quarantine}")
+            lines.append("; ".join(parts))
+        if self.lost:
+            lines.append(
+                f"{counted(self.lost, 'task')} {agreeing(self.lost, 'was', 'were')} handed out "
+                "again because their workers were lost"
+            )
+        lines += [f"given up: {reason}" for reason in self.given_up.values()]
+        return lines
