@@ -1,0 +1,128 @@
+"""A feature package can be taken away: in a copy without its folder its commands are gone, and nothing else is.
+
+What is looked at is the wheel that the copy gives, installed away from the checkout, and the tests of the
+copy: all are collected, and a part is run; ``-m slow`` runs all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from ckprof_plugins import FEATURE_PACKAGES
+from tests.called import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = [name for name in FEATURE_PACKAGES if (ROOT / "plugins" / name).is_dir()]
+
+#: tests of what knows of all commands, options, plugins and documents
+KNOWING_ALL = (
+    "tests/cli/test_help.py",
+    "tests/cli/test_option_names.py",
+    "tests/docs/test_documents.py",
+    "tests/plugin/test_registry.py",
+    "tests/test_architecture.py",
+)
+
+pytestmark = pytest.mark.compiler
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is under version control, or will be."""
+    folder = tmp_path_factory.mktemp("checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    for name in listed.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
+    return folder
+
+
+class Copy:
+    """A checkout without a package, and an environment with the wheel that it gives.
+
+    Dependencies are taken from the running environment, without its .pth files: an editable ckprof is out of
+    reach.
+    """
+
+    def __init__(self, checkout: Path, folder: Path, package: str) -> None:
+        self.root = folder / "checkout"
+        shutil.copytree(
+            checkout,
+            self.root,
+            symlinks=True,
+            # files are not written, only read and replaced
+            copy_function=os.link,
+            ignore=lambda parent, names: [package] if Path(parent) == checkout / "plugins" else [],
+        )
+        venv.create(folder / "fresh", with_pip=False)
+        self.python = folder / "fresh" / "bin" / "python"
+        installed = folder / "installed"
+        pip = (sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps")
+        options = ("--no-build-isolation", "--no-compile", "--target", str(installed), str(self.root))
+        subprocess.run([*pip, *options], check=True, capture_output=True)
+        site = next((folder / "fresh" / "lib").glob("python*/site-packages"))
+        running = [path for path in sys.path if path.endswith("site-packages")]
+        (site / "paths.pth").write_text("\n".join([str(installed), *running]) + "\n")
+        self.work = folder / "work"
+        self.work.mkdir()
+
+    def call(self, *arguments: str, cwd: Path | None = None) -> str:
+        """Run Python there and return what it prints."""
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON"))
+        }
+        done = subprocess.run(
+            [self.python, *arguments], cwd=cwd or self.work, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-3000:]}"
+        return done.stdout
+
+    def ckprof(self, *arguments: str) -> str:
+        """Run ckprof there."""
+        return self.call("-m", "ckprof", *arguments)
+
+    def pytest(self, *arguments: str) -> str:
+        """Run tests of the copy."""
+        return self.call("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, cwd=self.root)
+
+
+@pytest.fixture
+def without(checkout: Path, tmp_path: Path):
+    return lambda package: Copy(checkout, tmp_path, package)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_can_be_taken_away(without, package: str) -> None:
+    copy = without(package)
+    place = copy.call("-c", "import ckprof, ckprof_plugins; print(ckprof.__file__, ckprof_plugins.__file__)")
+    assert str(ROOT) not in place and str(copy.root) not in place
+    help_text = copy.ckprof("--help")
+    for command in COMMANDS:
+        assert (f"\n  {command.name} " in help_text) == (command.owner != f"ckprof_plugins.{package}")
+    line = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
+    job = ("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "3", "--problem", line)
+    assert "1 ok" in copy.ckprof(*job, "--max-time", "0.02", "--store", "results.db")
+    collected = copy.pytest("--collect-only", "-m", "")
+    assert f"plugins/{package}/" not in collected and " error" not in collected
+    copy.pytest(*KNOWING_ALL, "-m", "not thorough and not slow")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.timeout(3600)
+def test_all_other_tests_pass_without_a_package(without, package: str) -> None:
+    without(package).pytest("-n", "auto")
