@@ -1,4 +1,4 @@
-"""A feature package can be taken away: in a copy without its folder its commands are gone, and nothing else is.
+"""A feature package can be taken away: in a copy without it its commands are gone, and nothing else is.
 
 What is looked at is the wheel that the copy gives, installed away from the checkout, and the tests of the
 copy: all are collected, and a part is run; ``-m slow`` runs all of them.

@@ -16,7 +16,6 @@ from ckprof.store.query import StoreQuery
 from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
 from tests.store.samples import make_attempt, make_key, make_problem, make_session
 
 
@@ -80,25 +79,17 @@ def test_a_changed_row_is_found(path: Path) -> None:
     assert any("baselines" in finding for finding in check(path))
 
 
-def test_shards_are_merged_by_lines_and_by_partial_stores(path: Path, tmp_path: Path) -> None:
+def test_shards_are_merged(path: Path, tmp_path: Path) -> None:
     with ShardWriter(tmp_path / "shards") as shard:
         shard.append(make_attempt(1, 0))
         shard.add_baseline(measured())
         shard.add_baseline(FAILED)
-    by_lines, by_rows = tmp_path / "lines.db", tmp_path / "rows.db"
-    with StoreWriter(by_lines) as writer:
+    merged = tmp_path / "lines.db"
+    with StoreWriter(merged) as writer:
         for _ in range(2):
             merge(writer, [shard.path])
-    piece = Piece(shard=str(shard.path), start=0, end=shard.path.stat().st_size)
-    partial = tmp_path / "partial.db"
-    found = write_partial(partial, [piece])
-    with StoreWriter(by_rows) as writer:
-        # its texts and problems have other numbers than those of the part
-        writer.append(make_attempt(3, 5, problem=make_problem(30), session=make_session(9)))
-        for _ in range(2):
-            absorb(writer, partial, found)
-    assert content(by_lines) == content(by_rows) == [measured(), FAILED]
-    assert check(by_lines) == check(by_rows) == []
+    assert content(merged) == [measured(), FAILED]
+    assert check(merged) == []
 
 
 def test_baselines_go_with_the_last_attempt_of_their_session(path: Path) -> None:
