@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from ckprof.cli.commands import command_table
+from ckprof_plugins import FEATURE_PACKAGES
 
-#: the commands that ship with ckprof
-COMMANDS = tuple(command for command in command_table() if command.is_built_in)
+#: the commands that ship with ckprof, but for those that need what is not installed
+COMMANDS = tuple(command for command in command_table() if command.is_built_in and not command.missing)
+#: no feature package was left out
+EVERY_PACKAGE = all(find_spec(f"ckprof_plugins.{name}") for name in FEATURE_PACKAGES)
 
 
 class Called(NamedTuple):

@@ -17,10 +17,10 @@ of the group ``ckprof.commands``, too: ``NAME = "module:COMMAND"``. Without the 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,6 +77,11 @@ class ListedCommand:
         """Whether it ships with ckprof."""
         return self.owner.partition(".")[0] in (_CORE, _PACKAGES)
 
+    @property
+    def missing(self) -> str:
+        """A package that it needs and that is not installed; empty if all are."""
+        return next((name for name in self.needs if not find_spec(f"{_PACKAGES}.{name}")), "")
+
     def load(self, session: Session) -> Command:
         """Import the command.
 
@@ -85,9 +90,8 @@ class ListedCommand:
         from ckprof.plugin.boundary import Boundary, guarded, shown
         from ckprof.plugin.command import Command
 
-        for package in self.needs:
-            if importlib.util.find_spec(f"{_PACKAGES}.{package}") is None:
-                raise PluginError(f"{self.name} needs the {package} package, which is not installed")
+        if self.missing:
+            raise PluginError(f"{self.name} needs the {self.missing} package, which is not installed")
         if self.error:
             raise PluginError(self.error)
         if self.command is not None:
@@ -280,7 +284,7 @@ def _table_of(distribution: Distribution, module: str) -> dict[str, Any]:
     if not files:
         # one that is installed as editable has no files of its own
         top, *rest = module.split(".")
-        spec = importlib.util.find_spec(top)
+        spec = find_spec(top)
         folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
         files = [folder.joinpath(*part, TABLE) for folder in folders for part in (rest, rest[:-1])]
     found = next((file for file in files if file.is_file()), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,110 +11,106 @@ from pathlib import Path
 
 import pytest
 
+import plugins
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.session import Session, open_session
 from ckprof.cli.stop_signals import StopSignals
-from tests.called import COMMANDS
+from tests.called import COMMANDS, EVERY_PACKAGE
 
 #: option -> command -> why it describes the option in words of its own, or takes other values, than the
 #: commands that are not named
-WORDS_OF_THEIR_OWN = {
+WORDS_OF_THE_CORE = {
     "--arch": {
-        **dict.fromkeys(("audit", "export"), "the device that uses results"),
-        "import": "what a file lacks",
         "list": "instances that are not valid there are left out",
         "results": "which outcomes",
-        "extract": "what factories are told, one of few or any",
     },
-    "--batch": {"problems": "of invented problems a range; of one set that is shown no set need be named"},
+    "--batch": {
+        "problems": "of invented problems a range; of one set that is shown no set need be named",
+    },
     "--check": {
         "convert": "compares with the files that it would write, so it has no value",
-        "extract": "compares with a folder",
         "plugins": "the plugin that is tried",
     },
     "--conf": {
-        **dict.fromkeys(("audit", "identify", "export"), "where kernels are looked up, folders too"),
         "parity": "what each list is compared with",
         "plugins": "only beside --check",
     },
     "--device": {
-        "build": "only those that the target brings along: nothing is run",
-        "generate": "only those that the target brings along: nothing is run",
+        **dict.fromkeys(("build", "generate"), "only those that the target brings along: nothing is run"),
     },
     "--direction": {
         "list": "enumerates several",
-        "train": "a table does not say it",
         "convert": "an error if the list has another one",
         "diff": "as convert",
         "problems": "which line is written",
     },
     "--dtype": {
-        "export": "as results",
-        "import": "what a file lacks",
         "results": "which outcomes",
-        "extract": "which lists",
-        "train": "a table does not say it",
         "problems": "what lines mean that name none",
     },
-    "--new": {"upgrade": "one of two sides"},
     "--fail-on": {
-        "audit": "reasons of findings",
         "compare": "verdicts on times",
         "parity": "verdicts on strings",
         "diff": "as parity",
     },
     "--format": {
         "run": "formats of plugins; says what a terminal gets",
-        **dict.fromkeys(("audit", "upgrade"), "formats for CI, and no table"),
         "results": "formats of outcomes, which are read as well",
-        **dict.fromkeys(("compare", "parity", "diff", "report"), "formats of plugins, listed"),
+        **dict.fromkeys(("compare", "parity", "diff"), "formats of plugins, listed"),
         "convert": "an account of what is written elsewhere",
         "list": "names alone, or CSV",
         "inspect": "CSV",
     },
-    "--json": {"extract": "the account of what -o has as lists"},
     "--layout": {
-        "import": "as results",
         "results": "only of imports",
-        "train": "only recorded",
-        "extract": "which lists",
         "problems": "what lines mean that name none",
     },
-    "--model": {
-        "tune": "where the search begins",
-        "generate": "says what becomes of the generated selection",
+    "--ndim": {
+        "problems": "of invented problems, one",
     },
-    "--ndim": {"problems": "of invented problems, one"},
-    "--output": dict.fromkeys(
-        ("results", "report", "train", "convert", "extract", "problems"),
-        "a file is what the command is for: which one, and what is written by default",
-    )
-    | {"export": "a folder"}
-    | dict.fromkeys(
-        ("run", "audit", "upgrade", "compare", "parity", "diff"), "several files in several formats"
-    ),
-    "--set": {"run": "folders of a tree", "extract": "the sets that the library has lists of"},
-    "--split-k": {"call": "one run", "check-support": "questions, not runs"},
+    "--output": {
+        **dict.fromkeys(
+            ("results", "convert", "problems"),
+            "a file is what the command is for: which one, and what is written by default",
+        ),
+        **dict.fromkeys(("run", "compare", "parity", "diff"), "several files in several formats"),
+    },
+    "--set": {
+        "run": "folders of a tree",
+    },
+    "--split-k": {
+        "call": "one run",
+        "check-support": "questions, not runs",
+    },
     "--store": {
-        "import": "what imports are added to",
         "results": "what imports and merges are added to",
-        "tune": "no shards; a search does not measure again what the store has",
     },
-    "--tag": {"results": "which outcomes", "import": "as results"},
+    "--tag": {
+        "results": "which outcomes",
+    },
     "--target": {
         "results": "which outcomes",
-        "import": "what a file lacks",
-        "train": "a table does not say it",
     },
-    "--tie": {"tune": "also ends the search"},
-    "--to": {"convert": "of lists", "problems": "of problems"},
-    "--top": {"run": "which formats have it", "validate": "the best of how many predicted ones"},
+    "--to": {
+        "convert": "of lists",
+        "problems": "of problems",
+    },
+    "--top": {
+        "run": "which formats have it",
+    },
     "--tree": {
-        **dict.fromkeys(("audit", "export"), "an installation of the program that owns a file"),
         "parity": "which folders a tree has",
     },
-    "--why": {"list": "rules of instances, no problem is asked"},
+    "--why": {
+        "list": "rules of instances, no problem is asked",
+    },
 }
+#: the same of feature packages, which have them in their tests
+WORDS_OF_THEIR_OWN = {option: dict(commands) for option, commands in WORDS_OF_THE_CORE.items()}
+for file in sorted(Path(plugins.__path__[0]).glob("*/tests/own_words.py")):
+    package = importlib.import_module(f"plugins.{file.parts[-3]}.tests.own_words")
+    for option, commands in package.OWN_WORDS.items():
+        WORDS_OF_THEIR_OWN.setdefault(option, {}).update(commands)
 #: names of values that mean the same to users
 SAME = {"PATH": "FILE", "DIR": "FILE", "ID": "NAME", "TYPE": "NAME", "K": "N"}
 
@@ -167,6 +164,7 @@ def test_the_same_option_takes_the_same_and_says_the_same(session: Session) -> N
         assert len(taken) <= 1, (spelling, taken)
 
 
+@pytest.mark.skipif(not EVERY_PACKAGE, reason="commands that others differ from are not installed")
 def test_nothing_is_excused_that_needs_no_excuse(session: Session) -> None:
     found = options(session)
     for spelling, own in WORDS_OF_THEIR_OWN.items():
@@ -180,7 +178,7 @@ def test_nothing_is_excused_that_needs_no_excuse(session: Session) -> None:
 
 def test_the_time_of_a_kernel_and_of_a_whole_command_have_names_of_their_own(session: Session) -> None:
     found = options(session)
-    assert {name for name, _ in found["--budget"]} == {"sweep", "tune"}
+    assert {"run", "sweep"} & {name for name, _ in found["--budget"]} == {"sweep"}
     assert {name for name, _ in found["--max-time"]} == {"run"}
     assert {action.help for _, action in found["--round-time"]} == {
         "most time spent on timing one kernel in s (default: 0.1)"

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from ckprof.cli.main import main
+from tests.cli.test_startup import modules_of, not_for_parsing
 from tests.places import TESTS
 
 MEASURED = TESTS / "data" / "measured"
@@ -105,3 +106,9 @@ def test_searches_plan_with_one_thread_where_compilers_run_meanwhile(
     options = ("--target", target, "--store", f"{tmp_path}/")
     assert main(["tune", "fwd", "--conf", "forward/tests/nhwgc_bf16", *options]) == 2
     assert os.environ.get("OPENBLAS_NUM_THREADS") == threads
+
+
+def test_the_help_of_tune_needs_no_objects_of_plugins(tmp_path):
+    loaded = modules_of("from ckprof.cli.main import main; main(['tune', '--help'])", tmp_path)
+    assert "ckprof.option" in loaded
+    assert not_for_parsing(loaded) == []
