@@ -215,7 +215,7 @@ def measured(part, *, device="c", session="s"):
         for found in rounds_of(int(cell.instance[1:]), *([1 + int(cell.instance[1:]) / 100] * 3))
     ]
     visits = [
-        found._replace(round=found.round + part.rounds_before, device=device, session=session)
+        found._replace(round=found.round + part.rounds_before, device_id=device, session=session)
         for found in visits
     ]
     out = out_of_part(visits, ROUNDS)
@@ -272,7 +272,7 @@ def test_too_many_that_may_be_the_fastest_are_dealt_to_devices_again():
 def even(part, device="c"):
     """Return what a device leaves of a part whose kernels all take the same."""
     return [
-        found._replace(round=found.round + part.rounds_before, device=device)
+        found._replace(round=found.round + part.rounds_before, device_id=device)
         for cell in part.cells
         for found in rounds_of(int(cell.instance[1:]), 1.0, 1.001, 0.999)
     ]
@@ -370,7 +370,7 @@ class Machine:
             process = str(number % 3)
             contest.record(step, Timing(time_ms, min_ms=time_ms * 0.99, spread=0.004, process=process))
             kernel = int(step.cell.instance[1:])
-            values = {"scale": scale, "device": str(device), "session": str(device), "marks": "part"}
+            values = {"scale": scale, "device_id": str(device), "session": str(device), "marks": "part"}
             visits.append(visit(kernel, time_ms, number, **values))
         self.stored += visits
         out = out_of_part(visits, ROUNDS)
@@ -670,4 +670,4 @@ def test_a_dry_run_says_what_is_divided(setup):
     one = setup(problems=1)
     work = one.work()
     lines = describe_cost(one.units.plan, work.parts, build_slots=0, run_slots=3)
-    assert lines[0].startswith("tasks: 1 problem, 1 of them sharded in 3 parts for 3 devices")
+    assert lines[0].startswith("tasks: 1 problem, 1 of them sharded into 3 parts for 3 devices")
