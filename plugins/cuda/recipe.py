@@ -17,7 +17,7 @@ from ckprof_plugins.cuda.execution import IN_BOTH_ENGINES
 from ckprof_plugins.cuda.toolchain import find_toolchain
 from ckprof_plugins.targets.cpu import recipe as host_recipe
 from ckprof_plugins.targets.cpu import target as host_model
-from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cpu.recipe import device_table_source
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture

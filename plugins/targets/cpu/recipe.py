@@ -1,4 +1,4 @@
-"""How kernels are compiled and linked for the CPU, against the host model."""
+"""How kernels are compiled and linked for the CPU, against the host model and its table of devices."""
 
 from __future__ import annotations
 
@@ -6,21 +6,63 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.kernels.build.keys import abi_dir
+from ckprof.files import write_if_changed
+from ckprof.kernels.build.keys import abi_dir, digest_parts
 from ckprof.kernels.build.toolchain import find_compiler, is_zig
 from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.architecture import find_architecture
+from ckprof.model.architecture import architectures, find_architecture
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof.model.types import DataType, has_ocp_float8
-from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof.paths import cache_dir
+from ckprof.version import __version__
 from ckprof_plugins.targets.cpu.machine import check_bf16_unit, machine_identity
-from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
+from ckprof_plugins.targets.cpu.target import DEFAULT_ARCH, INCLUDE_DIR, SOURCE_DIR
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.architecture import Architecture
     from ckprof.model.recipe import BuildRequest, Compiler
+
+
+def device_table_source() -> Path:
+    """Return a C++ source with a row for every known architecture, written below the cache folder.
+
+    Its folder is named after the content, so that libraries of other records are not disturbed.
+
+    :raises ToolchainError: the cache folder cannot be written.
+    """
+    table = architectures()
+    rows = [_row(arch) for arch in table.values()]
+    initial = list(table).index(DEFAULT_ARCH)
+    digest = digest_parts(__version__, repr(rows), str(initial))
+    path = cache_dir() / "host-model" / digest / "device_table.cpp"
+    if not path.is_file():
+        from ckprof.kernels.source.jinja import render  # late: a warm run needs no template
+
+        text = render(__package__, "device_table.cpp.j2", version=__version__, records=rows, initial=initial)
+        try:
+            write_if_changed(path, text)
+        except OSError as exc:
+            raise ToolchainError(f"{path}: cannot be written ({exc.strerror})") from exc
+    return path
+
+
+def _row(arch: Architecture) -> str:
+    """Return the members of ``device_record`` as C++ text."""
+    from ckprof.kernels.source.c_interface import string_literal
+
+    capabilities = "".join(f"{capability} " for capability in sorted(arch.capabilities))
+    members = (
+        string_literal(arch.name),
+        str(arch.compute_units),
+        str(arch.lanes_per_wave),
+        str(arch.lds_bytes),
+        str(arch.simds_per_cu * arch.waves_per_simd),
+        string_literal(capabilities),
+    )
+    return ", ".join(members)
+
 
 _FLAGS: Final = (
     "-std=c++20",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.targets.cpu.device_table import DEFAULT_ARCH
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.finding import Finding
     from ckprof.model.recipe import BuildRecipe, BuildRequest
 
+#: the device that is modelled unless another one is asked for
+DEFAULT_ARCH: Final = "gfx950"
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
 SOURCE_DIR: Final = _HERE / "src"
@@ -33,9 +33,9 @@ class CpuTarget:
 
     def findings(self) -> Sequence[Finding]:
         """Return what is there and what is missing, for ``ckprof doctor``."""
-        from ckprof_plugins.targets.cpu import doctor
+        from ckprof_plugins.targets.cpu.machine import findings
 
-        return doctor.findings(INCLUDE_DIR)
+        return findings(INCLUDE_DIR)
 
     def recipe(self, request: BuildRequest) -> BuildRecipe:
         """Return how to compile and link for the CPU.

@@ -10,15 +10,16 @@ from ckprof.errors import CkprofError
 from ckprof.model.architecture import architectures
 from ckprof.model.finding import Finding
 from ckprof.model.finding import FindingState as State
-from ckprof_plugins.targets.hip.device_libraries import find_device_libraries, isa_library
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, bundles
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
 from ckprof_plugins.targets.hip.rocm import (
     INSTALL_COMMAND,
     RUNTIME_LIBRARY,
+    find_device_libraries,
     find_hip_root,
     find_runtime_folder,
+    isa_library,
 )
 from ckprof_plugins.targets.hip.toolchain import search_hip_compilers
 

@@ -13,10 +13,15 @@ from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import object_cache_dir
-from ckprof_plugins.targets.hip.device_libraries import find_device_libraries, library_flags
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.headers import find_headers
-from ckprof_plugins.targets.hip.rocm import find_hip_root, install_advice, runtime_link_flags
+from ckprof_plugins.targets.hip.rocm import (
+    find_device_libraries,
+    find_hip_root,
+    install_advice,
+    library_flags,
+    runtime_link_flags,
+)
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:

@@ -61,16 +61,16 @@ class HipTarget:
     def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
         """Return what measurements on a device are filed under."""
         del arch
-        from ckprof_plugins.targets.hip import identity
+        from ckprof_plugins.targets.hip.devices import device_identity
 
-        return identity.device_identity(device)
+        return device_identity(device)
 
     def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
         """Return the peaks of the architecture."""
         del device
-        from ckprof_plugins.targets.hip import identity
+        from ckprof_plugins.targets.hip.devices import theoretical_roofs
 
-        return identity.theoretical_roofs(arch.partition(":")[0])
+        return theoretical_roofs(arch.partition(":")[0])
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return bounds for a kernel on a problem."""

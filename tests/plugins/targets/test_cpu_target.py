@@ -26,9 +26,9 @@ from ckprof.model.architecture import architectures
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
 from ckprof.paths import object_cache_dir
-from ckprof_plugins.targets.cpu import doctor, machine, plugin
+from ckprof_plugins.targets.cpu import machine, plugin
 from ckprof_plugins.targets.cpu import recipe as cpu_recipe
-from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cpu.recipe import device_table_source
 from ckprof_plugins.targets.cpu.target import SOURCE_DIR, CpuTarget
 
 
@@ -208,18 +208,18 @@ def test_findings_of_a_machine_that_has_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr("ckprof.kernels.build.toolchain.ziglang_executable", lambda: None)
-    monkeypatch.setattr(doctor, "ziglang_executable", lambda: None)
+    monkeypatch.setattr(machine, "ziglang_executable", lambda: None)
 
     def broken() -> tuple[str, ...]:
         raise ToolchainError("ninja is missing")
 
-    monkeypatch.setattr(doctor, "ninja_command", broken)
+    monkeypatch.setattr(machine, "ninja_command", broken)
 
     def unreadable() -> dict[str, object]:
         raise OSError("no /proc")
 
-    monkeypatch.setattr(doctor, "host_properties", unreadable)
-    found = {finding.topic: finding for finding in doctor.findings(tmp_path / "none")}
+    monkeypatch.setattr(machine, "host_properties", unreadable)
+    found = {finding.topic: finding for finding in machine.findings(tmp_path / "none")}
     assert found["C++ compiler"].advice == "apt-get install g++"
     assert found["C++ compiler without administrator rights"].advice == "pip install 'ckprof[zig]'"
     assert found["host model"].state is FindingState.MISSING

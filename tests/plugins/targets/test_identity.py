@@ -11,8 +11,7 @@ from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import DeviceIdentifier, RoofTarget
 from ckprof.plugin.registry import Registry
-from ckprof_plugins.targets.hip import devices as hip_devices
-from ckprof_plugins.targets.hip import identity as hip
+from ckprof_plugins.targets.hip import devices as hip
 
 
 def test_registered_targets_keep_both_abilities() -> None:
@@ -46,7 +45,7 @@ def test_an_amd_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(node / "mem_banks" / "0" / "properties", f"heap_type 1\nsize_in_bytes {192 * 2**30}\n")
     write(tmp_path / "drm" / "renderD128" / "device" / "current_compute_partition", "SPX\n")
     write(tmp_path / "version", "6.12.12\n")
-    found = hip_devices.devices(tmp_path / "nodes", tmp_path / "drm")
+    found = hip.devices(tmp_path / "nodes", tmp_path / "drm")
     monkeypatch.setattr(hip, "devices", lambda: found)
     assert hip.device_identity(0, tmp_path / "version") == DeviceIdentity(
         compute_units=304, memory_bytes=192 * 2**30, partition="SPX", driver="6", clock="event"

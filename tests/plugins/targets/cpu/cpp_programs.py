@@ -15,7 +15,7 @@ from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build.keys import FolderDigests, Keys
 from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
-from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cpu.recipe import device_table_source
 from ckprof_plugins.targets.cpu.target import CpuTarget
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ckprof_plugins.targets.cpu.device_table import device_table_source
+from ckprof_plugins.targets.cpu.recipe import device_table_source
 from tests.plugins.targets.cpu.cpp_programs import (
     COMPILERS,
     EACH_COMPILER,

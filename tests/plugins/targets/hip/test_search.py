@@ -10,7 +10,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.model.finding import FindingState
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
-from ckprof_plugins.targets.hip import device_libraries, doctor, toolchain
+from ckprof_plugins.targets.hip import doctor, rocm, toolchain
 from ckprof_plugins.targets.hip.devices import arch_name, devices
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.target import HipTarget
@@ -81,12 +81,12 @@ def test_a_relative_stands_in_for_a_missing_device_library(tmp_path):
     folder.mkdir()
     for name in ("ockl", "oclc_isa_version_90a", "oclc_isa_version_940"):
         (folder / f"{name}.bc").write_bytes(b"BC")
-    assert device_libraries.library_folder(folder, "gfx90a", store) == folder
-    linked = device_libraries.library_folder(folder, "gfx942", store)
+    assert rocm.library_folder(folder, "gfx90a", store) == folder
+    linked = rocm.library_folder(folder, "gfx942", store)
     assert (linked / "oclc_isa_version_942.bc").resolve() == folder / "oclc_isa_version_940.bc"
     assert (linked / "ockl.bc").resolve() == folder / "ockl.bc"
     with pytest.raises(ToolchainError, match="no device library for gfx1250"):
-        device_libraries.library_folder(folder, "gfx1250", store)
+        rocm.library_folder(folder, "gfx1250", store)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_what_newer_compilers_do_not_link_is_linked_for_older_libraries(
     for name in libraries:
         (folder / f"{name}.bc").write_bytes(b"BC")
     hip = toolchain.find_hip_compiler("gfx90a", fake_clang(f"clang version {version}", linked=linked))
-    first, *others = device_libraries.library_flags(folder, hip, "gfx90a")
+    first, *others = rocm.library_flags(folder, hip, "gfx90a")
     assert first == f"--rocm-device-lib-path={folder}"
     bitcode = ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(folder / "oclc_daz_opt_off.bc")]
     assert others == (bitcode if further else [])
