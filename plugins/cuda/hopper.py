@@ -21,9 +21,16 @@ from ckprof_plugins.operations.gemm.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
-from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, make_instance
-from ckprof_plugins.rule_sets.no_problem import entry_of
-from ckprof_plugins.rule_sets.tile_math import fitting_pairs, mma_k, vector_code, vectors_fit
+from ckprof_plugins.rule_sets.gemm_config import (
+    Features,
+    GemmConfig,
+    entry_of,
+    fitting_pairs,
+    make_instance,
+    mma_k,
+    vector_code,
+    vectors_fit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

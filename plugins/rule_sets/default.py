@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
-from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, make_instance, upstream_accepts
-from ckprof_plugins.rule_sets.no_problem import entry_of
+from ckprof_plugins.rule_sets.gemm_config import (
+    Features,
+    GemmConfig,
+    entry_of,
+    make_instance,
+    upstream_accepts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,13 @@
-"""A GEMM configuration while rule sets enumerate, upstream's own test of it, and the instance it becomes."""
+"""A GEMM configuration while rule sets enumerate, upstream's own test of it, and the instance it becomes.
+
+Which wave grids, MMA tiles and vectors fit a block tile follows upstream's enumeration exactly, its oddities
+included: a wave has 64 lanes whatever the architecture, and the K of an MMA tile does not look at what the
+architecture has. What is wrong with the result is said by the validity rules, not here.
+
+Kernels that support no problem on an architecture, whatever its sizes, are left out: the support tests of CK
+Tile contradict themselves for them, when one condition allows a single channel and another one needs a
+multiple of a vector. Lists may name them all the same: they say which kernels a library has.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.types import DataType
+from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
-from ckprof_plugins.pipelines._gemm.instance import Extent
+from ckprof_plugins.pipelines._gemm.instance import Extent, GemmInstance
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
@@ -16,9 +28,9 @@ from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture, Sizes
-    from ckprof.model.types import DataType
+    from ckprof.model.instance import Instance
     from ckprof_plugins.directions._convolution.layout import ConvLayout
-    from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+
 
 #: Number of spatial dimensions -> the layout of all GEMM kernels.
 GEMM_LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
@@ -154,3 +166,135 @@ def gemm_layout(ndim: int) -> ConvLayout:
 @lru_cache(maxsize=1024)
 def _extent(sizes: Sizes) -> Extent:
     return Extent(m=sizes[0], n=sizes[1], k=sizes[2])
+
+
+#: A wave grid and the m and n of an MMA tile.
+Pair = tuple["Sizes", tuple[int, int]]
+
+_LANES: Final = 64
+_VECTORS: Final = (1, 2, 4, 8, 16)
+_WIDEST_VECTOR_BYTES: Final = 32
+_WAVES_ALONG_K: Final = (1, 2)
+
+#: Largest vector of a tile's table, in elements.
+_FULL_VECTOR: Final = {DataType.FP32: 4, DataType.FP16: 8, DataType.BF16: 8}
+
+
+def fitting_pairs(tile: Sizes, arch: Architecture, dtype: DataType) -> tuple[Pair, ...]:
+    """Return the pairs of wave grid and MMA tile that divide a block tile, each once."""
+    pairs: dict[Pair, None] = {}
+    for mma_m, mma_n, _ in arch.mma_tiles.get(dtype.value, ()):
+        if tile[0] % mma_m or tile[1] % mma_n:
+            continue
+        rows, columns = tile[0] // mma_m, tile[1] // mma_n
+        for i in _divisors(rows):
+            for j in _divisors(columns):
+                for k in _WAVES_ALONG_K:
+                    grid = (rows // i, columns // j, k)
+                    if grid in arch.wave_grids:
+                        pairs[grid, (mma_m, mma_n)] = None
+    return tuple(pairs)
+
+
+def mma_k(mma: tuple[int, int], tile_k: int, dtype: DataType) -> int:
+    """Return the K of an MMA tile, at most ``tile_k``."""
+    wide = mma == (32, 32)
+    if dtype is DataType.FP32:
+        k = max(4 if tile_k <= 16 else 8, 2 if wide else 4)
+    else:
+        k = 16 if wide else 32
+    return min(k, tile_k)
+
+
+def legacy_mma_k(mma_m: int, tile_k: int, dtype: DataType) -> int:
+    """Return the K that stream-K and some wavelet kernels are written with."""
+    return min(8 if mma_m == 32 else 16, tile_k // 4 if dtype is DataType.FP32 else tile_k)
+
+
+def vector_code(code: str, dtype: DataType) -> Sizes:
+    """Return the three vector sizes of a code: M is the full vector, H half of it, Q a quarter, 1 is 1."""
+    full = _FULL_VECTOR[dtype]
+    sizes = {"M": full, "H": full // 2, "Q": max(1, full // 4), "1": 1}
+    return sizes[code[0]], sizes[code[1]], sizes[code[2]]
+
+
+@lru_cache(maxsize=4096)
+def vectors_fit(vectors: Sizes, tile: Sizes, grid: Sizes, size_bytes: int) -> bool:
+    """Say whether all lanes of a block can load a tile in these vectors and store the result in them."""
+    lanes = _LANES * grid[0] * grid[1] * grid[2]
+    elements_a, elements_b = tile[0] * tile[2], tile[1] * tile[2]
+    if elements_a % lanes or elements_b % lanes:
+        return False
+    cap = max(1, _WIDEST_VECTOR_BYTES // size_bytes)
+    if any(size not in _VECTORS or size > cap for size in vectors):
+        return False
+    if tile[1] % vectors[2]:
+        return False
+    each = (elements_a // lanes, elements_b // lanes)
+    return all(part % size == 0 or size % part == 0 for part, size in zip(each, vectors, strict=False))
+
+
+@lru_cache(maxsize=256)
+def _divisors(number: int) -> tuple[int, ...]:
+    return tuple(divisor for divisor in range(1, number + 1) if number % divisor == 0)
+
+
+RULE: Final = "no-problem"
+#: pipelines that load from global into local memory directly
+_ASYNC: Final = frozenset({GemmPipeline.COMP_ASYNC, GemmPipeline.BASIC_ASYNC_V1})
+#: direction -> operands of which a vector runs along the input channels of one group
+_ALONG_CHANNELS: Final = {"fwd": "ab", "bwd_data": "bc", "bwd_weight": "bc"}
+
+
+def entry_of(instance: Instance, arch: Architecture, defect: UnmetRequirement | None = None) -> RuleSetEntry:
+    """Return an instance as a kernel of a rule set.
+
+    :param defect: what is wrong with it in any case.
+    """
+    return RuleSetEntry(instance, defect or _unmet(instance, arch))
+
+
+def _unmet(instance: Instance, arch: Architecture) -> UnmetRequirement | None:
+    if not isinstance(instance, GemmInstance):
+        return None
+    return _missing_capability(instance, arch) or _single_channel(instance)
+
+
+def _missing_capability(instance: GemmInstance, arch: Architecture) -> UnmetRequirement | None:
+    needed = {
+        "direct_lds": instance.gemm_pipeline in _ASYNC,
+        "stream_k": isinstance(instance, StreamKInstance),
+    }
+    for capability, is_needed in needed.items():
+        if is_needed and capability not in arch.capabilities:
+            return UnmetRequirement(
+                rule=RULE,
+                message=f"the kernel needs {capability}, which {arch.name} has not: it supports no problem",
+                found=arch.name,
+                allowed=capability,
+            )
+    return None
+
+
+def _single_channel(instance: GemmInstance) -> UnmetRequirement | None:
+    merges = instance.num_groups_to_merge != 1 and instance.direction == "fwd"
+    if instance.specialization is Specialization.FILTER3X3:
+        who = instance.specialization.value
+    elif merges:
+        who = f"merging {instance.num_groups_to_merge} groups"
+    else:
+        return None
+    for name in _ALONG_CHANNELS.get(instance.direction, ""):
+        # merged groups have their channels side by side in A
+        if merges and name == "a":
+            continue
+        width = getattr(instance, f"vector_size_{name}")
+        if width > 1:
+            return UnmetRequirement(
+                rule=RULE,
+                message=f"{who} allows one input channel, vector_size_{name} needs a multiple of {width}: "
+                "the kernel supports no problem",
+                found=width,
+                allowed=1,
+            )
+    return None
