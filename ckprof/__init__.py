@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
     from ckprof.sweep.requests import SweepOptions
-    from ckprof_plugins.directions._convolution.noted_problem import Problem
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
+    from ckprof_plugins.directions._convolution.problem import ConvProblem, Problem
 
 __all__ = [
     "BuildOptions",
@@ -88,7 +87,7 @@ _LAZY = {
     "InstanceQuery": "ckprof.kernels.requests",
     "KernelLibrary": "ckprof.measure.library.kernel_library",
     "ListReading": "ckprof.model.conversion",
-    "Problem": "ckprof_plugins.directions._convolution.noted_problem",
+    "Problem": "ckprof_plugins.directions._convolution.problem",
     "Profiler": "ckprof.profiler",
     "Results": "ckprof.results",
     "RoundOptions": "ckprof.measure.rounds",

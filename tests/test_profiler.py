@@ -15,7 +15,7 @@ import pytest
 
 import ckprof
 import ckprof.profiler
-import ckprof_plugins.directions._convolution.noted_problem
+import ckprof_plugins.directions._convolution.problem
 from ckprof.errors import InputError, UsageError
 from ckprof.measure.options import CacheMode
 from ckprof.parity.request import ParityRequest
@@ -45,7 +45,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
 
 @pytest.mark.parametrize(
     "module",
-    [ckprof.profiler, ckprof_plugins.directions._convolution.noted_problem],
+    [ckprof.profiler, ckprof_plugins.directions._convolution.problem],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_docstrings(module):

@@ -6,12 +6,17 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
-from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, image_part, reordered, taps
-from ckprof_plugins.directions._convolution.default_problems import default_problems
+from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm
+from ckprof_plugins.directions._convolution.convolution import (
+    filter_axes,
+    image_axes,
+    image_part,
+    reordered,
+    taps,
+)
 from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.forms import DispatcherForm
 from ckprof_plugins.directions._convolution.fused_problem import FusedGradientProblem, combined
-from ckprof_plugins.directions._convolution.gemm_sizes import backward_data_product
+from ckprof_plugins.directions._convolution.gemm_sizes import backward_data_product, backward_data_sums
 from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
     ConvKernel,
@@ -19,8 +24,7 @@ from ckprof_plugins.directions._convolution.kernel import (
     SplitKRule,
     Zeroing,
 )
-from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.directions._convolution.sums import backward_data_sums
+from ckprof_plugins.directions._convolution.problem import ConvProblem, default_problems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

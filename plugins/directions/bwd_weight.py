@@ -6,15 +6,19 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
-from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
-from ckprof_plugins.directions._convolution.c_interface import EMBED_DIR
-from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.forms import DispatcherForm, InterfaceExtension
+from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm, InterfaceExtension
+from ckprof_plugins.directions._convolution.convolution import (
+    filter_axes,
+    image_axes,
+    padded,
+    reordered,
+    taps,
+)
+from ckprof_plugins.directions._convolution.direction import EMBED_DIR, Direction
 from ckprof_plugins.directions._convolution.fused_problem import FusedGradientProblem, combined
-from ckprof_plugins.directions._convolution.gemm_sizes import backward_weight_product
+from ckprof_plugins.directions._convolution.gemm_sizes import backward_weight_product, backward_weight_sums
 from ckprof_plugins.directions._convolution.kernel import KERNELS, ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.directions._convolution.sums import backward_weight_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

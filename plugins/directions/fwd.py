@@ -6,11 +6,17 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
-from ckprof_plugins.directions._convolution.arrays import filter_axes, image_axes, padded, reordered, taps
+from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm
+from ckprof_plugins.directions._convolution.convolution import (
+    filter_axes,
+    image_axes,
+    padded,
+    reordered,
+    taps,
+)
 from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.forms import DispatcherForm
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, combined
-from ckprof_plugins.directions._convolution.gemm_sizes import forward_product
+from ckprof_plugins.directions._convolution.gemm_sizes import forward_product, forward_sums
 from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
     ConvKernel,
@@ -19,7 +25,6 @@ from ckprof_plugins.directions._convolution.kernel import (
     Zeroing,
 )
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.directions._convolution.sums import forward_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
-from ckprof_plugins.directions._convolution.elementwise_option import option_of
-from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, option_of
 from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES
 from ckprof_plugins.directions._convolution.line_writing import to_positional
 from ckprof_plugins.directions.plugin import ckprof_register_directions

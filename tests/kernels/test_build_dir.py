@@ -43,6 +43,7 @@ def make(profiler, candidates, tmp_path):
             settings=replace(profiler.settings, work_dir=str(tmp_path)),
             registry=profiler.registry,
             target=lambda _: FakeTarget(profiler.target(), **changes),
+            recipe=lambda target, request: target.recipe(request),
         )
         return build_dir_for(session, which, ckprof.BuildOptions(build_dir=folder), purpose)
 

@@ -7,7 +7,7 @@ import pytest
 from ckprof.errors import ExitCode, InputError
 from ckprof.problems.choose import parse_problems
 from ckprof.profiler import Profiler
-from ckprof_plugins.directions._convolution.noted_problem import Problem
+from ckprof_plugins.directions._convolution.problem import Problem
 
 REST = "1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
 ROUNDED = f"grouped_conv_fwd {REST.replace('1', '8', 1)}"

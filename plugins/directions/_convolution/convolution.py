@@ -1,8 +1,9 @@
-"""What all problems of convolutions have: the sizes, and what follows from them."""
+"""What all problems of convolutions have: sizes, what follows from them, and tensors in one axis order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from math import log2, prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,12 +15,15 @@ from ckprof.model.tensor import TensorSpec
 from ckprof_plugins.directions._convolution.layout import TENSORS, tensor_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from ckprof.model.layout import Layout
     from ckprof.model.types import DataType, TypeSet
+
 
 #: Names of the spatial axes, outermost first, of a 3D problem; a 2D one has the last two, a 1D one the last.
 SPATIAL_AXES = ("D", "H", "W")
@@ -263,3 +267,62 @@ def joined(values: tuple[int, ...]) -> str:
 def _check_range(name: str, value: int, least: int) -> None:
     if not least <= value <= MAX_LENGTH:
         raise InputError(f"{name} is {value}, expected {least} to {MAX_LENGTH}")
+
+
+#: Letters of the spatial axes, outermost first, of images and of filters.
+_IMAGE_AXES = "DHW"
+_FILTER_AXES = "ZYX"
+
+
+def image_axes(ndim: int) -> str:
+    """Return the letters of the spatial axes of input and output, e.g. ``HW`` for two."""
+    return _IMAGE_AXES[3 - ndim :]
+
+
+def filter_axes(ndim: int) -> str:
+    """Return the letters of the spatial axes of the weight, e.g. ``YX`` for two."""
+    return _FILTER_AXES[3 - ndim :]
+
+
+def reordered(array: NDArray[np.float64], order: str, wanted: str) -> NDArray[np.float64]:
+    """Return a view of ``array`` whose axes are in another order.
+
+    :param order: one letter per axis of ``array``.
+    :param wanted: the same letters in the order of the result.
+    """
+    view: NDArray[np.float64] = array.transpose([order.index(letter) for letter in wanted])
+    return view
+
+
+def padded(array: NDArray[np.float64], problem: Convolution) -> NDArray[np.float64]:
+    """Return the input with its pads around the image, filled with zeros.
+
+    :param array: the input with axes G, N, spatial axes, C.
+    """
+    import numpy as np
+
+    pads = zip(problem.left_pads, problem.right_pads, strict=True)
+    return np.pad(array, ((0, 0), (0, 0), *pads, (0, 0)))
+
+
+def image_part(problem: Convolution) -> tuple[slice, ...]:
+    """Return which part of the padded input is the image, one slice per spatial axis."""
+    return tuple(
+        slice(left, left + size) for left, size in zip(problem.left_pads, problem.input, strict=True)
+    )
+
+
+def taps(problem: Convolution) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Yield every tap of the filter and which elements of the padded input it meets.
+
+    The slices have one entry per spatial axis and each gives as many elements as the output has:
+    element ``o`` of the output meets ``o * stride + tap * dilation`` of the padded input.
+    """
+    axes = [
+        [slice(tap * dilation, tap * dilation + (out - 1) * stride + 1, stride) for tap in range(count)]
+        for count, dilation, stride, out in zip(
+            problem.filter, problem.dilations, problem.strides, problem.output, strict=True
+        )
+    ]
+    for tap in product(*map(range, problem.filter)):
+        yield tap, tuple(axis[index] for axis, index in zip(axes, tap, strict=True))

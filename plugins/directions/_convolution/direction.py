@@ -1,40 +1,38 @@
-"""What all directions of convolution are as operations: everything but what each computes."""
+"""What all directions of convolution are as operations, with their C interface; not what each computes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.errors import InputError
-from ckprof_plugins.directions._convolution.c_interface import conv_interface
+from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
 from ckprof_plugins.directions._convolution.convolution import Convolution
-from ckprof_plugins.directions._convolution.default_problems import default_problems
 from ckprof_plugins.directions._convolution.element_types import types_of
-from ckprof_plugins.directions._convolution.elementwise_option import (
-    option_of,
-    split_option,
-    with_combination,
-)
 from ckprof_plugins.directions._convolution.fused_problem import (
     FusedConvProblem,
     elementwise_of,
     multiplied,
+    option_of,
+    split_option,
     sum_deviation,
     tensors_of,
+    with_combination,
 )
-from ckprof_plugins.directions._convolution.layout import LAYOUTS
-from ckprof_plugins.directions._convolution.miopen import looks_like_miopen, parse_miopen
-from ckprof_plugins.directions._convolution.miopen_flags import BASES
+from ckprof_plugins.directions._convolution.layout import LAYOUTS, TENSORS
+from ckprof_plugins.directions._convolution.miopen import BASES, looks_like_miopen, parse_miopen
 from ckprof_plugins.directions._convolution.miopen_fusion import FUSION_BASES
 from ckprof_plugins.directions._convolution.positional import parse_positional
-from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.directions._convolution.problem import ConvProblem, default_problems
+from ckprof_plugins.elementwise.functor import names_header
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -42,11 +40,60 @@ if TYPE_CHECKING:
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.problem_line import ProblemLine
     from ckprof.model.types import DataType, TypeSet
-    from ckprof.plugin.protocols import LibraryInterface, Operation
-    from ckprof_plugins.directions._convolution.forms import DispatcherForm, PositionalForm
+    from ckprof.plugin.protocols import Operation
+    from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm, PositionalForm
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.directions._convolution.sample import SampleSpec
+
+
+_FOLDER: Final = Path(__file__).parent
+#: headers of the C interface and what is linked into every library
+EMBED_DIR: Final = _FOLDER / "embed"
+#: version of the dispatcher's C interface that the libraries have
+DISPATCHER_VERSION: Final = "2.0.0"
+#: number of a direction that the dispatcher does not know
+_UNKNOWN: Final = -1
+
+
+@lru_cache
+def conv_interface(id_: str, tensors: tuple[str, ...], form: DispatcherForm | None) -> LibraryInterface:
+    """Return the C++ of a direction.
+
+    :param id_: of the direction.
+    :param tensors: its operands and its result.
+    :param form: how the dispatcher calls it; ``None`` if it does not.
+    """
+    extension = form.extension if form is not None else None
+    buffers = form.buffers if form is not None else tensors
+    return LibraryInterface(
+        library=f"ckprof_conv_{id_}",
+        row="ckprof::entry::conv_row",
+        entry=_entry(),
+        headers=(EMBED_DIR / "ckprof_conv_api.h", *([extension.header] if extension else [])),
+        source=extension.source if extension else None,
+        linked=(EMBED_DIR / "ckprof_conv_api.cpp",),
+        version=DISPATCHER_VERSION,
+        template=(__package__, "conv_info.cpp.j2"),
+        values={
+            "header": (EMBED_DIR / "ckprof_conv_info.h").read_text(),
+            "number": str(form.number if form is not None else _UNKNOWN),
+            "buffers": _numbers(TENSORS.index(name) for name in buffers),
+        },
+        ranks=True,
+        by_values=False,
+    )
+
+
+def _entry() -> str:
+    """Return the C++ that makes a row of a kernel library's table of a launcher."""
+    row = (EMBED_DIR / "ckprof_conv_entry.hpp").read_text()
+    return "\n\n".join(('#include "ckprof_entry.hpp"', names_header(), row.rstrip()))
+
+
+def _numbers(values: Iterable[int]) -> str:
+    return f"{{{', '.join(map(str, values))}}}"
+
 
 #: how first arguments begin that ask for convolutions, be they misspelt or shell variables
 _BEGINNINGS = ("conv", "grouped_conv", "$")

@@ -1,8 +1,9 @@
-"""The matrix products that convolutions are: sizes of CK Tile's implicit GEMM.
+"""The matrix products that convolutions are, sizes of CK Tile's implicit GEMM, and their sums.
 
 Forward N*out x K with C*filter as reduction, backward weight K x C*filter with N*out, backward data
 N*input x C with K*filter over all strides together. Each function takes a problem, or one whose sizes are
-symbols.
+symbols. Sums are for references that devices compute: along an axis, output ``o`` meets input
+``o * stride + tap * dilation - left pad``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ckprof.model.computation import AffineIndex, Contraction
 from ckprof.model.gemm_work import ImageShape, Product
+from ckprof_plugins.directions._convolution.convolution import filter_axes, image_axes
+from ckprof_plugins.directions._convolution.fused_problem import elementwise_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,4 +97,59 @@ def convolution_product(problem: Convolution, element_bytes: int, sizes: Sequenc
             channels=problem.groups * problem.out_channels,
             step=prod(problem.strides),
         ),
+    )
+
+
+def forward_sums(problem: Convolution) -> Contraction:
+    """Return the output's: over taps and input channels, each from the input that it meets."""
+    taps = zip(filter_axes(problem.ndim), problem.filter, strict=True)
+    return Contraction(
+        summed=(*taps, ("C", problem.in_channels)),
+        indices={"input": _input_indices(problem)},
+        is_changed=elementwise_of(problem) is not None,
+    )
+
+
+def backward_data_sums(problem: Convolution) -> Contraction:
+    """Return those of the input's gradient: over taps and output channels, from the output that met it."""
+    taps = zip(filter_axes(problem.ndim), problem.filter, strict=True)
+    indices = {
+        image: AffineIndex(terms=((image, 1), (tap, -dilation)), offset=pad, divisor=stride)
+        for image, tap, stride, dilation, pad in _along_axes(problem)
+    }
+    return Contraction(
+        summed=(*taps, ("K", problem.out_channels)),
+        indices={"output": indices},
+        is_changed=elementwise_of(problem) is not None,
+    )
+
+
+def backward_weight_sums(problem: Convolution) -> Contraction:
+    """Return those of the weight's gradient: over all outputs, each with the input that it met."""
+    image = zip(image_axes(problem.ndim), problem.output, strict=True)
+    return Contraction(
+        summed=(("N", problem.batch), *image),
+        indices={"input": _input_indices(problem)},
+        is_changed=elementwise_of(problem) is not None,
+    )
+
+
+def _input_indices(problem: Convolution) -> dict[str, AffineIndex]:
+    return {
+        image: AffineIndex(terms=((image, stride), (tap, dilation)), offset=-pad)
+        for image, tap, stride, dilation, pad in _along_axes(problem)
+    }
+
+
+def _along_axes(problem: Convolution) -> list[tuple[str, str, int, int, int]]:
+    """Return, per spatial axis, its letters in images and filters, stride, dilation and left pad."""
+    return list(
+        zip(
+            image_axes(problem.ndim),
+            filter_axes(problem.ndim),
+            problem.strides,
+            problem.dilations,
+            problem.left_pads,
+            strict=True,
+        )
     )

@@ -8,15 +8,15 @@ from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import name_of_tags
-from ckprof_plugins.directions._convolution.miopen_flags import BASES, LAYOUTS
+from ckprof_plugins.directions._convolution.miopen import BASES, LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem_case import ProblemCase
+    from ckprof_plugins.directions._convolution.ckprofiler_forms import SplitArgument
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.direction import Direction
-    from ckprof_plugins.directions._convolution.forms import SplitArgument
 
 #: per-axis flags of MIOpenDriver for D, H, W, and the field of the problem that they carry
 _AXIS_FLAGS: Final = (

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof_plugins.directions._convolution.ckprofiler_forms import (
+        LineTypes,
+        PositionalForm,
+        SplitArgument,
+    )
     from ckprof_plugins.directions._convolution.direction import Direction
-    from ckprof_plugins.directions._convolution.forms import LineTypes, PositionalForm, SplitArgument
 
 _CHANNELS: Final = ("G", "N", "K", "C")
 #: The blocks after G N K C, one value per spatial axis each, in this order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof_plugins.directions._convolution import gemm_sizes
-from ckprof_plugins.directions._convolution.default_problems import default_problems
+from ckprof_plugins.directions._convolution.problem import default_problems
 from ckprof_plugins.tuning.time_model.formula import Sizes, sizes_of_product
 from ckprof_plugins.tuning.time_model.program import form_of
 

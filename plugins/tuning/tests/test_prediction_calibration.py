@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ckprof
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.prediction import PredictedTime
-from ckprof_plugins.directions._convolution.default_problems import default_problems
+from ckprof_plugins.directions._convolution.problem import default_problems
 from ckprof_plugins.tuning.prediction import Calibration, MeasuredTimes, read_measured
 
 FIRST = default_problems()[2]

@@ -16,7 +16,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
 from ckprof.measure.library.kernel_library import Timing
 from ckprof.measure.verify.storage import decode, encode
-from ckprof_plugins.directions._convolution.c_interface import EMBED_DIR
+from ckprof_plugins.directions._convolution.direction import EMBED_DIR
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
