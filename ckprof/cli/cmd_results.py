@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from ckprof.report.document import Document
 from ckprof.report.figures import checked_text, sizes_column
 from ckprof.report.table import Column, Table
 from ckprof.report.total_table import add_totals, networks_of_side
-from ckprof.report.unserved import Unserved, main_reason, with_unserved
+from ckprof.report.unserved import Unserved, unserved_of, with_unserved
 from ckprof.store.query import StoreQuery
 from ckprof.wording import counted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.report.totals import Network
+    from ckprof.compare.side import Side
     from ckprof.store.query import MeasurementSummary
     from ckprof.store.store import Store
 
@@ -134,6 +134,8 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _overview(store: Store, query: StoreQuery) -> Document:
     """Return counts, sessions, and the best kernel of every problem."""
+    from ckprof.sweep.layers import Layers
+
     summaries = list(store.measurements(query))
     lost = [summary for summary in summaries if summary.devices_lost]
     counts = Counter(summary.status.value for summary in summaries if not summary.devices_lost)
@@ -159,48 +161,33 @@ def _overview(store: Store, query: StoreQuery) -> Document:
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(recorded.started))
         tags = f" [{', '.join(recorded.tags)}]" if recorded.tags else ""
         lines.append(f"  {recorded.uid[:8]} {started} {recorded.origin or recorded.host}{tags}")
-    rows: list[MeasurementSummary | Unserved] = [*store.best(query), *_unserved(summaries)]
+    # the attempts are read where something is to be said of them together
+    has_layers, has_unserved = bool(Layers(sessions)), _has_unserved(summaries)
+    side = _side(store, query) if has_layers or has_unserved else None
+    unserved = unserved_of(side) if side is not None and has_unserved else ()
+    rows: list[MeasurementSummary | Unserved] = [*store.best(query), *unserved]
     document = Document(["\n".join(lines), *([Table(_best_columns(), rows)] if rows else [])])
-    add_totals(document, _networks(store, query))
+    add_totals(document, networks_of_side(side) if side is not None and has_layers else ())
     return document
 
 
-def _networks(store: Store, query: StoreQuery) -> Sequence[Network]:
-    """Return the totals of networks; nothing more is read where no session says of any."""
+def _side(store: Store, query: StoreQuery) -> Side:
+    """Return what was measured as reports read it."""
     from ckprof.compare.side import side_of
-    from ckprof.sweep.layers import Layers
 
-    if not Layers(store.sessions()):
-        return ()
     attempts = store.attempts(query, samples=False)
-    return networks_of_side(side_of(store.name, attempts, store.baselines(), by_device=True))
+    return side_of(store.name, attempts, store.baselines(), by_device=True)
 
 
-def _unserved(summaries: Sequence[MeasurementSummary]) -> list[Unserved]:
-    """Return the problems on which no kernel of a type and layout has a verified time."""
-    from ckprof.compare.side import ProblemKey
-
-    groups: dict[ProblemKey, list[MeasurementSummary]] = {}
-    for summary in summaries:
-        kernel = summary.kernel
-        key = ProblemKey(
-            direction=summary.key.operation.direction,
-            problem=summary.key.problem,
-            dtype=kernel.dtype.value if kernel.dtype else "",
-            layout=kernel.layout,
+def _has_unserved(summaries: Sequence[MeasurementSummary]) -> bool:
+    """Say whether a problem has no verified time on a device."""
+    groups: dict[object, list[MeasurementSummary]] = defaultdict(list)
+    for one in summaries:
+        key = one.key
+        groups[key.operation.direction, key.problem, key.device, one.kernel.dtype, one.kernel.layout].append(
+            one
         )
-        groups.setdefault(key, []).append(summary)
-    return [
-        Unserved(
-            problem=key.problem,
-            number=number,
-            tried=len(tried),
-            reason=main_reason((summary.status, (), summary.reason) for summary in tried),
-            key=key,
-        )
-        for number, (key, tried) in enumerate(groups.items(), start=1)
-        if all(summary.median_ms is None for summary in tried)
-    ]
+    return any(all(one.median_ms is None for one in group) for group in groups.values())
 
 
 def _best_kernel(summary: MeasurementSummary) -> str:

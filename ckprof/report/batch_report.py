@@ -15,6 +15,7 @@ from ckprof.report.rows import RequirementCount, reason_of, requirement_counts, 
 from ckprof.report.run_data import as_json
 from ckprof.report.run_table import status_counts, why_table
 from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
+from ckprof.report.unserved import unserved_in
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -183,7 +184,9 @@ def _failures_of(item: ListResult) -> Iterator[str]:
     for index, problem in enumerate(results.problems):
         outcomes = results.of_problem(index)
         if (outcomes or not results.partial) and all(o.status is Status.UNSUPPORTED for o in outcomes):
-            yield f"no instance supports problem {index}: {problem.describe()}"
+            unserved = unserved_in(results, index)
+            reason = f" ({unserved.reason})" if unserved is not None else ""
+            yield f"no instance supports problem {index}: {problem.describe()}{reason}"
 
 
 def _requirement_counts(batch: BatchResults) -> list[RequirementCount]:

@@ -11,6 +11,7 @@ from ckprof.report.github import Annotation, Level, render
 from ckprof.report.junit import JUnit, add
 from ckprof.report.rows import baseline_rows, rows_of_problem
 from ckprof.report.run_table import status_counts
+from ckprof.report.unserved import unserved_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ def _add_run(junit: JUnit, results: RunResults, prefix: str = "") -> None:
         served = junit.case(suite, _SERVED)
         rows = rows_of_problem(results, index)
         if not _is_served(rows):
-            add(served, "failure", type="unsupported", message=f"none of {len(rows)} outcomes is ok")
+            add(served, "failure", type="unsupported", message=_unserved_text(results, index))
         for row in rows:
             _finish(junit.case(suite, row.instance.lasting_name(row.outcome.split_k)), row)
         for row in baseline_rows(results, index):
@@ -104,9 +105,14 @@ def _remarks(results: RunResults) -> Iterator[Annotation]:
                     message=f"{row.outcome.reason}\n{problem.describe()}",
                 )
         if not _is_served(rows):
-            message = f"none of {len(rows)} outcomes is ok: {problem.describe()}"
+            message = f"{_unserved_text(results, index)}: {problem.describe()}"
             yield Annotation(level=Level.ERROR, title="no instance supports the problem", message=message)
 
 
 def _is_served(rows: list[Row]) -> bool:
     return any(row.outcome.status is Status.OK for row in rows)
+
+
+def _unserved_text(results: RunResults, index: int) -> str:
+    unserved = unserved_in(results, index)
+    return f"none of {len(results.of_problem(index))} outcomes is ok: {unserved.reason if unserved else ''}"

@@ -17,6 +17,7 @@ from ckprof.report.rows import (
     rows_with_baselines,
 )
 from ckprof.report.table import Column, Table
+from ckprof.report.unserved import unserved_in
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
@@ -57,6 +58,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
                 "text": problem.describe(),
                 **problem.as_dict(),
                 "best": best.key if (best := results.best(index)) else None,
+                "unserved": unserved.reason if (unserved := unserved_in(results, index)) else None,
                 "substitutions": [
                     {"kernel": substitution.kernel, "instances": list(substitution.instances)}
                     for substitution in results.substitutions

@@ -16,7 +16,7 @@ from ckprof.report.run_table import add_closing, problem_heading, row_style, run
 from ckprof.report.short_names import shortened
 from ckprof.report.table import Column, Table
 from ckprof.report.total_table import add_totals, networks_of_run
-from ckprof.report.unserved import Unserved, main_reason, with_unserved
+from ckprof.report.unserved import Unserved, unserved_in, with_unserved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +156,8 @@ def best_table(results: RunResults, top: int) -> Table[Row | Unserved]:
     ]
     rows: list[Row | Unserved] = []
     for index in range(len(results.problems)):
-        rows += best_rows(results, index, top) or [_unserved(results, index)]
+        unserved = unserved_in(results, index)
+        rows += best_rows(results, index, top) if unserved is None else [unserved]
     shown = {
         "": lambda row: row.number,
         "problem": lambda row: row.problem.describe(),
@@ -165,26 +166,11 @@ def best_table(results: RunResults, top: int) -> Table[Row | Unserved]:
     return Table(with_unserved(columns, shown), rows, elsewhere="--format csv has every figure")
 
 
-def _unserved(results: RunResults, index: int) -> Unserved:
-    outcomes = results.of_problem(index)
-    return Unserved(
-        problem=results.problems[index],
-        number=index,
-        tried=len(outcomes),
-        reason=main_reason(
-            (outcome.status, [unmet.rule for unmet in outcome.unmet_requirements], outcome.reason)
-            for outcome in outcomes
-        ),
-    )
-
-
 def problems_without_best(results: RunResults) -> list[str]:
     """Return a sentence for each problem that no kernel serves."""
-    sentences = []
-    for index, problem in enumerate(results.problems):
-        if best_rows(results, index, 1):
-            continue
-        unsupported = all(outcome.status is Status.UNSUPPORTED for outcome in results.of_problem(index))
-        what = "no instance supports" if unsupported else "no verified result for"
-        sentences.append(f"{what} problem {index}: {problem.describe()}")
-    return sentences
+    unserved = (unserved_in(results, index) for index in range(len(results.problems)))
+    return [
+        f"no kernel serves problem {one.number}: {one.problem.describe()}: {one.reason}"
+        for one in unserved
+        if one is not None
+    ]

@@ -22,6 +22,7 @@ from ckprof.report.rows import (
 )
 from ckprof.report.table import Column, Table
 from ckprof.report.total_table import add_totals, networks_of_run
+from ckprof.report.unserved import unserved_in
 from ckprof.wording import agreeing, counted, percent, would_tell
 
 if TYPE_CHECKING:
@@ -310,16 +311,14 @@ def _example(count: RequirementCount) -> str:
 def _best_lines(results: RunResults, problem_index: int) -> str | Block:
     """Return the block that ckProfiler ends with, or why there is none."""
     best = results.best(problem_index)
-    if best is None or best.measurement is None:
+    unserved = unserved_in(results, problem_index)
+    if unserved is not None or best is None or best.measurement is None:
+        reason = unserved.reason if unserved is not None else ""
         outcomes = results.of_problem(problem_index)
-        instances = len({o.key for o in outcomes})
-        if not outcomes:
-            return "\nNothing was measured on this problem."
-        if all(o.status is Status.UNSUPPORTED for o in outcomes):
-            return f"0 of {counted(instances, 'instance')} support this problem; see the reason of each."
-        if any(o.status is Status.OK for o in outcomes):
-            return "No best configuration: results were not verified, so nothing is ranked."
-        return "No best configuration: no instance gave a verified result."
+        if outcomes and all(outcome.status is Status.UNSUPPORTED for outcome in outcomes):
+            instances = len({outcome.key for outcome in outcomes})
+            return f"0 of {counted(instances, 'instance')} support this problem: {reason}."
+        return f"No best configuration: {reason}."
     instance = next(i for i in results.instances if i.key == best.key)
     timed = rates(results.problems[problem_index], instance, best)
     lines = (

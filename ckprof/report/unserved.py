@@ -1,8 +1,11 @@
-"""Problems that no kernel serves: they keep their place in tables of best kernels, with the reason."""
+"""Problems that no kernel serves: they keep their place in tables of best kernels, with the reason.
+
+Runs, stores, reports and comparisons take the reason from here.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +16,10 @@ from ckprof.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ckprof.compare.side import ProblemKey, Side
+    from ckprof.compare.model import Comparison
+    from ckprof.compare.side import ProblemKey, Row, Side
     from ckprof.model.problem import Problem
+    from ckprof.model.results import RunResults
     from ckprof.report.table import Column
 
 #: characters of a reason that are shown
@@ -43,6 +48,38 @@ class Unserved:
 
 def unserved_of(side: Side) -> tuple[Unserved, ...]:
     """Return the problems of a side without a verified time; numbers count all of its problems from 1."""
+    return _unserved_of(side.by_problem)
+
+
+def compared_unserved(comparison: Comparison) -> list[tuple[ProblemKey, Unserved | None, Unserved | None]]:
+    """Return the problems that no kernel serves on a side, with the reason on each that is one of these."""
+    sides: list[dict[ProblemKey, Unserved]] = []
+    for name, alone in (("old", comparison.only_old), ("new", comparison.only_new)):
+        groups: dict[ProblemKey, list[Row]] = defaultdict(list)
+        for row in (*(getattr(compared, name) for compared in comparison.rows), *alone):
+            groups[row.key.problem].append(row)
+        sides.append({one.key: one for one in _unserved_of(groups) if one.key is not None})
+    old, new = sides
+    return [(key, old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new))]
+
+
+def unserved_in(results: RunResults, problem_index: int) -> Unserved | None:
+    """Return what a run says of a problem without a verified time; ``None`` for one that has a best one."""
+    if results.best(problem_index) is not None:
+        return None
+    outcomes = results.of_problem(problem_index)
+    return Unserved(
+        problem=results.problems[problem_index],
+        number=problem_index,
+        tried=len(outcomes),
+        reason=main_reason(
+            (outcome.status, [unmet.rule for unmet in outcome.unmet_requirements], outcome.reason)
+            for outcome in outcomes
+        ),
+    )
+
+
+def _unserved_of(groups: Mapping[ProblemKey, Sequence[Row]]) -> tuple[Unserved, ...]:
     return tuple(
         Unserved(
             problem=key.problem,
@@ -51,34 +88,33 @@ def unserved_of(side: Side) -> tuple[Unserved, ...]:
             reason=main_reason((row.status, row.requirements, row.reason) for row in rows),
             key=key,
         )
-        for number, (key, rows) in enumerate(side.by_problem.items(), start=1)
-        if not rows[0].ranked
+        for number, (key, rows) in enumerate(groups.items(), start=1)
+        if not any(row.ranked for row in rows)
     )
 
 
 def main_reason(ends: Iterable[tuple[Status, Sequence[str], str]]) -> str:
     """Return what most kernels say of why they gave no time: the reason of one of them, and of how many.
 
+    It does not depend on their order.
+
     :param ends: status, ids of requirements that are not met, and reason of each kernel.
     """
-    counts: Counter[tuple[Status, str]] = Counter()
-    examples: dict[tuple[Status, str], str] = {}
+    kinds: dict[tuple[Status, str], list[str]] = defaultdict(list)
     for status, requirements, reason in ends:
-        lines = reason.strip().splitlines()
-        line = lines[0][:_REASON] if lines else ""
+        line = next(iter(reason.strip().splitlines()), "")[:_REASON]
         kind = status, requirements[0] if requirements else line
-        counts[kind] += 1
-        examples.setdefault(kind, line or " ".join(requirements[:1]) or "no reason is recorded")
-    if not counts:
+        kinds[kind].append(line or " ".join(requirements[:1]) or "no reason is recorded")
+    if not kinds:
         return "nothing was measured"
-    (kind, number), total = counts.most_common(1)[0], counts.total()
-    status = kind[0]
+    (status, _), lines = min(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0][0].value, kind[0][1]))
+    number, total, example = len(lines), sum(map(len, kinds.values())), min(lines)
     if status is Status.OK:
         text = "results were not verified"
     elif status is Status.UNSUPPORTED:
-        text = examples[kind]
+        text = example
     else:
-        text = f"{status.value}: {examples[kind]}"
+        text = f"{status.value}: {example}"
     return text if number == total else f"{text} ({number} of {counted(total, 'kernel')})"
 
 

@@ -143,8 +143,8 @@ def test_problems_without_a_best_are_named(results: RunResults) -> None:
     text = results.problems[0].describe()
     unsupported = tuple(one for one in results.outcomes if one.status is Status.UNSUPPORTED)
     none = dataclasses.replace(results, outcomes=unsupported)
-    assert problems_without_best(none) == [f"no instance supports problem 0: {text}"]
     reason = unsupported[0].reason.splitlines()[0]
+    assert problems_without_best(none) == [f"no kernel serves problem 0: {text}: {reason}"]
     (line,) = render_best(none, "table", 1).splitlines()[2:]
     assert text in line and f"none: {reason}" in line and "kernel_" not in line
     assert f" none: {reason} " in render_best(none, "md", 1)
@@ -152,7 +152,9 @@ def test_problems_without_a_best_are_named(results: RunResults) -> None:
     assert (row["problem"], row["problem_text"], row["name"]) == ("0", text, "none")
     assert (row["median_ms"], row["reason"]) == ("", reason)
     failed = dataclasses.replace(results, outcomes=results.outcomes[:1])
-    assert problems_without_best(failed) == [f"no verified result for problem 0: {text}"]
+    assert problems_without_best(failed) == [
+        f"no kernel serves problem 0: {text}: wrong_result: 3 of 100 differ"
+    ]
 
 
 @pytest.mark.parametrize("stopped_by", ["max-time", "timeout", "stdrel"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.problem_types import sizes
 from ckprof.report.figures import display_name
 from ckprof.report.table import Column, Table
+from ckprof.report.unserved import compared_unserved
 
 if TYPE_CHECKING:
     from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison
@@ -81,6 +82,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "rows": [
             {**record, "problem_fields": sizes(row.key.problem.problem), "worsened": row.worsened}
             for record, row in zip(records, comparison.rows, strict=True)
+        ],
+        "unserved": [
+            {**_key_record(key), "old": old and old.reason, "new": new and new.reason}
+            for key, old, new in compared_unserved(comparison)
         ],
         "only_old": [_unmatched_record(row) for row in comparison.only_old],
         "only_new": [_unmatched_record(row) for row in comparison.only_new],

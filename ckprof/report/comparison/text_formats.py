@@ -16,12 +16,15 @@ from ckprof.report.figures import (
 )
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, RowT, Table
+from ckprof.report.unserved import compared_unserved
 from ckprof.wording import change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison, PartChange
+    from ckprof.compare.side import ProblemKey
+    from ckprof.report.unserved import Unserved
 
 #: rows of a table; the rest is counted. JSON and CSV have all of them
 MOST_ROWS: Final = 40
@@ -64,6 +67,8 @@ def changes_document(comparison: Comparison) -> Document:
     if changed:
         document.add(Heading("Problems whose best instance changed"))
         document.add(_table(best_change_columns(), changed))
+    if unserved := compared_unserved(comparison):
+        document.add(Heading("Problems that no kernel serves"), _table(_unserved_columns(), unserved))
     return document
 
 
@@ -103,6 +108,19 @@ def _old_part(part: PartChange) -> str:
 
 def _shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _unserved_columns() -> list[Column[tuple[ProblemKey, Unserved | None, Unserved | None]]]:
+    """Return the columns of problems without a verified time on a side, and why."""
+
+    def reason(unserved: Unserved | None) -> str:
+        return unserved.text if unserved is not None else ""
+
+    return [
+        problem_column(lambda row: row[0].problem),
+        Column("old", lambda row: reason(row[1])),
+        Column("new", lambda row: reason(row[2])),
+    ]
 
 
 def _status_columns() -> list[Column[ComparedRow]]:

@@ -14,7 +14,6 @@ from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Order
 from ckprof.model.roof import Roof, RoofKind
-from ckprof.report.unserved import main_reason
 from ckprof.store.attempt import Attempt, Mark
 from ckprof_plugins.pages.best import best_rows, coverage
 from ckprof_plugins.pages.content import ReportContent, report_content
@@ -178,28 +177,6 @@ def test_problems_that_nothing_serves_keep_their_place(with_gaps: ReportContent)
 def test_where_everything_is_served_it_says_so(content: ReportContent) -> None:
     assert content.unserved == () and all(" all 5 problems" in curve.text for curve in content.coverage)
     assert "No kernel serves" not in render_html(content)
-
-
-@pytest.mark.parametrize(
-    ("ends", "reason"),
-    [
-        ([], "nothing was measured"),
-        ([(Status.UNSUPPORTED, ["c"], "C = 3 is odd\nmore")] * 2, "C = 3 is odd"),
-        # requirements say the same in other words
-        (
-            [
-                (Status.UNSUPPORTED, ["c"], "C = 3, vector 8"),
-                (Status.UNSUPPORTED, ["c"], "C = 3, vector 4"),
-                (Status.RUN_ERROR, [], "signal 11"),
-            ],
-            "C = 3, vector 8 (2 of 3 kernels)",
-        ),
-        ([(Status.RUN_ERROR, [], "signal 11")], "run_error: signal 11"),
-        ([(Status.OK, [], "")], "results were not verified"),
-    ],
-)
-def test_the_reason_is_that_of_most_kernels(ends: list[tuple[Status, list[str], str]], reason: str) -> None:
-    assert main_reason(ends) == reason
 
 
 def test_the_heat_map(side: Side) -> None:
