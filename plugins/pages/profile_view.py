@@ -210,10 +210,10 @@ def write_pages(path: str, predictions: Predictions, inspection: Inspection, ses
     :raises NothingLeftError: there is none.
     :raises InputError: a file cannot be written.
     """
-    (problem,) = predictions.problems
+    ((case, kernels),) = predictions.problems
     contents = []
-    for kernel in problem.kernels:
-        content = _content(kernel, problem.case.problem.describe(), predictions, inspection)
+    for kernel in kernels:
+        content = _content(kernel, case.problem.describe(), predictions, inspection)
         if content is not None:
             contents.append(content)
         else:
@@ -227,7 +227,7 @@ def write_pages(path: str, predictions: Predictions, inspection: Inspection, ses
         file = Path(path) / f"{_file_name(content, contents)}.html" if _is_folder(path) else Path(path)
         write_report(_FORMATS[file.suffix](content), file)
         session.console.info(f"{file}: {plain(content.kernel)}, {content.time.time_us:.2f} us predicted")
-    return len(contents) == len(problem.kernels)
+    return len(contents) == len(kernels)
 
 
 def _file_name(content: ProfileContent, contents: Sequence[ProfileContent]) -> str:

@@ -13,11 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ckprof_plugins.tuning.prediction import PredictOptions, predict
-    from ckprof_plugins.tuning.searches import replay, tune
-    from ckprof_plugins.tuning.selection import select
-    from ckprof_plugins.tuning.training import train
-    from ckprof_plugins.tuning.tune_requests import (
+    from ckprof_plugins.tuning.options import (
+        PredictOptions,
         ReplayCosts,
         ReplayOptions,
         SearchOptions,
@@ -26,6 +23,10 @@ if TYPE_CHECKING:
         TuneOptions,
         ValidateOptions,
     )
+    from ckprof_plugins.tuning.prediction import predict
+    from ckprof_plugins.tuning.selection import select
+    from ckprof_plugins.tuning.training import train
+    from ckprof_plugins.tuning.tuning import replay, tune
     from ckprof_plugins.tuning.validation import validate
 
 __all__ = [
@@ -45,28 +46,20 @@ __all__ = [
     "validate",
 ]
 
-#: name -> the module that has it, imported on first use
-_LAZY: Final = {
-    "PredictOptions": "prediction",
-    "ReplayCosts": "tune_requests",
-    "ReplayOptions": "tune_requests",
-    "SearchOptions": "tune_requests",
-    "SelectOptions": "selection_requests",
-    "TrainOptions": "selection_requests",
-    "TuneOptions": "tune_requests",
-    "ValidateOptions": "selection_requests",
+#: the module of each function, imported on first use; the others are options
+_MODULES: Final = {
     "predict": "prediction",
-    "replay": "searches",
+    "replay": "tuning",
     "select": "selection",
     "train": "training",
-    "tune": "searches",
+    "tune": "tuning",
     "validate": "validation",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'options')}"), name)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults
     from ckprof.session import Session
+    from ckprof_plugins.tuning.options import TuneOptions
     from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
-    from ckprof_plugins.tuning.tune_requests import TuneOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

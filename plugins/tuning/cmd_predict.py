@@ -15,16 +15,17 @@ from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
+from ckprof_plugins.tuning.options import PredictOptions
 from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
-from ckprof_plugins.tuning.prediction import PredictOptions
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
     from ckprof.model.kernel_profile import ExecutedInstruction
     from ckprof.model.prediction import PredictedTime
-    from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions, ProblemPredictions
+    from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 
 _EPILOG = """\
 examples:
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         session.console.result(json.dumps(_content(predictions, arguments.hot or 0), indent=1))
     else:
         session.console.result(_document(predictions, arguments.hot or 0))
-    none = any(not any(kernel.time for kernel in problem.kernels) for problem in predictions.problems)
+    none = any(not any(kernel.time for kernel in kernels) for _, kernels in predictions.problems)
     return ExitCode.FAILED if predictions.failed or none else ExitCode.OK
 
 
@@ -110,11 +111,11 @@ def _content(predictions: Predictions, hot: int) -> dict[str, Any]:
         ],
         "problems": [
             {
-                "problem": problem.case.problem.describe(),
-                "sizes": sizes(problem.case.problem),
-                "kernels": [_kernel(kernel, hot) for kernel in problem.kernels],
+                "problem": case.problem.describe(),
+                "sizes": sizes(case.problem),
+                "kernels": [_kernel(kernel, hot) for kernel in kernels],
             }
-            for problem in predictions.problems
+            for case, kernels in predictions.problems
         ],
     }
 
@@ -154,16 +155,16 @@ def _document(predictions: Predictions, hot: int) -> Document:
     parts: list[Part] = [
         f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}"
     ]
-    for number, problem in enumerate(predictions.problems):
-        parts.append(f"Problem {number}: {problem.case.problem.describe()}")
-        parts.append(_table(problem))
-        for kernel in problem.kernels:
+    for number, (case, kernels) in enumerate(predictions.problems):
+        parts.append(f"Problem {number}: {case.problem.describe()}")
+        parts.append(_table(kernels))
+        for kernel in kernels:
             if hot and kernel.time is not None and kernel.time.profile is not None:
                 parts += [kernel.kernel.name, _hot_table(kernel.time.profile.hottest(hot))]
     return Document(parts)
 
 
-def _table(problem: ProblemPredictions) -> Table[tuple[int, KernelPrediction]]:
+def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPrediction]]:
     def figure(get: str) -> Any:
         return lambda row: getattr(row[1].time, get) if row[1].time is not None else None
 
@@ -184,7 +185,7 @@ def _table(problem: ProblemPredictions) -> Table[tuple[int, KernelPrediction]]:
         Column("wg", figure("workgroups"), align="right", priority=2),
         Column("reason", lambda row: row[1].answer.reason, whole_below=True),
     ]
-    return Table(columns, [*enumerate(problem.kernels, 1)], elsewhere="--format json has every figure")
+    return Table(columns, [*enumerate(kernels, 1)], elsewhere="--format json has every figure")
 
 
 def _limit(time: PredictedTime | None) -> str:

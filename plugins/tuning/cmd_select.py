@@ -12,7 +12,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
-from ckprof_plugins.tuning.tune_requests import SelectOptions
+from ckprof_plugins.tuning.options import SelectOptions
 
 if TYPE_CHECKING:
     import argparse

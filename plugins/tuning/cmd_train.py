@@ -12,7 +12,7 @@ from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.errors import ExitCode
 from ckprof.files import write_output
 from ckprof.wording import counted, percent
-from ckprof_plugins.tuning.tune_requests import TrainOptions
+from ckprof_plugins.tuning.options import TrainOptions
 
 if TYPE_CHECKING:
     import argparse

@@ -25,7 +25,7 @@ from ckprof.measure.rounds import RoundOptions
 from ckprof.model.types import DataType, spellings
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof.wording import counted
-from ckprof_plugins.tuning.tune_requests import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
+from ckprof_plugins.tuning.options import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             "--store FILE is missing: every outcome is stored, so that the same command can go on"
         )
     _plan_with_one_thread(arguments, session)
-    from ckprof_plugins.tuning.searches import tune_planned
+    from ckprof_plugins.tuning.tuning import tune_planned
 
     plan = chosen_plan(arguments, session, _usual(session))
     request = planned_run(arguments, session, shared_options.chosen_directions(arguments, session), plan)
@@ -161,7 +161,7 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
     counts: Counter[Problem] = Counter()
     for parsed in parsed_problems(arguments, session, direction):
         counts[parsed.problem] += parsed.count
-    from ckprof_plugins.tuning.searches import replay
+    from ckprof_plugins.tuning.tuning import replay
 
     result = replay(
         session.profiler,

@@ -13,7 +13,7 @@ from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted, percent
-from ckprof_plugins.tuning.tune_requests import ValidateOptions
+from ckprof_plugins.tuning.options import ValidateOptions
 from ckprof_plugins.tuning.validation import Efficiency
 
 if TYPE_CHECKING:

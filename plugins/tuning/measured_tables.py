@@ -6,7 +6,7 @@ import csv
 import re
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.plugin.registry import Registry
+    from ckprof.store.key import DeviceKey
     from ckprof.store.query import MeasurementSummary
 
 
@@ -32,12 +33,6 @@ _NAMED: Final = frozenset({OPERATION_COLUMN, "dtype", "layout"})
 _LONG: Final = frozenset({"kernel", "latency_ms", "split_k", "non_zero"})
 _NOTHING: Final = frozenset({"", "nan", "none", "inf"})
 _ARCH: Final = re.compile(r"gfx[0-9a-f]{3,4}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    number: int
-    cells: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +127,13 @@ def read_csv(
     )
 
 
+#: number of a line, and its cells by column
+_Row = tuple[int, dict[str, str]]
 _Times = dict[tuple[int, str, int], list[float]]
 _Read = tuple[list[Problem], _Times, list[str]]
 
 
-def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Columns) -> _Read:
+def _wide(path: Path, header: Sequence[str], rows: Iterable[_Row], columns: _Columns) -> _Read:
     kernels = [name for name in header if name not in columns.usual and name not in _IGNORED]
     problems: dict[Problem, int] = {}
     times: _Times = {}
@@ -149,26 +146,27 @@ def _wide(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Co
     return list(problems), times, []
 
 
-def _long(path: Path, header: Sequence[str], rows: Iterable[_Line], columns: _Columns) -> _Read:
+def _long(path: Path, header: Sequence[str], rows: Iterable[_Row], columns: _Columns) -> _Read:
     problems: dict[Problem, int] = {}
     times: _Times = {}
     dropped: list[str] = []
     for row in rows:
-        name = row.cells["kernel"]
-        if row.cells.get("non_zero", "True").lower() in ("false", "0"):
-            dropped.append(f"{path.name}:{row.number}: {name} wrote nothing but zeros")
+        number, cells = row
+        name = cells["kernel"]
+        if cells.get("non_zero", "True").lower() in ("false", "0"):
+            dropped.append(f"{path.name}:{number}: {name} wrote nothing but zeros")
             continue
         time = _time(path, row, "latency_ms")
         if time is None:
-            dropped.append(f"{path.name}:{row.number}: {name} has no time")
+            dropped.append(f"{path.name}:{number}: {name} has no time")
             continue
-        splits = int(row.cells.get("split_k") or 1)
+        splits = int(cells.get("split_k") or 1)
         index = problems.setdefault(_problem(path, row, columns), len(problems))
         times.setdefault((index, name, max(1, splits)), []).append(1000.0 * time)
     return list(problems), times, dropped
 
 
-def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Line]]:
+def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Row]]:
     """Return the names of the columns and the rows."""
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
     parsed = list(csv.reader(line for _, line in numbered))
@@ -182,40 +180,42 @@ def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Line]]:
     for (number, _), cells in zip(numbered[1:], parsed[1:], strict=True):
         if len(cells) != len(header):
             raise InputError(f"{len(cells)} values, expected {len(header)} as in the header", path, number)
-        rows.append(_Line(number=number, cells=dict(zip(header, map(str.strip, cells), strict=True))))
+        rows.append((number, dict(zip(header, map(str.strip, cells), strict=True))))
     return header, rows
 
 
-def _time(path: Path, row: _Line, column: str) -> float | None:
-    text = row.cells[column]
+def _time(path: Path, row: _Row, column: str) -> float | None:
+    number, cells = row
+    text = cells[column]
     if text.lower() in _NOTHING:
         return None
     try:
         time = float(text)
     except ValueError:
-        raise InputError(f"{column} is {text!r}, expected a time", path, row.number) from None
+        raise InputError(f"{column} is {text!r}, expected a time", path, number) from None
     if not 0 < time < float("inf"):
-        raise InputError(f"{column} is {text}, expected a positive time", path, row.number)
+        raise InputError(f"{column} is {text}, expected a positive time", path, number)
     return time
 
 
-def _problem(path: Path, row: _Line, columns: _Columns) -> Problem:
+def _problem(path: Path, row: _Row, columns: _Columns) -> Problem:
+    number, cells = row
     if columns.named is not None:
         try:
-            return columns.named(row.cells)
+            return columns.named(cells)
         except InputError as exc:
-            raise InputError(exc.message, path, row.number) from None
+            raise InputError(exc.message, path, number) from None
     values: dict[str, int] = {}
     for name, usual in columns.usual.items():
-        text = row.cells.get(name, "")
+        text = cells.get(name, "")
         try:
             values[name] = int(text) if text else -1 if usual is None else usual
         except ValueError:
-            raise InputError(f"{name} is {text!r}, expected a whole number", path, row.number) from None
+            raise InputError(f"{name} is {text!r}, expected a whole number", path, number) from None
     try:
         return columns.make(values)
     except InputError as exc:
-        raise InputError(exc.message, path, row.number) from None
+        raise InputError(exc.message, path, number) from None
 
 
 #: how the file of every SQLite database begins
@@ -264,28 +264,16 @@ def _is_store(path: Path) -> bool:
         return False  # the reader of tables says why
 
 
-class _Device(NamedTuple):
-    """What the measurements of one model must agree in."""
-
-    target: str
-    model: str
-    arch: str
-    compute_units: int
-    emulated: bool
-
-
-def _only_device(devices: set[_Device], path: Path) -> _Device:
-    """Return the one device.
+def _only_device(devices: Iterable[DeviceKey], path: Path) -> DeviceKey:
+    """Return the one device, by target, name, architecture and compute units.
 
     :raises InputError: there are several.
     """
-    if len(devices) > 1:
-        names = ", ".join(
-            sorted(f"{device.target} {device.model} {device.arch}".strip() for device in devices)
-        )
+    found = {(one.target, one.model, one.arch, one.compute_units, one.is_emulated): one for one in devices}
+    if len(found) > 1:
+        names = ", ".join(sorted(f"{one.target} {one.model} {one.arch}".strip() for one in found.values()))
         raise InputError(f"it holds times of several devices, which no model can be of: {names}", path)
-    (device,) = devices
-    return device
+    return next(iter(found.values()))
 
 
 def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
@@ -299,7 +287,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], list[float]] = {}
     kernels: dict[str, KernelTraits] = {}
-    devices: set[_Device] = set()
+    devices: set[DeviceKey] = set()
     dropped: dict[str, None] = {}
     tried: dict[Problem, None] = {}
     with Store(path) as store:
@@ -320,23 +308,22 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
                     row.kernel.fields,
                     pipeline.traits(row.kernel.fields),
                 )
-            devices.add(
-                _Device(device.target, device.model, device.arch, device.compute_units, device.is_emulated)
-            )
+            devices.add(device)
             index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)
             times.setdefault(key, []).append(1000 * row.median_ms)
     if not times:
         raise InputError(f"it holds no verified time of {kind.direction} {kind.dtype}".rstrip(), path)
-    target, model, arch, units, emulated = _only_device(devices, path)
+    device = _only_device(devices, path)
+    target, emulated = device.target, device.is_emulated
     return Measurements(
         sources=(path.name,),
         problems=tuple(problems),
         kernels=kernels,
         times=usual_times(times),
-        arch=device_of(registry, target, model, arch, emulated=emulated),
+        arch=device_of(registry, target, device.model, device.arch, emulated=emulated),
         target=target if runs_elsewhere(registry, target, emulated=emulated) else "",
-        units=units or None,
+        units=device.compute_units or None,
         dropped=tuple(dropped),
         unserved=tuple(problem for problem in tried if problem not in problems),
     )

@@ -1,11 +1,13 @@
 """Predicted times as files: what ``ckprof predict --format json`` writes, and ``ckprof train`` learns from.
 
-Nothing else reads them: a predicted time is no measured one.
+Nothing else reads them: a predicted time is not a measured one. In a table to learn from, predicted times
+stand where nothing was measured.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from math import ceil, log
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,6 +17,7 @@ from ckprof.model.problem_types import problem_from
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.versioned_json import read_versioned
 from ckprof_plugins.tuning.model_use import executed_traits
+from ckprof_plugins.tuning.prediction import calibration_of, named_alike
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 
 if TYPE_CHECKING:
@@ -25,12 +28,13 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.plugin.registry import Registry
     from ckprof_plugins.tuning.model_use import KernelKind
+    from ckprof_plugins.tuning.prediction import Times
 
 SCHEMA: Final = "ckprof-prediction"
 VERSION: Final = 1
 
 
-class _Instance(msgspec.Struct):
+class _PredictedInstance(msgspec.Struct):
     """A kernel that was predicted."""
 
     key: str
@@ -52,10 +56,6 @@ class _Problem(msgspec.Struct):
     kernels: list[_Kernel]
 
 
-class _Calibration(msgspec.Struct):
-    measured_times: int
-
-
 class _Document(msgspec.Struct):
     """The part of the file that is needed here."""
 
@@ -65,24 +65,17 @@ class _Document(msgspec.Struct):
     dtypes: list[str]
     arch: str
     compute_units: int
-    calibration: _Calibration
-    instances: list[_Instance]
+    calibration: dict[str, Any]
+    instances: list[_PredictedInstance]
     problems: list[_Problem]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictedTimes:
-    """Predicted times as a table, and the fields of its kernels."""
-
-    #: every time is predicted
-    table: Measurements
-    #: name of a kernel -> fields of its instance
-    fields: Mapping[str, Mapping[str, Any]]
-
-
-def read_predicted(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -> PredictedTimes:
+def read_predicted(
+    registry: Registry, paths: tuple[Path, ...], kind: KernelKind
+) -> tuple[Measurements, dict[str, Mapping[str, Any]]]:
     """Return what some files say of kernels of one kind.
 
+    :returns: a table of times, all of them predicted, and kernel -> fields of its instance.
     :raises InputError: a file is wrong or says nothing of such kernels, or they are of several devices.
     """
     fields: dict[str, Mapping[str, Any]] = {}
@@ -98,15 +91,14 @@ def read_predicted(registry: Registry, paths: tuple[Path, ...], kind: KernelKind
     if len(devices) > 1:
         names = ", ".join(sorted(f"{arch} with {units} compute units" for arch, units in devices))
         raise InputError(f"the predicted times are of several devices: {names}", paths[0])
-    table = merged(tuple(tables))
-    return PredictedTimes(table=table, fields=fields)
+    return merged(tuple(tables)), fields
 
 
 def _read(path: Path) -> _Document:
     document = read_versioned(
         path, _Document, SCHEMA, VERSION, made_by="predicted times of 'ckprof predict --format json'"
     )
-    if document.calibration.measured_times:
+    if document.calibration.get("measured_times"):
         raise InputError(
             "measured times have corrected these already, which would count twice: predict without "
             "--measured, and give the measured times to 'ckprof train'",
@@ -153,3 +145,85 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
         dropped=tuple(dropped),
         predicted=frozenset(times),
     )
+
+
+#: half the logarithmic width of the interval around predicted times that holds 95 % of measured ones, on the
+#: published tables, see plugins/tuning/docs/predict.md
+USUAL_HALF: Final = 0.55
+#: measured and predicted times of the same kernels that tell it better
+_LEAST_PAIRS: Final = 60
+_LEAST_PROBLEMS: Final = 4
+_COVERED: Final = 0.95
+
+
+def with_predicted(
+    registry: Registry,
+    measured: Measurements | None,
+    predicted: Measurements,
+    fields: Mapping[str, Mapping[str, Any]],
+    path: Path,
+) -> tuple[Measurements, float]:
+    """Return a table of both, the predicted times corrected by the measured ones.
+
+    :param measured: ``None`` if nothing was measured.
+    :param fields: predicted kernel -> fields of its instance.
+    :param path: of the predicted times, for messages.
+    :returns: the table, and how far measured times are from predicted ones, see
+        :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.predicted_half`.
+    :raises InputError: the times are of different devices.
+    """
+    known = _by_problem(predicted)
+    if measured is None:
+        return predicted, USUAL_HALF
+    here, there = measured.target or measured.arch, predicted.arch
+    if measured.target or (measured.arch and measured.arch != there):
+        raise InputError(f"these times are predicted for {there}, the others are measured on {here}", path)
+    alike = named_alike(registry, measured.kernels, fields)
+    named = _renamed(measured, alike, predicted)
+    times = _by_problem(named)
+    calibration = calibration_of(times, known)
+    corrected = {
+        key: time_us * calibration.device * calibration.kernels.get(key[1], 1.0)
+        for key, time_us in predicted.times.items()
+    }
+    return merged((named, replace(predicted, times=corrected))), _half(times, known)
+
+
+def _by_problem(table: Measurements) -> Times:
+    return {
+        (table.problems[index], name, splits): time_us
+        for (index, name, splits), time_us in table.times.items()
+    }
+
+
+def _renamed(measured: Measurements, alike: Mapping[str, str], predicted: Measurements) -> Measurements:
+    """Return measured times under the names that the predicted ones have."""
+    return replace(
+        measured,
+        kernels={
+            alike.get(name, name): predicted.kernels.get(alike.get(name, name), traits)
+            for name, traits in measured.kernels.items()
+        },
+        times={
+            (index, alike.get(name, name), splits): time_us
+            for (index, name, splits), time_us in measured.times.items()
+        },
+    )
+
+
+def _half(measured: Times, predicted: Times) -> float:
+    """Return how far measured times are from predicted ones that the other problems' times have corrected."""
+    both = {key: time_us for key, time_us in measured.items() if key in predicted}
+    problems = {problem for problem, _, _ in both}
+    if len(both) < _LEAST_PAIRS or len(problems) < _LEAST_PROBLEMS:
+        return USUAL_HALF
+    errors = []
+    for left_out in problems:
+        others = {key: time_us for key, time_us in both.items() if key[0] != left_out}
+        factors = calibration_of(others, predicted)
+        for key, time_us in both.items():
+            if key[0] == left_out:
+                guess = predicted[key] * factors.device * factors.kernels.get(key[1], 1.0)
+                errors.append(abs(log(time_us / guess)))
+    errors.sort()
+    return errors[min(len(errors) - 1, ceil(_COVERED * (len(errors) + 1)) - 1)]

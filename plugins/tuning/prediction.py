@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import exp, log
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.library import build_library
-from ckprof.kernels.requests import BuildOptions
 from ckprof.model.prediction import PredictionRequest, TimeQuestion
 from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
-from ckprof.option import option, positive
 from ckprof.plugin.operations import tensors_of
 from ckprof.plugin.protocols import PredictingDevice
 from ckprof.plugin.timing import NamedFields
@@ -27,13 +25,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.kernels.candidates import Candidate
-    from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.model.prediction import PredictedDevice, PredictedTime, TimeAnswer
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
+    from ckprof_plugins.tuning.options import PredictOptions
+
+    #: (problem, key or name of a kernel, splits) -> microseconds
+    Times: TypeAlias = Mapping[tuple[Problem, str, int], float]
 
 
 #: a kernel's factor is the mean of the logarithms of its errors and of so many zeros
@@ -64,42 +65,32 @@ class Calibration:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredTimes:
-    """Measured times of kernels that can be predicted as well."""
+def problems_to_learn(measured: Times) -> tuple[Problem, ...]:
+    """Return the problems of measured times, each once; not all of many."""
+    found = tuple(dict.fromkeys(problem for problem, _, _ in measured))
+    step = -(-len(found) // _MOST_PROBLEMS)
+    return found[:: max(1, step)]
 
-    #: (problem, content key, splits) -> microseconds
-    times: Mapping[tuple[Problem, str, int], float]
 
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """The problems, each once; not all of many."""
-        found = tuple(dict.fromkeys(problem for problem, _, _ in self.times))
-        step = -(-len(found) // _MOST_PROBLEMS)
-        return found[:: max(1, step)]
-
-    def calibration(self, predicted: Mapping[tuple[Problem, str, int], float]) -> Calibration:
-        """Return the factors that predicted times of the same kernels and problems need.
-
-        :param predicted: as :attr:`times`.
-        """
-        errors: dict[Problem, dict[tuple[str, int], float]] = {}
-        for (problem, key, splits), time_us in self.times.items():
-            guess = predicted.get((problem, key, splits))
-            if guess is not None:
-                errors.setdefault(problem, {})[key, splits] = log(time_us / guess)
-        if not errors:
-            return Calibration()
-        middles = {problem: median(of.values()) for problem, of in errors.items()}
-        by_kernel: dict[str, list[float]] = {}
-        for problem, of in errors.items():
-            for (key, _), error in of.items():
-                by_kernel.setdefault(key, []).append(error - middles[problem])
-        return Calibration(
-            device=exp(median(middles.values())),
-            kernels={key: exp(sum(found) / (len(found) + _ZEROS)) for key, found in by_kernel.items()},
-            pairs=sum(map(len, errors.values())),
-        )
+def calibration_of(measured: Times, predicted: Times) -> Calibration:
+    """Return the factors that predicted times need, of the same kernels and problems as measured ones."""
+    errors: dict[Problem, dict[tuple[str, int], float]] = {}
+    for (problem, key, splits), time_us in measured.items():
+        guess = predicted.get((problem, key, splits))
+        if guess is not None:
+            errors.setdefault(problem, {})[key, splits] = log(time_us / guess)
+    if not errors:
+        return Calibration()
+    middles = {problem: median(of.values()) for problem, of in errors.items()}
+    by_kernel: dict[str, list[float]] = {}
+    for problem, of in errors.items():
+        for (key, _), error in of.items():
+            by_kernel.setdefault(key, []).append(error - middles[problem])
+    return Calibration(
+        device=exp(median(middles.values())),
+        kernels={key: exp(sum(found) / (len(found) + _ZEROS)) for key, found in by_kernel.items()},
+        pairs=sum(map(len, errors.values())),
+    )
 
 
 def named_alike(
@@ -122,7 +113,7 @@ def named_alike(
     return found
 
 
-def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[Candidate]) -> MeasuredTimes:
+def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[Candidate]) -> Times:
     """Return the times of some files that are those of given kernels.
 
     Kernels of stores are known by their names, those of tables by what their names say.
@@ -130,7 +121,7 @@ def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[C
     :raises InputError: a file is wrong, or they are of several devices.
     """
     if not paths:
-        return MeasuredTimes(times={})
+        return {}
     first = kernels[0].instance
     kind = KernelKind(direction=first.direction, dtype=first.dtype.value)
     table = read_tables(registry, tuple(paths), kind)
@@ -138,48 +129,11 @@ def read_measured(registry: Registry, paths: Sequence[Path], kernels: Sequence[C
     fields = {name: instance.fields() for name, instance in by_name.items()}
     alike = named_alike(registry, table.kernels, fields)
     keys = {name: by_name[kernel].key for name, kernel in alike.items()}
-    return MeasuredTimes(
-        times={
-            (table.problems[index], keys[name], splits): time_us
-            for (index, name, splits), time_us in table.times.items()
-            if name in keys
-        }
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictOptions:
-    """What is predicted of which kernels."""
-
-    selection: Selection
-    problems: tuple[ProblemCase, ...]
-    build: BuildOptions = field(default_factory=BuildOptions)
-    gpu: str = field(
-        default="",
-        metadata=option(
-            "product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
-            "usual one)",
-            metavar="NAME",
-        ),
-    )
-    measured: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "a store or a table of measured times, by which predicted ones are corrected: by one factor for "
-            "the device and one for each kernel (repeatable)",
-            metavar="FILE",
-        ),
-    )
-    hot: int = field(
-        default=0,
-        metadata=option(
-            "list so many instructions of each kernel that take most of its waves' time",
-            metavar="N",
-            parse=positive,
-        ),
-    )
-    #: what the waves of each kernel do is wanted, too
-    profile: bool = False
+    return {
+        (table.problems[index], keys[name], splits): time_us
+        for (index, name, splits), time_us in table.times.items()
+        if name in keys
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,14 +151,6 @@ class KernelPrediction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemPredictions:
-    """All kernels on a problem, the fastest first; those without a time come last."""
-
-    case: ProblemCase
-    kernels: tuple[KernelPrediction, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Predictions:
     """All problems, and what the times are of."""
 
@@ -212,7 +158,8 @@ class Predictions:
     arch: str
     device: PredictedDevice
     library: BuiltLibrary
-    problems: tuple[ProblemPredictions, ...]
+    #: each problem with its kernels, the fastest first; those without a time come last
+    problems: tuple[tuple[ProblemCase, tuple[KernelPrediction, ...]], ...]
     #: by which measured times have corrected the predicted ones
     calibration: Calibration
 
@@ -221,8 +168,8 @@ class Predictions:
         """Whether a kernel did not compile, or its launch failed."""
         return any(rejection.status.is_failure for rejection in self.library.rejected) or any(
             kernel.time is None and not kernel.answer.unsupported
-            for problem in self.problems
-            for kernel in problem.kernels
+            for _, kernels in self.problems
+            for kernel in kernels
         )
 
 
@@ -252,7 +199,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     if library.path is None:
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)
-    to_learn = [ProblemCase(problem=problem) for problem in measured.problems]
+    to_learn = [ProblemCase(problem=problem) for problem in problems_to_learn(measured)]
     asked = _asked(library, (*options.problems, *to_learn))
     request = PredictionRequest(
         library=library.path,
@@ -262,12 +209,13 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         profile=options.profile or options.hot > 0,
     )
     answers = list(zip(asked, predicting.predict(request), strict=True))
-    calibration = measured.calibration(
+    calibration = calibration_of(
+        measured,
         {
             (case.problem, kernel.instance.key, split): answer.time.time_us
             for (case, kernel, split), answer in answers
             if answer.time is not None
-        }
+        },
     )
     by_case: dict[int, list[KernelPrediction]] = {id(case): [] for case in options.problems}
     for (case, kernel, split), answer in answers:
@@ -279,9 +227,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         arch=library.recipe.arch,
         device=device,
         library=library,
-        problems=tuple(
-            ProblemPredictions(case=case, kernels=_ranked(by_case[id(case)])) for case in options.problems
-        ),
+        problems=tuple((case, _ranked(by_case[id(case)])) for case in options.problems),
         calibration=calibration,
     )
 

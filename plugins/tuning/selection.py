@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import NothingLeftError
-from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
+from ckprof.model.ranking import field_of
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import (
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate as ListedKernel
     from ckprof.kernels.choose import Selection
-    from ckprof.model.outcome import Outcome
     from ckprof.session import Session
+    from ckprof_plugins.tuning.options import SelectOptions
     from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
-    from ckprof_plugins.tuning.tune_requests import SelectOptions
 
 #: Kernels whose support is asked at once: each has to be compiled for that.
 _ASKED_AT_ONCE: Final = 4
@@ -40,7 +40,7 @@ class ChosenKernel:
 
     kernel: ListedKernel
     prediction: Prediction
-    #: median of the measured times; ``None`` if it was not measured, or failed
+    #: its time, see :mod:`ckprof.model.ranking`; ``None`` if it was not measured, or failed
     measured_us: float | None = None
     #: how measuring it ended, e.g. ``ok`` or ``wrong_result``; empty if it was not measured
     status: str = ""
@@ -227,21 +227,17 @@ def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenK
         ),
     )
     outcomes = {(outcome.key, splits[outcome.problem_index]): outcome for outcome in end.required().outcomes}
-    kernels = [
-        _with_outcome(kernel, outcomes.get((kernel.kernel.instance.key, kernel.prediction.splits)))
-        for kernel in best
-    ]
-    kernels += chosen[options.measure :]
-    measured = sorted(
-        (kernel for kernel in kernels if kernel.measured_us is not None),
-        key=lambda kernel: kernel.measured_us or 0.0,
-    )
-    return [*measured, *(kernel for kernel in kernels if kernel.measured_us is None)]
+    ranked, field = field_of(outcomes.values())
+    times = {id(outcome): time for outcome, time in zip(ranked, field.kernels, strict=True)}
 
+    def with_outcome(kernel: ChosenKernel) -> ChosenKernel:
+        outcome = outcomes.get((kernel.kernel.instance.key, kernel.prediction.splits))
+        if outcome is None:
+            return kernel
+        time = times.get(id(outcome))
+        measured_us = 1000 * time.time_ms if time is not None else None
+        return replace(kernel, measured_us=measured_us, status=outcome.status.value)
 
-def _with_outcome(kernel: ChosenKernel, outcome: Outcome | None) -> ChosenKernel:
-    if outcome is None:
-        return kernel
-    timed = outcome.measurement if outcome.status is Status.OK else None
-    measured_us = 1000 * timed.median_ms if timed is not None else None
-    return replace(kernel, measured_us=measured_us, status=outcome.status.value)
+    kernels = [*map(with_outcome, best), *chosen[options.measure :]]
+    # failed ones, and those that were not measured, in their order at the end
+    return sorted(kernels, key=lambda kernel: math.inf if kernel.measured_us is None else kernel.measured_us)

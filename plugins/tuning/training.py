@@ -9,8 +9,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.model.architecture import architectures
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of, runs_elsewhere
-from ckprof_plugins.tuning.predicted_times import read_predicted
-from ckprof_plugins.tuning.predicted_training import with_predicted
+from ckprof_plugins.tuning.predicted_times import read_predicted, with_predicted
 from ckprof_plugins.tuning.time_model.intervals import ranges_of
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
 from ckprof_plugins.tuning.time_model.model_file import Provenance, render_model
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.inspection import Inspection
     from ckprof.session import Session
+    from ckprof_plugins.tuning.options import TrainOptions
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.tune_requests import TrainOptions
     from ckprof_plugins.tuning.validation import Efficiency
 
 #: Numbers of compute units that GPUs have, tried where nothing says it.
@@ -201,9 +200,8 @@ def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[M
     table = read_tables(session.registry, options.files, kind) if options.files else None
     half = 0.0
     if options.predicted:
-        predicted = read_predicted(session.registry, options.predicted, kind)
-        blended = with_predicted(session.registry, table, predicted, options.predicted[0])
-        table, half = blended.table, blended.half
+        predicted, fields = read_predicted(session.registry, options.predicted, kind)
+        table, half = with_predicted(session.registry, table, predicted, fields, options.predicted[0])
     if table is None or options.inspection is None:
         return cast("Measurements", table), half
     from ckprof.kernels.inspection import load_inspection

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
     from ckprof.session import Session
+    from ckprof_plugins.tuning.options import ValidateOptions
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
     from ckprof_plugins.tuning.time_model.measurements import Choice, Measurements
     from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
-    from ckprof_plugins.tuning.tune_requests import ValidateOptions
 
 
 #: Choices whose times differ by less than this on half of the problems are replicates of one another.

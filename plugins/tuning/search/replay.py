@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.options import ReplayCosts
     from ckprof_plugins.tuning.search.observations import Cell
     from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.tune_requests import ReplayCosts
 
 
 def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = None) -> SearchSpace:

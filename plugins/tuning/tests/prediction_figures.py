@@ -20,10 +20,9 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.tuning import PredictOptions, predict
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.predicted_times import PredictedTimes
-from ckprof_plugins.tuning.predicted_training import with_predicted
-from ckprof_plugins.tuning.prediction import PredictOptions
+from ckprof_plugins.tuning.predicted_times import with_predicted
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.formula import terms, work
 from ckprof_plugins.tuning.training import fit_model
@@ -140,21 +139,20 @@ def predicted(problems: Sequence[Problem]) -> tuple[dict[tuple[Problem, str], fl
         build=BuildOptions(target="hip", arch="gfx950"),
         gpu="MI350X",
     )
-    profiler.predict(options)  # compiles
+    predict(profiler, options)  # compiles
     start = _processor_seconds()
-    answer = profiler.predict(
-        replace(options, problems=tuple(ProblemCase(problem=problem) for problem in problems))
-    )
+    cases = tuple(ProblemCase(problem=problem) for problem in problems)
+    answer = predict(profiler, replace(options, problems=cases))
     seconds = _processor_seconds() - start
     times = {}
     asked = 0
-    for of in answer.problems:
-        for kernel in of.kernels:
+    for case, kernels in answer.problems:
+        for kernel in kernels:
             fields = kernel.kernel.instance.fields()
             asked += 1
             if kernel.time is not None:
                 name = "{tile_m}x{tile_n}x{tile_k}_{gemm_pipeline}".format(**fields)
-                times[of.case.problem, name] = kernel.time.time_us
+                times[case.problem, name] = kernel.time.time_us
     return times, seconds / asked
 
 
@@ -285,7 +283,7 @@ def main() -> None:
         print(row("the same and machine code", label, figures(both, one, one.table.kernels, supported)))
 
 
-def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> PredictedTimes:
+def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> Measurements:
     """Return predicted times of the columns of a table as a file of them says it."""
     asked = {problem for problem, _ in machine}
     known = tuple(problem for problem in problems if problem in asked)
@@ -295,18 +293,17 @@ def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> Pre
         for column in judged.table.kernels
         if (problem, column) in machine
     }
-    table = replace(judged.table, problems=known, times=times, predicted=frozenset(times), arch="gfx950")
-    return PredictedTimes(table=table, fields={column: {} for column in judged.table.kernels})
+    return replace(judged.table, problems=known, times=times, predicted=frozenset(times), arch="gfx950")
 
 
 def fitted(
     machine: Times, judged: Judged, problems: Iterable[Problem], measured: Measurements | None = None
 ) -> TimeModel:
     """Return a time model that is fitted to predicted times, and to a few measured ones."""
-    blended = with_predicted(
-        ckprof.Profiler().registry, measured, as_table(machine, judged, problems), Path()
-    )
-    return fit_model(replace(request(blended.table), predicted_half=blended.half))
+    predicted = as_table(machine, judged, problems)
+    fields: dict[str, dict[str, object]] = {column: {} for column in judged.table.kernels}
+    table, half = with_predicted(ckprof.Profiler().registry, measured, predicted, fields, Path())
+    return fit_model(replace(request(table), predicted_half=half))
 
 
 def few_measured(

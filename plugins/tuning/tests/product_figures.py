@@ -21,7 +21,7 @@ import numpy as np
 
 import ckprof
 from ckprof.kernels.requests import BuildOptions
-from ckprof_plugins.tuning.prediction import PredictOptions
+from ckprof_plugins.tuning import PredictOptions, predict
 from plugins.tuning.tests.prediction_figures import rank_numbers
 
 #: tile, waves along m and n, and MMA tile
@@ -82,11 +82,11 @@ def main() -> None:
                 build=BuildOptions(target="hip", arch="gfx950"),
                 gpu="MI355X",
             )
-            answers = profiler.predict(options).problems
+            answers = predict(profiler, options).problems
         known = [
-            (answer.kernels[0].time.time_us, us, answer.case.problem.flop)
-            for answer, (_, us) in zip(answers, lines, strict=True)
-            if answer.kernels[0].time is not None
+            (kernels[0].time.time_us, us, case.problem.flop)
+            for (case, kernels), (_, us) in zip(answers, lines, strict=True)
+            if kernels[0].time is not None
         ]
         guessed, measured, work = (np.array(values) for values in zip(*known, strict=True))
         follows, size = (

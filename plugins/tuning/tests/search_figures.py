@@ -13,8 +13,8 @@ from pathlib import Path
 
 import ckprof
 from ckprof.model.types import DataType
+from ckprof_plugins.tuning import ReplayOptions, SearchOptions, replay
 from ckprof_plugins.tuning.time_model.model_file import Provenance, render_model
-from ckprof_plugins.tuning.tune_requests import SearchOptions
 from plugins.tuning.tests.prediction_figures import (
     TABLES,
     Judged,
@@ -28,10 +28,10 @@ from plugins.tuning.tests.prediction_figures import (
 
 def searched(path: Path, model: Path | None) -> tuple[int, float]:
     """Return the measurements of a settled search, and the sum of the best times that it found."""
-    options = ckprof.ReplayOptions(
+    options = ReplayOptions(
         files=(path,), direction="fwd", dtype=DataType.BF16, search=SearchOptions(model=model)
     )
-    end = ckprof.Profiler().replay(options).progress[-1]
+    end = replay(ckprof.Profiler(), options).progress[-1]
     return end.measured, end.total_us
 
 

@@ -13,8 +13,7 @@ from ckprof.errors import InputError
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.predicted_times import PredictedTimes
-from ckprof_plugins.tuning.predicted_training import USUAL_HALF, with_predicted
+from ckprof_plugins.tuning.predicted_times import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.search.prior import UNTRAINED, _amplitude
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
@@ -25,11 +24,15 @@ from plugins.tuning.tests.time_model.conftest import MEASURED, request
 PATH = Path("predicted.json")
 
 
-def _predicted(table: Measurements, factor: float = 1.0) -> PredictedTimes:
+def _predicted(table: Measurements, factor: float = 1.0) -> Measurements:
     """Return the times of a table as if they were predicted, each wrong by a factor."""
     times = {key: time_us * factor for key, time_us in table.times.items()}
-    wrong = replace(table, times=times, predicted=frozenset(times), arch="gfx950", units=256)
-    return PredictedTimes(table=wrong, fields={name: {} for name in table.kernels})
+    return replace(table, times=times, predicted=frozenset(times), arch="gfx950", units=256)
+
+
+def _blended(measured: Measurements | None, predicted: Measurements) -> tuple[Measurements, float]:
+    fields: dict[str, dict[str, object]] = {name: {} for name in predicted.kernels}
+    return with_predicted(ckprof.Profiler().registry, measured, predicted, fields, PATH)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def small(table_30: Measurements) -> Measurements:
 
 def test_a_measured_time_takes_the_place_of_a_predicted_one(small: Measurements) -> None:
     measured = small.subset((3, 5))
-    table = merged((_predicted(small, 2.0).table, measured))
+    table = merged((_predicted(small, 2.0), measured))
     assert len(table.problems) == len(small.problems)
     by_problem = {
         (table.problems[index], name): (time_us, (index, name, splits) in table.predicted)
@@ -68,32 +71,24 @@ def test_a_measured_time_takes_the_place_of_a_predicted_one(small: Measurements)
 
 
 def test_nothing_measured_leaves_times_as_they_are(small: Measurements) -> None:
-    registry = ckprof.Profiler().registry
-    blended = with_predicted(registry, None, _predicted(small, 2.0), PATH)
-    assert blended.table == _predicted(small, 2.0).table
-    assert (blended.half, blended.calibration.pairs) == (USUAL_HALF, 0)
+    assert _blended(None, _predicted(small, 2.0)) == (_predicted(small, 2.0), USUAL_HALF)
 
 
 def test_measured_times_correct_predicted_ones(table_30: Measurements) -> None:
-    registry = ckprof.Profiler().registry
     measured = table_30.subset(tuple(range(0, 40, 4)))
-    blended = with_predicted(registry, measured, _predicted(table_30, 0.5), PATH)
-    assert blended.calibration.device == pytest.approx(2.0)
+    table, half = _blended(measured, _predicted(table_30, 0.5))
     known = {
         (table_30.problems[index], name): time_us for (index, name, _), time_us in table_30.times.items()
     }
-    table = blended.table
     assert len(table.predicted) == len(table_30.times) - len(measured.times)
     for (index, name, _), time_us in table.times.items():
         assert time_us == pytest.approx(known[table.problems[index], name])
     # they are wrong by one factor alone
-    assert blended.half == pytest.approx(0.0, abs=1e-9)
+    assert half == pytest.approx(0.0, abs=1e-9)
 
 
 def test_few_pairs_do_not_tell_how_far_predictions_are_off(small: Measurements) -> None:
-    registry = ckprof.Profiler().registry
-    blended = with_predicted(registry, small, _predicted(small), PATH)
-    assert blended.half == USUAL_HALF
+    assert _blended(small, _predicted(small))[1] == USUAL_HALF
 
 
 @pytest.mark.parametrize(
@@ -102,15 +97,14 @@ def test_few_pairs_do_not_tell_how_far_predictions_are_off(small: Measurements) 
 def test_times_of_another_device_are_refused(small: Measurements, other: dict[str, str], here: str) -> None:
     if "target" in other:
         pytest.importorskip(f"ckprof_plugins.{other['target']}")
-    registry = ckprof.Profiler().registry
     with pytest.raises(InputError, match=f"predicted for gfx950, .* measured on {here}"):
-        with_predicted(registry, replace(small, **other), _predicted(small), PATH)
+        _blended(replace(small, **other), _predicted(small))
 
 
 def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> None:
     measured = fit_model(request(small))
     half = log(2)
-    model = fit_model(replace(request(_predicted(small).table), predicted_half=half))
+    model = fit_model(replace(request(_predicted(small)), predicted_half=half))
     assert (measured.predicted, model.predicted) == (0, len(small.without_glitches().times))
     assert measured.basis == ""
     assert f"{model.predicted} times that were predicted from machine code" in model.basis

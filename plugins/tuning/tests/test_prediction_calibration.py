@@ -13,7 +13,7 @@ import ckprof
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.prediction import PredictedTime
 from ckprof_plugins.directions._convolution.problem import default_problems
-from ckprof_plugins.tuning.prediction import Calibration, MeasuredTimes, read_measured
+from ckprof_plugins.tuning.prediction import Calibration, calibration_of, problems_to_learn, read_measured
 
 FIRST = default_problems()[2]
 SECOND, THIRD = replace(FIRST, batch=7), replace(FIRST, batch=9)
@@ -28,8 +28,7 @@ def _times(values):
 
 def test_a_slow_device_is_one_factor_for_all():
     predicted = _times({(p, k): t for p in (FIRST, SECOND) for k, t in (("a", 5.0), ("b", 8.0), ("c", 9.0))})
-    measured = MeasuredTimes(times={key: 1.3 * time_us for key, time_us in predicted.items()})
-    found = measured.calibration(predicted)
+    found = calibration_of({key: 1.3 * time_us for key, time_us in predicted.items()}, predicted)
     assert found.device == pytest.approx(1.3)
     assert found.pairs == 6
     assert list(found.kernels.values()) == pytest.approx([1.0, 1.0, 1.0])
@@ -44,23 +43,23 @@ def test_a_slow_kernel_has_a_factor_that_few_times_do_not_decide():
     measured = dict(predicted)
     for problem in (FIRST, SECOND):
         measured[problem, "c", 1] = 10.0
-    found = MeasuredTimes(times=measured).calibration(predicted)
+    found = calibration_of(measured, predicted)
     # logarithms of 2, 2, 1 and four zeros
     assert found.kernels["c"] == pytest.approx(exp(2 * log(2) / 7))
     assert found.kernels["a"] == pytest.approx(1.0)
 
 
 def test_times_that_nothing_was_predicted_for_do_not_count():
-    measured = MeasuredTimes(times=_times({(FIRST, "a"): 3.0, (SECOND, "a"): 4.0}))
-    assert measured.calibration({}) == Calibration()
-    assert measured.calibration(_times({(FIRST, "a"): 6.0})).device == pytest.approx(0.5)
+    measured = _times({(FIRST, "a"): 3.0, (SECOND, "a"): 4.0})
+    assert calibration_of(measured, {}) == Calibration()
+    assert calibration_of(measured, _times({(FIRST, "a"): 6.0})).device == pytest.approx(0.5)
     assert Calibration().applied("a", TIME) == TIME
 
 
 @given(st.integers(min_value=1, max_value=400))
 def test_not_all_of_many_problems_are_predicted(count):
     problems = [replace(FIRST, batch=number) for number in range(1, count + 1)]
-    found = MeasuredTimes(times=_times({(problem, "a"): 1.0 for problem in problems})).problems
+    found = problems_to_learn(_times({(problem, "a"): 1.0 for problem in problems}))
     assert 1 <= len(found) <= 32
     assert set(found) <= set(problems)
     assert len(found) >= min(count, 16)
@@ -83,5 +82,5 @@ def test_kernels_of_tables_are_known_by_what_their_names_say(tmp_path):
     )
     measured = read_measured(profiler.registry, [table], kernels)
     names = {one.instance.key: (one.instance.fields()["tile_m"], one.name) for one in kernels}
-    assert {names[key][0]: time_us for (_, key, _), time_us in measured.times.items()} == {16: 3.0, 64: 4.0}
-    assert read_measured(profiler.registry, [], kernels).times == {}
+    assert {names[key][0]: time_us for (_, key, _), time_us in measured.items()} == {16: 3.0, 64: 4.0}
+    assert read_measured(profiler.registry, [], kernels) == {}

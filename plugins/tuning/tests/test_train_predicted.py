@@ -14,7 +14,7 @@ from ckprof.model.problem_types import sizes
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.predicted_training import USUAL_HALF
+from ckprof_plugins.tuning.predicted_times import USUAL_HALF
 from tests.places import TESTS
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of
+from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
 from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
@@ -27,7 +28,6 @@ from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.training import TrainRequest, fit_model
-from ckprof_plugins.tuning.tune_requests import ReplayCosts
 from plugins.tuning.tests.search.conftest import MEASURED, all_strategies
 from plugins.tuning.tests.sizes import forward_sizes
 

@@ -15,7 +15,7 @@ import pytest
 import ckprof as library
 from ckprof.errors import CkprofError, ExitCode
 from ckprof.store.store import Store
-from ckprof_plugins.tuning.tune_bench import DeviceBench
+from ckprof_plugins.tuning.device_bench import DeviceBench
 from tests.called import Ckprof
 from tests.e2e.test_baseline import plugin
 from tests.interrupts import heed_interrupts

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.kernels.build.units import partition
+from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneStop
 from ckprof_plugins.tuning.search.model_search import best_batch
 from ckprof_plugins.tuning.search.observations import Cell, Costs, Observations
-from ckprof_plugins.tuning.tune_requests import ReplayCosts
 from plugins.tuning.tests.search.conftest import replay, time_of
 from plugins.tuning.tests.search.test_search import offer, small_space
 

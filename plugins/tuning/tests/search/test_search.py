@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ckprof.errors import PluginError, UsageError
+from ckprof.model.outcome import Outcome, Status
+from ckprof.model.ranking import KernelTime, kernel_time, ranking
+from ckprof.model.ranking import time_of as time_of_outcome
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import SearchStrategy
 from ckprof.plugin.registry import Registry
+from ckprof.store.attempt import Attempt
+from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.acquisition import improvement
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import Offer, best_batch
@@ -28,12 +34,12 @@ from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.training import fit_model
-from ckprof_plugins.tuning.tune_requests import ReplayCosts
+from ckprof_plugins.tuning.tune_report import tune_values
 from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.search.conftest import replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes
 from plugins.tuning.tests.time_model.conftest import request as train_request
-from tests.measured import problems
+from tests.measured import Made, attempts, problems
 
 
 def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
@@ -250,6 +256,62 @@ def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> Non
         "k2": "it cannot be built: no such instruction",
     }
     assert result.chosen == ("k0",)
+
+
+class Recorded(Stubborn):
+    """A bench that has measured everything in several rounds."""
+
+    def __init__(self, space: SearchSpace, times: Mapping[Cell, KernelTime | None]) -> None:
+        super().__init__(space)
+        self.times = times
+
+    def unsupported(self, cells):
+        return ()
+
+    def end_build(self):
+        return BuildOutcome(kernels=len(self.building), seconds=1.0)
+
+    def measure(self, cells, most_s):
+        for cell in cells:
+            yield cell, self.times[cell]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, noise: float) -> None:
+    """What a search says of rounds is what the ranking of the core says, which tables and reports show."""
+    made = list(attempts(Made(problems=3, instances=4, rounds=6, processes=2, noise=noise)))
+    space = small_space()
+    keys = sorted({one.key.kernel.instance for one in made})
+    measured: dict[Cell, list[Attempt]] = {}
+    for one in made:
+        cell = Cell(space.problems.index(one.key.problem), keys.index(one.key.kernel.instance))
+        measured.setdefault(cell, []).append(one)
+    rounds = {cell: tuple(filter(None, (one.round_time for one in of))) for cell, of in measured.items()}
+    request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=space)
+    bench = Recorded(space, {cell: kernel_time(of) for cell, of in rounds.items()})
+    loop = TuneLoop(Observations(space), bench)
+    stop = loop.run(StrategySearch(strategies, "exhaustive", request))
+    result = tune_result(loop, request.forecaster, stop, strategy="exhaustive", tie=0.02, most=None)
+    for number, said in enumerate(tune_values(result)["problems"]):
+        outcomes = [
+            Outcome(
+                key=f"k{cell.choice}",
+                problem_index=number,
+                status=Status.OK,
+                split_k=1,
+                measurement=of[-1].measurement,
+                verification=of[-1].verification,
+                rounds=rounds[cell],
+            )
+            for cell, of in measured.items()
+            if cell.problem == number
+        ]
+        ranked = ranking(outcomes, {f"k{choice}": choice for choice in range(4)})
+        best = time_of_outcome(ranked[0].outcome)
+        assert best is not None
+        assert said["kernel"] == ranked[0].outcome.key
+        assert said["time_us"] == pytest.approx(1000 * best.time_ms)
+        assert said["tied"] == sum(one.tied for one in ranked)
 
 
 def test_going_on_measures_nothing_twice(strategies, few) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.choose import Selection
     from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
     from ckprof_plugins.tuning.search.observations import Costs
 
 
@@ -127,6 +128,41 @@ class SelectOptions:
     )
     force: bool = field(default=False, metadata=same_option(ValidateOptions, "force"))
     build: BuildOptions = field(default_factory=BuildOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """What is predicted of which kernels."""
+
+    selection: Selection
+    problems: tuple[ProblemCase, ...]
+    build: BuildOptions = field(default_factory=BuildOptions)
+    gpu: str = field(
+        default="",
+        metadata=option(
+            "product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
+            "usual one)",
+            metavar="NAME",
+        ),
+    )
+    measured: tuple[Path, ...] = field(
+        default=(),
+        metadata=option(
+            "a store or a table of measured times, by which predicted ones are corrected: by one factor for "
+            "the device and one for each kernel (repeatable)",
+            metavar="FILE",
+        ),
+    )
+    hot: int = field(
+        default=0,
+        metadata=option(
+            "list so many instructions of each kernel that take most of its waves' time",
+            metavar="N",
+            parse=positive,
+        ),
+    )
+    #: what the waves of each kernel do is wanted, too
+    profile: bool = False
 
 
 #: the strategy that is used unless another one is named

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.profiler import Profiler
     from ckprof.session import Session
+    from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions, TuneOptions
     from ckprof_plugins.tuning.search.loop import TuneBench
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
     from ckprof_plugins.tuning.search.result import TuneResult
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
-    from ckprof_plugins.tuning.tune_requests import ReplayOptions, SearchOptions, TuneOptions
 
 
 #: share of the time of a search on a device that planning may take
@@ -113,7 +113,7 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
         or a baseline is unknown.
     :raises CkprofError: the store cannot be written, there is no toolchain, or a plugin broke its contract.
     """
-    from ckprof_plugins.tuning.tune_bench import open_bench
+    from ckprof_plugins.tuning.device_bench import open_bench
 
     # who cannot be compared with what is missing need not search for hours
     baseline_sources(session, options.baselines, request.build.target)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt
     from ckprof.store.store import Store
     from ckprof.sweep.opened_library import OpenedLibrary
-    from ckprof_plugins.tuning.tune_requests import TuneOptions
+    from ckprof_plugins.tuning.options import TuneOptions
 
 
 #: seconds that an abandoned build gets to end the compilers that are running
