@@ -14,7 +14,7 @@ from ckprof.errors import Diagnostic, ListError
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion, DroppedLine
 from ckprof.model.types import SHARED_TYPES, DataType
-from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.drop_rules import ANNOUNCED
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Collector:
         if id_ is not None or family.index_ids or bucket.lines is not None:
             other = bucket.take(counted if id_ is None else id_, line)
             if other:
-                raise LineError(Problem(f"the id {id_} is already that of line {other}", 0))
+                raise LineError(LineProblem(f"the id {id_} is already that of line {other}", 0))
         assert family.record_type is not None  # noqa: S101  # compiled families have one
         bucket.records.append(family.record_type(counted if id_ is None else id_, *row))
         return line

@@ -26,7 +26,7 @@ _SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LineProblem:
     """What is wrong with a line, and the zero-based place in it."""
 
     message: str
@@ -41,7 +41,7 @@ class LineError(Exception):
     :param problems: in the order of their places; not empty.
     """
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: LineProblem) -> None:
         super().__init__(problems[0].message)
         self.problems = problems
 
@@ -146,7 +146,7 @@ class CompiledFamily:
         problems = []
         for position, (field, argument) in enumerate(zip(self.family.fields, arguments, strict=False), 1):
             value = read_field(field, argument, position)
-            if isinstance(value, Problem):
+            if isinstance(value, LineProblem):
                 problems.append(value)
             elif field.read:
                 values[field.name] = value
@@ -156,7 +156,7 @@ class CompiledFamily:
 
 
 def read_field(field: Field, argument: Argument, position: int) -> Any:
-    """Return the value of an argument, or the :class:`Problem` with it.
+    """Return the value of an argument, or the :class:`LineProblem` with it.
 
     :param position: one-based.
     """
@@ -169,7 +169,7 @@ def read_field(field: Field, argument: Argument, position: int) -> Any:
         return field.kind.parse(argument.text)
     else:
         wanted, got = field.kind.wanted(argument.text), argument.text
-    return Problem(
+    return LineProblem(
         f"expected {wanted} for {field.name} (argument {position}), got {shorten(got)}", argument.start
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
 from ckprof_converters.collect import Collector
-from ckprof_converters.compiled import CompiledFamily, LineError, Problem
+from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import lost_fields
 from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
@@ -112,7 +112,7 @@ class ConfConverter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _LineOutcome:
     """What the arguments of a line give, wherever it stands."""
 
     compiled: CompiledFamily
@@ -148,7 +148,7 @@ class ConversionRun:
         #: id of a family with a conflicting_family -> its first line
         self._conflicting: dict[str, int] = {}
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
-        self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _Outcome] = {}
+        self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _LineOutcome] = {}
         self._lossy: list[LossyLine] = []
         self._elementwise = LogElementwise()
         #: text of a line -> (rule, reason) for each further line like it
@@ -229,7 +229,12 @@ class ConversionRun:
         return self._record(number, outcome, outcome.row, line, recorder)
 
     def _record(
-        self, number: int, outcome: _Outcome, row: tuple[Any, ...], line: str, recorder: LineRecorder | None
+        self,
+        number: int,
+        outcome: _LineOutcome,
+        row: tuple[Any, ...],
+        line: str,
+        recorder: LineRecorder | None,
     ) -> tuple[str, str] | None:
         family = outcome.compiled.family
         assert family.record_type is not None  # noqa: S101  # compiled families have one
@@ -253,7 +258,7 @@ class ConversionRun:
         # Ids that count instances count duplicates too, so those lines must come here again.
         return None if family.index_ids else (DropRule.DUPLICATE.value, reason)
 
-    def _elementwise_of_command(self, outcome: _Outcome) -> dict[str, Any]:
+    def _elementwise_of_command(self, outcome: _LineOutcome) -> dict[str, Any]:
         """Return the values of a record that the command of a log asks for and the line does not say."""
         combination, family = self._elementwise.combination, outcome.compiled.family
         says_it = any(field.name.startswith("operation_") for field in family.fields)
@@ -272,7 +277,7 @@ class ConversionRun:
         match: tuple[CompiledFamily, tuple[str | None, ...]] | None,
         stated: str | None,
         recorder: LineRecorder | None,
-    ) -> _Outcome | tuple[str, str]:
+    ) -> _LineOutcome | tuple[str, str]:
         """Return what the line's arguments give, or the rule and reason of its rejection."""
         if match is None:
             compiled, values = self._grammar.read_slowly(text)
@@ -288,7 +293,7 @@ class ConversionRun:
         asked = self._request.direction
         if asked is not None and family.direction != asked:
             raise LineError(
-                Problem(f"{family.title} is of direction {family.direction}, expected {asked}", 0, True)
+                LineProblem(f"{family.title} is of direction {family.direction}, expected {asked}", 0, True)
             )
         try:
             properties = self._properties.of_line(compiled, values, number)
@@ -299,18 +304,18 @@ class ConversionRun:
                 if recorder is not None:
                     recorder.step(step)
                 if dropped is not None:
-                    return _Outcome(compiled, properties, dropped)
+                    return _LineOutcome(compiled, properties, dropped)
         except StepError as error:
             start = compiled.start_of(self._grammar.split(text)[1], error.field)
-            raise LineError(Problem(error.message, start, error.whole_file)) from None
-        return _Outcome(compiled, properties, compiled.row(values), _lossy(compiled, values, properties))
+            raise LineError(LineProblem(error.message, start, error.whole_file)) from None
+        return _LineOutcome(compiled, properties, compiled.row(values), _lossy(compiled, values, properties))
 
     def _check_conflict(self, number: int, compiled: CompiledFamily) -> None:
         family = compiled.family
         other = self._conflicting.get(family.conflicting_family)
         if other is not None:
             raise LineError(
-                Problem(
+                LineProblem(
                     f"{family.title} with {len(family.fields)} arguments, line {other} has another number",
                     0,
                 )

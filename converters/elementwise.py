@@ -69,7 +69,7 @@ _OUTPUT: Final = "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epilogue:
+class LineEpilogue:
     """What a kernel does beside the convolution."""
 
     #: ``None``: nothing
@@ -93,7 +93,7 @@ def read_epilogue(
     result: str,
     operand_tensors: int,
     stated: str | None = None,
-) -> Epilogue | Drop:
+) -> LineEpilogue | Drop:
     """Return what the kernel of a line does beside the convolution, or by which rule there is none.
 
     This is the one place that knows, for the converter and for what CK Builder would make of the line.
@@ -125,7 +125,7 @@ def read_epilogue(
             return dropped_by(
                 DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
             )
-        return Epilogue()
+        return LineEpilogue()
     dtype = DataType.of_string(result_type)
     allowed = [one.spelled for one in d_tensor_types(dtype)] if dtype else [result_type]
     others = [one for one in types if one not in allowed]
@@ -142,14 +142,14 @@ def read_epilogue(
         check_d_layouts(operation, layouts, tuple(known))
     except InputError as error:
         return dropped_by(DropRule.ELEMENTWISE, error.message)
-    return Epilogue(operation=operation, layouts=layouts, types=types)
+    return LineEpilogue(operation=operation, layouts=layouts, types=types)
 
 
 #: tensors of which operands are made by the operations on them
 _TENSORS: Final = 2
 
 
-def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> Epilogue | Drop:
+def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> LineEpilogue | Drop:
     """Return what kernels make operands of.
 
     :param said: names of the fields with operations on operands -> operation.
@@ -159,7 +159,7 @@ def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> Ep
     known = {one.value: one for one in ElementwiseOp if one.properties.operands}
     name = next(iter(said.values()))
     if is_alone and tensors == _TENSORS and name in known and set(said.values()) == {name}:
-        return Epilogue(operation=known[name])
+        return LineEpilogue(operation=known[name])
     words = ", ".join(f"{field} is {operation}" for field, operation in said.items())
     count = "one tensor" if tensors == 1 else f"{tensors} tensors"
     return dropped_by(

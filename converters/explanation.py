@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from ckprof.errors import ListError
 from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine, ExplainedRule
-from ckprof_converters.compiled import LineError, Problem, read_field
+from ckprof_converters.compiled import LineError, LineProblem, read_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -195,7 +195,7 @@ class LineRecorder:
             zip(compiled.family.fields, self._arguments, strict=False), 1
         ):
             value = read_field(field, argument, position)
-            wrong = isinstance(value, Problem)
+            wrong = isinstance(value, LineProblem)
             sources = self._trace.sources
             becomes = [name for name in self._record_keys() if field.name in sources.get(name, ())]
             fields.append(

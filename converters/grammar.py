@@ -17,7 +17,7 @@ from ckprof.errors import PluginError
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.line_arguments import Argument, split_arguments
 from ckprof.model.strings.revision import all_revisions
-from ckprof_converters.compiled import CompiledFamily, LineError, Problem, read_field, shorten
+from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem, read_field, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -168,7 +168,7 @@ class Grammar:
             # a line that lacks a field in its middle, rather than one of an older revision
             first = error.problems[0]
             raise LineError(
-                Problem(
+                LineProblem(
                     f"{self._miscounted(compiled, len(arguments))}; read as an older one: {first.message}",
                     first.start,
                 )
@@ -214,10 +214,10 @@ class Grammar:
             if count in counts or not counts:
                 if compiled.family.conflicting_family and text[start:end].rstrip().endswith(","):
                     # A blank last argument means nothing elsewhere; here it may be what makes the family.
-                    raise LineError(Problem(f"{compiled.family.title}: the last argument is blank", end))
+                    raise LineError(LineProblem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
-        raise LineError(Problem(self._miscounted(nearest, count), start))
+        raise LineError(LineProblem(self._miscounted(nearest, count), start))
 
     def _miscounted(self, compiled: CompiledFamily, count: int) -> str:
         accepted = {
@@ -236,25 +236,25 @@ class Grammar:
         if opening < 0:
             if BARE in self._by_name and _BARE_LINE.match(text):
                 return BARE, 0, len(text)
-            raise LineError(Problem(f"expected Name<argument,...>, found no '<' in {shorten(text)}", 0))
+            raise LineError(LineProblem(f"expected Name<argument,...>, found no '<' in {shorten(text)}", 0))
         name = text[:opening].strip()
         if not _NAME.fullmatch(name):
-            raise LineError(Problem(f"expected the name of a kernel before '<', got {shorten(name)}", 0))
+            raise LineError(LineProblem(f"expected the name of a kernel before '<', got {shorten(name)}", 0))
         if closing < opening:
-            raise LineError(Problem(f"the line ends without '>' (arguments of {name})", len(text)))
+            raise LineError(LineProblem(f"the line ends without '>' (arguments of {name})", len(text)))
         rest = text[closing + 1 :].strip()
         # What the old library appends after the bracket of a rejected family is its own affair.
         if rest and not all(item.family.rejection or item.family.inside for item in self.candidates(name)):
             raise LineError(
-                Problem(f"unexpected text behind '>': {shorten(rest)}", text.index(rest, closing + 1))
+                LineProblem(f"unexpected text behind '>': {shorten(rest)}", text.index(rest, closing + 1))
             )
         return name, opening + 1, closing
 
-    def _unknown(self, name: str) -> Problem:
+    def _unknown(self, name: str) -> LineProblem:
         # A very long name is garbage, and comparing it would take long.
         near = difflib.get_close_matches(name, self._by_name, n=1) if len(name) < 200 else []
         hint = f"; did you mean {near[0]}?" if near else ""
-        return Problem(f"unknown kernel name {shorten(name)}{hint}", 0)
+        return LineProblem(f"unknown kernel name {shorten(name)}{hint}", 0)
 
 
 def _skip_nested(family: ConfFamily, text: str, start: int, end: int) -> int:
@@ -262,17 +262,17 @@ def _skip_nested(family: ConfFamily, text: str, start: int, end: int) -> int:
     inner = text.find("<", start, end)
     closing = text.find(">", start, end)
     if inner < 0 or closing < inner or text[start:inner].strip() != family.nested:
-        raise LineError(Problem(f"expected {family.nested}<...> as start of {family.title}", start))
+        raise LineError(LineProblem(f"expected {family.nested}<...> as start of {family.title}", start))
     inside = split_arguments(text, inner + 1, closing)
     wanted = family.nested_fields
     if len(inside) != len(wanted):
         raise LineError(
-            Problem(f"{family.nested} needs {len(wanted)} arguments, got {len(inside)}", inner + 1)
+            LineProblem(f"{family.nested} needs {len(wanted)} arguments, got {len(inside)}", inner + 1)
         )
     values = [
         read_field(*pair, position) for position, pair in enumerate(zip(wanted, inside, strict=True), 1)
     ]
-    problems = [value for value in values if isinstance(value, Problem)]
+    problems = [value for value in values if isinstance(value, LineProblem)]
     if problems:
         raise LineError(*problems)
     return closing + 1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof_converters.compiled import LineError, Problem, shorten
+from ckprof_converters.compiled import LineError, LineProblem, shorten
 from ckprof_converters.drop_rules import COMMENT_MARKS
 from ckprof_converters.records import GemmRecord
 from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
@@ -182,7 +182,7 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
     """
     try:
         with request.stream() if request.stream else io.BytesIO(request.data) as stream:
-            yield from _Lines(request, stream)
+            yield from _LineStream(request, stream)
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", request.path) from None
 
@@ -210,7 +210,7 @@ def without_comment(line: str) -> str:
     return before if ">" in before or not before.strip() else line
 
 
-class _Lines:
+class _LineStream:
     """One pass over a stream. Pieces are checked before any line in them is handed out."""
 
     def __init__(self, request: ConversionRequest, stream: BinaryIO) -> None:
@@ -302,7 +302,9 @@ class LineTexts:
             return text, len(line) - len(line.lstrip()) if text else 0
         instance = instance_in(without_comment(line))
         if instance is None:
-            raise LineError(Problem("a kernel is named, but in no way that ckProfiler is known to print", 0))
+            raise LineError(
+                LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0)
+            )
         return instance.text, instance.start
 
 
@@ -334,16 +336,16 @@ def settings_in(line: str, record_type: type[CatalogRecord]) -> dict[str, Any]:
         match = _SETTING.fullmatch(setting)
         if match is None:
             raise LineError(
-                Problem(f"expected field=value in an annotation, got {shorten(setting.strip())}", start)
+                LineProblem(f"expected field=value in an annotation, got {shorten(setting.strip())}", start)
             )
         name, text = match.groups()
         if name not in types:
-            raise LineError(Problem(f"an annotation sets {name}, which catalogs do not have", start))
+            raise LineError(LineProblem(f"an annotation sets {name}, which catalogs do not have", start))
         try:
             settings[name] = msgspec.json.decode(text, type=types[name])
         except msgspec.MsgspecError:
             raise LineError(
-                Problem(f"an annotation sets {name} to {shorten(text)}, which it cannot be", start)
+                LineProblem(f"an annotation sets {name} to {shorten(text)}, which it cannot be", start)
             ) from None
         start += len(setting) + 1
     return settings

@@ -41,7 +41,7 @@ TWO_STAGE: Final = Loss(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class BuilderKernel:
     """A kernel of CK Builder: the fields of its string, and what becomes of it."""
 
     kind: StringKind
@@ -52,7 +52,7 @@ class Kernel:
     skipped: UnmetRequirement | None = None
 
 
-def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
+def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> BuilderKernel:
     """Return the kernel of a line that is CK Builder's own text.
 
     :param values: normal spelling of each field.
@@ -81,7 +81,7 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Kernel:
             rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
             message="no stream-K kernel of fp32 loads asynchronously",
         )
-    kernel = Kernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
+    kernel = BuilderKernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
     return without_lost(kernel, plain, plain["type_b"], two_stage=two_stage)
 
 
@@ -115,7 +115,9 @@ def epilogue_of(
     return PrintedEpilogue(values=values, skipped=skipped)
 
 
-def without_lost(kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_stage: bool) -> Kernel:
+def without_lost(
+    kernel: BuilderKernel, fields: Mapping[str, str], dtype: str, *, two_stage: bool
+) -> BuilderKernel:
     """Return a kernel as its catalog has it, without what the line says and catalogs cannot hold.
 
     :param fields: of the line.
@@ -130,7 +132,7 @@ def without_lost(kernel: Kernel, fields: Mapping[str, str], dtype: str, *, two_s
     return replace(kernel, losses=losses, changes={**kernel.changes, **changes})
 
 
-def in_layout(kernel: Kernel, layout: ConvLayout) -> Kernel:
+def in_layout(kernel: BuilderKernel, layout: ConvLayout) -> BuilderKernel:
     """Return a kernel as the catalog of a list has it whose name says another layout than its lines."""
     loss = Loss(
         rule="layout-of-name",
@@ -146,10 +148,10 @@ def in_layout(kernel: Kernel, layout: ConvLayout) -> Kernel:
     return replace(kernel, losses=(*kernel.losses, loss), changes={**kernel.changes, **changes})
 
 
-def depthwise_kernel(fields: Mapping[str, str], dtype: str) -> Kernel:
+def depthwise_kernel(fields: Mapping[str, str], dtype: str) -> BuilderKernel:
     """Return the depthwise kernel of a line of twelve numbers, of one element type."""
     same = ("tile_h", "tile_w", "str_h", "str_w", "nbatch", "sub_h", "sub_w", "in_vec", "out_vec")
-    return Kernel(
+    return BuilderKernel(
         kind=string_kinds.DEPTHWISE,
         values={
             **{name: fields[name] for name in same},
@@ -233,7 +235,7 @@ def gemm_kernel(
     dtype: str,
     mma_k_table: tuple[int, int],
     operand_tensors: int,
-) -> Kernel:
+) -> BuilderKernel:
     """Return the kernel of a line of the old library.
 
     :param direction: id of the direction of the line's family.
@@ -289,7 +291,7 @@ def gemm_kernel(
     }
     skipped = _skip(direction, block, block.waves) or epilogue.skipped
     losses = (ASYNC_V4,) if version == "ASYNC_V4" else ()
-    kernel = Kernel(
+    kernel = BuilderKernel(
         kind=_KINDS[direction],
         values=values,
         losses=losses,

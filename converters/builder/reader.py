@@ -21,7 +21,7 @@ from ckprof_converters.builder.kernel import (
     native_kernel,
 )
 from ckprof_converters.builder.texts import LineFields, kernel_texts
-from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.lines import looks_like_log
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import ParsedString, Spelling
     from ckprof.model.strings.revision import Revision
-    from ckprof_converters.builder.kernel import Kernel
-    from ckprof_converters.builder.texts import KernelText
+    from ckprof_converters.builder.kernel import BuilderKernel
+    from ckprof_converters.builder.texts import NamedKernel
 
 _NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
 _LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
@@ -78,7 +78,7 @@ class BuilderReader:
         :raises InputError: a line is wrong, as :class:`~ckprof.errors.ListError` with all
             of them.
         """
-        return _Reading(self._lines, request, strings, revision).run(self.id)
+        return _BuilderReading(self._lines, request, strings, revision).run(self.id)
 
     def print_lists(self, request: PrintRequest) -> PrintedLists:
         """Return what a tree's Builder prints for lists.
@@ -91,7 +91,7 @@ class BuilderReader:
         return print_lists(request)
 
 
-class _Reading:
+class _BuilderReading:
     """The reading of one list."""
 
     def __init__(
@@ -143,7 +143,7 @@ class _Reading:
             printed=tuple(self._printed),
         )
 
-    def _take_facts_of_lines(self, kernels: Sequence[KernelText]) -> None:
+    def _take_facts_of_lines(self, kernels: Sequence[NamedKernel]) -> None:
         """Let lines that say layout and type speak for those that do not."""
         for kernel in kernels:
             try:
@@ -157,7 +157,7 @@ class _Reading:
                 self._dtype = self._dtype or dtypes.get(fields[family.dtype_fields[0]])
                 return
 
-    def _strings_of(self, kernel: KernelText) -> Iterator[BuilderString]:
+    def _strings_of(self, kernel: NamedKernel) -> Iterator[BuilderString]:
         if _NATIVE.match(kernel.text):
             yield self._native(kernel)
             return
@@ -192,7 +192,7 @@ class _Reading:
             string = self._string(kernel, made, {"kernel": family.title, **fields})
             yield replace(string, abridged=family.separator != "," and not family.nested)
 
-    def _native(self, kernel: KernelText, origin: Mapping[str, str] | None = None) -> BuilderString:
+    def _native(self, kernel: NamedKernel, origin: Mapping[str, str] | None = None) -> BuilderString:
         parsed = self._parsed(kernel.text)
         self._printed.append(kernel.text)
         kind = self._strings.kind(parsed.kind_id)
@@ -212,7 +212,7 @@ class _Reading:
 
     def _respelled(
         self,
-        kernel: KernelText,
+        kernel: NamedKernel,
         spelling: Spelling,
         values: Mapping[str, str | None],
         origin: Mapping[str, str] | None,
@@ -227,7 +227,7 @@ class _Reading:
         try:
             generated = spelling.generated(request)
         except StringError as error:
-            raise LineError(Problem(error.message, error.start)) from None
+            raise LineError(LineProblem(error.message, error.start)) from None
         return BuilderString(
             text=kernel.text,
             line=kernel.line,
@@ -237,7 +237,7 @@ class _Reading:
             skipped=generated.skipped,
         )
 
-    def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[Kernel]:
+    def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[BuilderKernel]:
         if family.index_ids:
             asked = self._request.dtype or self._dtype
             for dtype in (asked,) if asked else SHARED_TYPES:
@@ -253,10 +253,10 @@ class _Reading:
                 family.operand_tensors,
             )
         except RouteError as error:
-            raise LineError(Problem(error.message, self._lines.place_of(text, error.field))) from None
+            raise LineError(LineProblem(error.message, self._lines.place_of(text, error.field))) from None
 
     def _string(
-        self, kernel: KernelText, made: Kernel, origin: Mapping[str, str] | None, text: str = ""
+        self, kernel: NamedKernel, made: BuilderKernel, origin: Mapping[str, str] | None, text: str = ""
     ) -> BuilderString:
         try:
             printed = text or render(made.kind, made.values, self._revision)
@@ -264,7 +264,7 @@ class _Reading:
             if made.changes:
                 expected = render(made.kind, {**made.values, **made.changes}, self._revision)
         except StringError as error:
-            raise LineError(Problem(error.message, 0)) from None
+            raise LineError(LineProblem(error.message, 0)) from None
         return BuilderString(
             text=printed,
             line=kernel.line,
@@ -277,13 +277,13 @@ class _Reading:
     def _check_direction(self, title: str, direction: str) -> None:
         asked = self._request.direction
         if asked is not None and direction and direction != asked:
-            raise LineError(Problem(f"{title} is of direction {direction}, expected {asked}", 0, True))
+            raise LineError(LineProblem(f"{title} is of direction {direction}, expected {asked}", 0, True))
 
     def _parsed(self, text: str) -> ParsedString:
         try:
             return self._strings.parse(text, self._revision)
         except StringError as error:
-            raise LineError(Problem(error.message, error.start)) from None
+            raise LineError(LineProblem(error.message, error.start)) from None
 
     def _completed(self, family: ConfFamily, fields: dict[str, str]) -> dict[str, str]:
         """Return the fields with layouts and dimensions, from the file name where the line is silent."""
@@ -292,7 +292,7 @@ class _Reading:
         layout = self._layout
         if not isinstance(layout, ConvLayout):
             raise LineError(
-                Problem("neither the line nor the file name say the layout: pass --layout", 0, True)
+                LineProblem("neither the line nor the file name say the layout: pass --layout", 0, True)
             )
         return {
             **fields,
@@ -307,7 +307,7 @@ class _Reading:
             return fields[family.dtype_fields[0]]
         if self._dtype is None:
             raise LineError(
-                Problem("neither the line nor the file name say the data type: pass --dtype", 0, True)
+                LineProblem("neither the line nor the file name say the data type: pass --dtype", 0, True)
             )
         return self._dtype.value
 

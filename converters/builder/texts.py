@@ -15,7 +15,7 @@ from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import ELEMENT_PAIR
 from ckprof.model.strings.line_arguments import split_label
 from ckprof.model.strings.rendering import normal_spelling
-from ckprof_converters.compiled import LineError, Problem
+from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.grammar import Grammar
 from ckprof_converters.lines import (
     end_of_fields,
@@ -52,7 +52,7 @@ _NEW_RUN: Final = re.compile(r"IMPORTANT: Generate instances|\bfound [0-9]+ inst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelText:
+class NamedKernel:
     """A kernel that is named somewhere."""
 
     text: str
@@ -67,14 +67,14 @@ class KernelText:
 class KernelTexts:
     """All kernels of a list or of output, each as often as there is an instance of it."""
 
-    texts: tuple[KernelText, ...]
+    texts: tuple[NamedKernel, ...]
     is_output: bool
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    kernel: KernelText
+    kernel: NamedKernel
     #: number of the run and of the split: what tells a repetition from a second instance
     occasion: tuple[int, str]
     #: number of the instance in the registry, if the line says it
@@ -96,13 +96,13 @@ def kernel_texts(request: ConversionRequest, knows: Callable[[str], bool]) -> Ke
     return KernelTexts(texts=tuple(_instances(mentions)), is_output=True, notes=tuple(notes))
 
 
-def _list_lines(request: ConversionRequest) -> Iterator[KernelText]:
+def _list_lines(request: ConversionRequest) -> Iterator[NamedKernel]:
     for number, line in enumerate(iterate_lines(request), 1):
         plain = without_escapes(line)
         text = instance_text(plain, upstream_comments=request.upstream_comments)
         if text:
             column = len(plain) - len(plain.lstrip()) + 1
-            yield KernelText(text=text, line=number, column=column, stated=stated_operation(line))
+            yield NamedKernel(text=text, line=number, column=column, stated=stated_operation(line))
 
 
 def _mentions(
@@ -133,7 +133,7 @@ def _mentions(
             end = end_of_fields(plain, end)
             split, instance = _SPLIT.match(plain, end), _INSTANCE.match(plain, end)
             yield _Mention(
-                KernelText(text=plain[name.start() : end], line=number, column=name.start() + 1),
+                NamedKernel(text=plain[name.start() : end], line=number, column=name.start() + 1),
                 (run, split.group(1) if split else ""),
                 instance.group(1) if instance else "",
                 _AGAIN.search(plain, position, name.start()) is not None,
@@ -161,7 +161,7 @@ def _closing(text: str, opening: int) -> int | None:
     return None
 
 
-def _instances(mentions: Iterable[_Mention]) -> Iterator[KernelText]:
+def _instances(mentions: Iterable[_Mention]) -> Iterator[NamedKernel]:
     """Return each kernel as often as there are instances of it, at the places where it is named first."""
     by_text: dict[str, list[_Mention]] = {}
     for mention in mentions:
@@ -271,7 +271,7 @@ def _checked_fields(family: ConfFamily, arguments: Sequence[Argument]) -> dict[s
         if normal_spelling(field.kind, text) is None:
             wanted = field.kind.wanted(text)
             message = f"expected {wanted} for {field.name} (argument {position}), got {text!r}"
-            problems.append(Problem(message, argument.start))
+            problems.append(LineProblem(message, argument.start))
         fields[field.name] = field.kind.parse(text) if field.kind is ELEMENT_PAIR and not problems else text
     if problems:
         raise LineError(*problems)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.parity import PrintRequest
     from ckprof_converters.library_lists import ListKey
-    from ckprof_converters.reflection.tree import Tree
+    from ckprof_converters.reflection.tree import BuilderTree
 
 
 _HERE: Final = Path(__file__).parent
@@ -84,7 +84,7 @@ class HostCompilation:
     identity: str
 
     @classmethod
-    def of(cls, tree: Tree, includes: Iterable[Path], macros: Iterable[str]) -> HostCompilation:
+    def of(cls, tree: BuilderTree, includes: Iterable[Path], macros: Iterable[str]) -> HostCompilation:
         """Return it for a tree.
 
         :param includes: folders that are searched before those of the tree.
@@ -114,7 +114,7 @@ class Reflector:
     :raises ToolchainError: no compiler, HIP headers or ninja.
     """
 
-    def __init__(self, tree: Tree, archs: Sequence[str], macros: Sequence[str]) -> None:
+    def __init__(self, tree: BuilderTree, archs: Sequence[str], macros: Sequence[str]) -> None:
         self._tree = tree
         self._archs = archs
         compilation = HostCompilation.of(tree, (_INCLUDE,), macros)
@@ -299,7 +299,7 @@ def _jobs() -> int:
 class Printed(NamedTuple):
     """What a tree's Builder prints for some lists."""
 
-    tree: Tree
+    tree: BuilderTree
     lists: Mapping[ListKey, tuple[PrintedTuple, ...]]
 
     @property

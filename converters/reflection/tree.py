@@ -26,7 +26,7 @@ _DEFINITION: Final = re.compile(r"^\s*void\s+(add_device_\w+?)(?:_shard)?\s*\(",
 
 
 @dataclass(frozen=True)
-class Tree:
+class BuilderTree:
     """The parts of a source tree that reflection needs."""
 
     root: Path
@@ -71,7 +71,7 @@ class Tree:
         return heading[1].strip() if heading else ""
 
 
-def find_tree(given: Path | None) -> Tree:
+def find_tree(given: Path | None) -> BuilderTree:
     """Return the tree at a path, else at ``$CK_ROOT``.
 
     :raises InputError: the path does not exist.
@@ -90,14 +90,14 @@ def find_tree(given: Path | None) -> Tree:
         for below in _BELOW:
             root = base / below
             if (root / _BUILDER / _REFLECTION / "instance_traits.hpp").is_file():
-                return _complete(Tree(root.resolve()), named)
+                return _complete(BuilderTree(root.resolve()), named)
     raise ToolchainError(
         f"{named}: no CK Builder below it (need {_BUILDER / _REFLECTION}/instance_traits.hpp): a source tree "
         "from November 2025 on has it, headers alone and older trees do not"
     )
 
 
-def _complete(tree: Tree, named: Path) -> Tree:
+def _complete(tree: BuilderTree, named: Path) -> BuilderTree:
     if not (tree.root / _INSTANCES).is_dir():
         raise ToolchainError(
             f"{named}: the tree has CK Builder, but not the sources of its instances ({_INSTANCES})"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.extraction import ExtractionReport
     from ckprof.plugin.protocols import Consumer
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.consumers.requests import DeviceChoice
+    from ckprof_plugins.consumers.requests import UsedDevice
 
 #: a file with this among its first bytes has no lines
 _NO_TEXT = b"\0"
@@ -38,7 +38,7 @@ class RowJudge:
     reports: tuple[ExtractionReport | None, ExtractionReport | None]
     #: where programs that own databases may have lists of their own
     trees: tuple[Path | None, Path | None]
-    device: DeviceChoice
+    device: UsedDevice
     #: ``list:line`` of a kernel that was built -> the kernel, and what has changed of its code
     changed: Mapping[str, tuple[Candidate, str]]
     #: automatic numbers of splits of both sides; ``None`` if no kernels were built

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.kernels.requests import BuildOptions
 from ckprof.option import members, option
-from ckprof_plugins.consumers.requests import DeviceChoice
+from ckprof_plugins.consumers.requests import UsedDevice
 
 if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
@@ -199,7 +199,7 @@ class UpgradeCall:
     selection: Selection | None = None
     problems: tuple[ProblemCase, ...] = ()
     build: BuildOptions = field(default_factory=BuildOptions)
-    device: DeviceChoice = field(default_factory=DeviceChoice)
+    device: UsedDevice = field(default_factory=UsedDevice)
     fail_on: tuple[UpgradePart, ...] = field(
         default=tuple(UpgradePart),
         metadata=option(

@@ -20,7 +20,7 @@ from ckprof.report.sarif import sarif_document, sarif_result
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.audit import audit, write_clean
-from ckprof_plugins.consumers.requests import AuditCall, DeviceChoice, KernelSources
+from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice
 
 if TYPE_CHECKING:
     import argparse
@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="file or folder of a program that uses tuned results: {consumer}",
     )
     add_fields(parser, AuditCall, "consumer")
-    add_fields(parser.add_argument_group("kernels"), KernelSources, "conf", "tree")
-    add_fields(parser.add_argument_group("device"), DeviceChoice, "arch", "compute_units")
+    add_fields(parser.add_argument_group("kernels"), KernelLookup, "conf", "tree")
+    add_fields(parser.add_argument_group("device"), UsedDevice, "arch", "compute_units")
     group = parser.add_argument_group("result")
     add_fields(group, AuditCall, "fail_on")
     group.add_argument(
@@ -82,8 +82,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         arguments,
         AuditCall,
         paths=tuple(arguments.paths),
-        sources=chosen(arguments, KernelSources),
-        device=chosen(arguments, DeviceChoice),
+        sources=chosen(arguments, KernelLookup),
+        device=chosen(arguments, UsedDevice),
     )
     with Outputs(arguments, session, AUDIT_FORMATS) as outputs:
         report = audit(session.registry, call)

@@ -19,7 +19,7 @@ from ckprof.plugin.protocols import ExportRequest, ResultWriter, TunedKernel
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.wording import counted
-from ckprof_plugins.consumers.requests import DeviceChoice, KernelSources, kernel_lists
+from ckprof_plugins.consumers.requests import KernelLookup, UsedDevice, kernel_lists
 
 if TYPE_CHECKING:
     import argparse
@@ -60,8 +60,8 @@ class ExportCall:
             "also winners that were measured on another device than --arch and --compute-units say"
         ),
     )
-    sources: KernelSources = field(default_factory=KernelSources)
-    device: DeviceChoice = field(default_factory=DeviceChoice)
+    sources: KernelLookup = field(default_factory=KernelLookup)
+    device: UsedDevice = field(default_factory=UsedDevice)
     query: StoreQuery = field(default_factory=StoreQuery)
 
 
@@ -89,7 +89,7 @@ def export(registry: Registry, call: ExportCall) -> Exported:
     with Store(call.store) as store:
         summaries = _winners(store, call, left_out)
         arch, units = _device(summaries, call)
-        lines = _Lines(registry, call.sources.conf)
+        lines = _LinesByInstance(registry, call.sources.conf)
         winners = tuple(_tuned(store, summary, lines) for summary in summaries)
     request = ExportRequest(
         winners=winners,
@@ -144,7 +144,7 @@ def _device(summaries: list[MeasurementSummary], call: ExportCall) -> tuple[str,
 
 
 @dataclass(slots=True)
-class _Lines:
+class _LinesByInstance:
     """Lines of lists by the instances that they give."""
 
     registry: Registry
@@ -192,7 +192,7 @@ class _Lines:
         return self._read[name]
 
 
-def _tuned(store: Store, summary: MeasurementSummary, lines: _Lines) -> TunedKernel:
+def _tuned(store: Store, summary: MeasurementSummary, lines: _LinesByInstance) -> TunedKernel:
     key, kernel = summary.key, summary.kernel
     splits, workspace = key.split_k, 0
     query = StoreQuery(problem=key.problem, instance=key.kernel.instance)
@@ -236,9 +236,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("store", metavar="STORE", type=Path, help="store of a sweep or a search")
     add_fields(parser, ExportCall, "consumer", "folder", "version")
     group = parser.add_argument_group("device")
-    add_fields(group, DeviceChoice, "arch", "compute_units")
+    add_fields(group, UsedDevice, "arch", "compute_units")
     add_fields(group, ExportCall, "any_device")
-    add_fields(parser.add_argument_group("kernels"), KernelSources, "conf", "tree")
+    add_fields(parser.add_argument_group("kernels"), KernelLookup, "conf", "tree")
     add_fields(parser.add_argument_group("which winners"), StoreQuery, "direction", "dtype", "session")
 
 
@@ -251,8 +251,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         arguments,
         ExportCall,
         store=arguments.store,
-        sources=chosen(arguments, KernelSources),
-        device=chosen(arguments, DeviceChoice),
+        sources=chosen(arguments, KernelLookup),
+        device=chosen(arguments, UsedDevice),
         query=chosen(arguments, StoreQuery, "direction", "dtype", "session"),
     )
     result = export(session.registry, call)

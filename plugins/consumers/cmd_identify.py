@@ -14,7 +14,7 @@ from ckprof.plain_text import one_line
 from ckprof.report.document import Document
 from ckprof.wording import counted
 from ckprof_plugins.consumers.identify import Identifier, texts_of
-from ckprof_plugins.consumers.requests import KernelSources
+from ckprof_plugins.consumers.requests import KernelLookup
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "what", metavar="TEXT|FILE", nargs="+", help="a symbol, a line, a string; or a file that holds some"
     )
-    add_fields(parser, KernelSources, "conf")
+    add_fields(parser, KernelLookup, "conf")
     add_format(parser)
 
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a file or a list cannot be read.
     """
-    identifier = Identifier(registry=session.registry, names=chosen(arguments, KernelSources, "conf").conf)
+    identifier = Identifier(registry=session.registry, names=chosen(arguments, KernelLookup, "conf").conf)
     found: list[Identified] = []
     unknown = 0
     for what in arguments.what:

@@ -20,7 +20,7 @@ from ckprof.report.junit import JUnit, add
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart
-from ckprof_plugins.consumers.requests import DeviceChoice
+from ckprof_plugins.consumers.requests import UsedDevice
 from ckprof_plugins.consumers.upgrade import upgrade
 from ckprof_plugins.extract.cmd_extract import change_lines
 from ckprof_plugins.extract.lists import comparison_values
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_instance_options(parser)
     add_problem_options(parser)
     shared_options.add_build_options(parser)
-    add_fields(parser.add_argument_group("device of the databases"), DeviceChoice, "compute_units")
+    add_fields(parser.add_argument_group("device of the databases"), UsedDevice, "compute_units")
     group = parser.add_argument_group("result")
     add_fields(group, UpgradeCall, "fail_on")
     group.add_argument(
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         selection=selection,
         problems=problems,
         build=shared_options.chosen_build_options(arguments),
-        device=DeviceChoice(arch=arguments.arch or "", compute_units=arguments.compute_units),
+        device=UsedDevice(arch=arguments.arch or "", compute_units=arguments.compute_units),
     )
     with Outputs(arguments, session, UPGRADE_FORMATS) as outputs:
         found = upgrade(session.profiler, call)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelSources:
+class KernelLookup:
     """Where kernels are looked up."""
 
     conf: tuple[str, ...] = field(
@@ -40,7 +40,7 @@ class KernelSources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceChoice:
+class UsedDevice:
     """The device that uses the results."""
 
     arch: str = field(default="", metadata=option("architecture of the device, e.g. gfx942", metavar="NAME"))
@@ -60,8 +60,8 @@ class AuditCall:
         default="",
         metadata=option("program that owns the files (default: what they look like)", metavar="ID"),
     )
-    sources: KernelSources = field(default_factory=KernelSources)
-    device: DeviceChoice = field(default_factory=DeviceChoice)
+    sources: KernelLookup = field(default_factory=KernelLookup)
+    device: UsedDevice = field(default_factory=UsedDevice)
     fail_on: tuple[Reason, ...] = field(
         default=tuple(reason for reason in Reason if SEVERITIES[reason] is not Severity.NOTE),
         metadata=option(

@@ -30,7 +30,7 @@ _INDICES: Final = ("/", "/SYM64/", "__.SYMDEF", "__.SYMDEF SORTED")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """One file in an archive."""
 
     name: str
@@ -77,7 +77,7 @@ class Window(io.RawIOBase):
         return data
 
 
-def members(file: IO[bytes], path: str) -> Iterator[Member]:
+def members(file: IO[bytes], path: str) -> Iterator[ArchiveMember]:
     """Yield the members of an archive; indices of symbols are skipped.
 
     A file that cannot seek, such as a stream out of a package, is read member by member.
@@ -101,10 +101,10 @@ def members(file: IO[bytes], path: str) -> Iterator[Member]:
         else:
             name = _name(short, long_names, path)
             if file.seekable():
-                yield Member(name, size, _window(file, begin, size, path))
+                yield ArchiveMember(name, size, _window(file, begin, size, path))
                 file.seek(begin + size)
             else:
-                yield Member(name, size, io.BytesIO(_take(file, size, path, begin)))
+                yield ArchiveMember(name, size, io.BytesIO(_take(file, size, path, begin)))
         offset = begin + size
         if size % 2:
             file.read(1)

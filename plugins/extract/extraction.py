@@ -27,8 +27,8 @@ from ckprof_plugins.extract.uses import (
 
 if TYPE_CHECKING:
     from ckprof_plugins.extract.classes import DeviceClasses
-    from ckprof_plugins.extract.library import Library
-    from ckprof_plugins.extract.mangling import Instance
+    from ckprof_plugins.extract.library import InstalledLibrary
+    from ckprof_plugins.extract.mangling import DeviceInstance
 
 
 #: what the lists that upstream ships print for every pipeline; readers ignore it
@@ -93,7 +93,7 @@ class LineWriter:
         self._computed = computed_stages
         self._writers: dict[str, StringWriter] = {}
 
-    def line(self, function: str, instance: Instance) -> Line:
+    def line(self, function: str, instance: DeviceInstance) -> Line:
         """Return the line of an instance.
 
         :raises InputError: no string of its class is known.
@@ -243,7 +243,7 @@ class Extraction:
     failures: Mapping[ListKey, InputError] = field(default_factory=dict)
 
 
-def extract(library: Library, keys: Sequence[ListKey], options: ExtractOptions) -> Extraction:
+def extract(library: InstalledLibrary, keys: Sequence[ListKey], options: ExtractOptions) -> Extraction:
     """Derive lists from an installed library.
 
     An error concerns one list: the others are derived nevertheless.
@@ -266,7 +266,7 @@ def extract(library: Library, keys: Sequence[ListKey], options: ExtractOptions) 
 
 
 def _extract_list(
-    library: Library, key: ListKey, calls: Sequence[str], options: ExtractOptions, writer: LineWriter
+    library: InstalledLibrary, key: ListKey, calls: Sequence[str], options: ExtractOptions, writer: LineWriter
 ) -> ExtractedList | None:
     """Return a list; ``None`` if none of its functions is compiled."""
     functions = []
@@ -289,7 +289,7 @@ def _extract_list(
     return ExtractedList(key=key, functions=tuple(functions), lines=lines)
 
 
-def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
+def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
     tuples = library.tuples(key.direction)
     if library.compiled is None:
         if key.fused:
@@ -316,7 +316,7 @@ def _function(library: Library, name: str, key: ListKey) -> FunctionResult:
     return FunctionResult(name=name, status=Status.COMPILED, uses=uses)
 
 
-def _function_of_source(library: Library, name: str, key: ListKey) -> FunctionResult:
+def _function_of_source(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
     """Return what the source file of a function adds; no recipes are known for most of them."""
     uses = library.sources.uses(name, library.tuples(key.direction), library.macros)
     if uses is None:
@@ -330,7 +330,9 @@ def _function_of_source(library: Library, name: str, key: ListKey) -> FunctionRe
     return FunctionResult(name=name, status=Status.SOURCE, uses=uses)
 
 
-def joined_uses(library: Library, name: str, key: ListKey, *, recipe_first: bool = True) -> tuple[Use, ...]:
+def joined_uses(
+    library: InstalledLibrary, name: str, key: ListKey, *, recipe_first: bool = True
+) -> tuple[Use, ...]:
     """Return the uses that account for exactly the instances that a function was compiled with, in order.
 
     The recipe of the function is tried before all tuples of the direction, because it is nearly always right:
@@ -360,7 +362,7 @@ def joined_uses(library: Library, name: str, key: ListKey, *, recipe_first: bool
 
 
 def _in_order(
-    functions: Sequence[FunctionResult], options: ExtractOptions, library: Library
+    functions: Sequence[FunctionResult], options: ExtractOptions, library: InstalledLibrary
 ) -> list[tuple[str, Use]]:
     pairs = [(item.name, use) for item in functions for use in item.uses]
     if options.order is Order.FACTORY:

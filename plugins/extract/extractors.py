@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.program import PrintedTuple
     from ckprof_plugins.extract.extraction import ExtractedList, Extraction
-    from ckprof_plugins.extract.library import Library
+    from ckprof_plugins.extract.library import InstalledLibrary
 
 
 INSTRUCTIONS: Final = ExtractorOption(
@@ -207,7 +207,7 @@ def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.Extract
     )
 
 
-def _facts(library: Library) -> dict[str, str]:
+def _facts(library: InstalledLibrary) -> dict[str, str]:
     """Return what identifies a library, the same in every run."""
     facts = {
         "name": "Composable Kernel",
@@ -224,7 +224,7 @@ def _facts(library: Library) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _notes(library: Library, result: Extraction) -> tuple[str, ...]:
+def _notes(library: InstalledLibrary, result: Extraction) -> tuple[str, ...]:
     return (_RECIPES,) if library.archive is None and result.lists else ()
 
 

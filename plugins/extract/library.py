@@ -21,7 +21,7 @@ from ckprof_plugins.extract.headers import (
     version,
     words,
 )
-from ckprof_plugins.extract.mangling import Instance, decode, read_instance, take_apart, unwrapped
+from ckprof_plugins.extract.mangling import DeviceInstance, decode, read_instance, take_apart, unwrapped
 from ckprof_plugins.extract.symbols import ArchiveSymbols, CompiledFunctions
 from ckprof_plugins.extract.tuples import InstanceTuples
 from ckprof_plugins.extract.uses import SourceFiles
@@ -250,7 +250,7 @@ class Archive:
         return self.readable[mangled]
 
 
-class Library:
+class InstalledLibrary:
     """One installed Composable Kernel.
 
     :param label: what it is called in messages.
@@ -266,7 +266,7 @@ class Library:
         self.version, self.commit = version(headers)
         self._tuples: dict[str, InstanceTuples] = {}
         self._factories: dict[tuple[str, str], Factory] = {}
-        self._instances: dict[str, Instance] = {}
+        self._instances: dict[str, DeviceInstance] = {}
 
     @cached_property
     def macros(self) -> dict[str, str]:
@@ -333,7 +333,7 @@ class Library:
             **dict.fromkeys(wanted.macros, "1"),
         }
 
-    def compiled_instances(self, function: str, key: ListKey) -> tuple[Instance, ...]:
+    def compiled_instances(self, function: str, key: ListKey) -> tuple[DeviceInstance, ...]:
         """Return the instances of a list that a compiled function adds.
 
         :raises InputError: a missing shard, or a table whose name cannot be read.
@@ -354,12 +354,12 @@ class Library:
                 instances.append(kept)
         return tuple(instances)
 
-    def _instance(self, table: str, parts: Sequence[str]) -> Instance:
+    def _instance(self, table: str, parts: Sequence[str]) -> DeviceInstance:
         if table not in self._instances:
             self._instances[table] = read_instance(parts, self.vocabulary)
         return self._instances[table]
 
-    def _unwrap(self, instance: Instance, key: ListKey) -> Instance | None:
+    def _unwrap(self, instance: DeviceInstance, key: ListKey) -> DeviceInstance | None:
         """Return the class that the tuples list; ``None`` for an instance of another list."""
         device = self.classes.get(instance.device)
         if device.conditions:

@@ -202,7 +202,7 @@ _ENUMERATOR: Final = re.compile(r"\((\w+)\)(-?\d+)")
 _COMMA: Final = re.compile(r",\s*(?![^()]*\))")
 
 
-class Instance(NamedTuple):
+class DeviceInstance(NamedTuple):
     """A device class with all its arguments as strings print them."""
 
     device: str
@@ -224,7 +224,7 @@ def take_apart(readable: str) -> list[str]:
     return [device, *arguments]
 
 
-def read_instance(parts: Sequence[str], vocabulary: Vocabulary) -> Instance:
+def read_instance(parts: Sequence[str], vocabulary: Vocabulary) -> DeviceInstance:
     """Return an instance that was taken apart.
 
     :raises InputError: an unknown enumerator.
@@ -236,14 +236,14 @@ def read_instance(parts: Sequence[str], vocabulary: Vocabulary) -> Instance:
     arguments = tuple(
         _ENUMERATOR.sub(name, item) if item[:1] == "(" or "<" in item else item for item in parts[1:]
     )
-    return Instance(parts[0], arguments)
+    return DeviceInstance(parts[0], arguments)
 
 
-def _instance(text: str) -> Instance:
+def _instance(text: str) -> DeviceInstance:
     name, opening, rest = text.partition("<")
     if not opening or not rest.endswith(">"):
         raise InputError(f"{text[:80]} is no class template with arguments")
-    return Instance(name, tuple([_argument(item) for item in _split(rest[:-1])]))
+    return DeviceInstance(name, tuple([_argument(item) for item in _split(rest[:-1])]))
 
 
 def _argument(text: str) -> str:
@@ -274,7 +274,7 @@ def _split(text: str) -> list[str]:
     return [*parts, text[begin:].strip()]
 
 
-def unwrapped(argument: str) -> Instance:
+def unwrapped(argument: str) -> DeviceInstance:
     """Read an argument that is itself a class, as :func:`read_instance` prints it.
 
     :raises InputError: it is none.

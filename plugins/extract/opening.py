@@ -19,7 +19,7 @@ from ckprof.paths import cache_dir
 from ckprof_converters.library_lists import known_lists
 from ckprof_plugins.extract.archives import identify_package, members, read_package
 from ckprof_plugins.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders, words_digest
-from ckprof_plugins.extract.library import Archive, Library
+from ckprof_plugins.extract.library import Archive, InstalledLibrary
 from ckprof_plugins.extract.symbols import ArchiveSymbols, collect
 
 #: folders that hold headers, below what a user names: include root, prefix, Debian's tree, source tree
@@ -219,7 +219,7 @@ def save(digest: str, library: CachedLibrary) -> None:
         write_atomically(path, zlib.compress(msgspec.msgpack.encode(library), _LEVEL))
 
 
-class OpenedLibrary:
+class OpenedInstallation:
     """A library, and what is to be kept of it.
 
     :param digest: what it is kept under; empty for headers alone, which are not kept.
@@ -227,7 +227,9 @@ class OpenedLibrary:
     :param is_kept: it is already.
     """
 
-    def __init__(self, library: Library, digest: str, cached: CachedLibrary, *, is_kept: bool) -> None:
+    def __init__(
+        self, library: InstalledLibrary, digest: str, cached: CachedLibrary, *, is_kept: bool
+    ) -> None:
         self.library = library
         self._digest = digest
         self._cached = cached
@@ -240,7 +242,7 @@ class OpenedLibrary:
             save(self._digest, self._cached)
 
 
-def open_library(location: Location, *, with_archive: bool = True) -> OpenedLibrary:
+def open_library(location: Location, *, with_archive: bool = True) -> OpenedInstallation:
     """Open a library.
 
     :param with_archive: read its archive; without, uses come from recipes.
@@ -253,7 +255,9 @@ def open_library(location: Location, *, with_archive: bool = True) -> OpenedLibr
         return _open_package(path, with_archive=with_archive)
     headers = FolderHeaders(location.roots)
     if path is None or not with_archive:
-        return OpenedLibrary(Library(headers, None, str(location.path)), "", CachedLibrary(), is_kept=True)
+        return OpenedInstallation(
+            InstalledLibrary(headers, None, str(location.path)), "", CachedLibrary(), is_kept=True
+        )
     try:
         digest = archive_digest(path)
         kept = load(digest)
@@ -262,8 +266,8 @@ def open_library(location: Location, *, with_archive: bool = True) -> OpenedLibr
             kept = _read_archive(path)
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}; {_WITHOUT_ARCHIVE}", path) from exc
-    library = Library(headers, _archive(kept, path), str(location.path))
-    return OpenedLibrary(library, digest, kept, is_kept=is_kept)
+    library = InstalledLibrary(headers, _archive(kept, path), str(location.path))
+    return OpenedInstallation(library, digest, kept, is_kept=is_kept)
 
 
 def _read_archive(path: Path) -> CachedLibrary:
@@ -272,7 +276,7 @@ def _read_archive(path: Path) -> CachedLibrary:
     return CachedLibrary(archive=path.name, symbols=symbols)
 
 
-def _open_package(path: Path, *, with_archive: bool) -> OpenedLibrary:
+def _open_package(path: Path, *, with_archive: bool) -> OpenedInstallation:
     try:
         identity = identify_package(path)
         digest = identity.digest
@@ -294,8 +298,8 @@ def _open_package(path: Path, *, with_archive: bool) -> OpenedLibrary:
             "libcomposable-kernel-dev"
         )
     archive = _archive(kept, path) if with_archive else None
-    library = Library(TextHeaders(kept.headers), archive, str(path), kept.package)
-    return OpenedLibrary(library, digest, kept, is_kept=is_kept)
+    library = InstalledLibrary(TextHeaders(kept.headers), archive, str(path), kept.package)
+    return OpenedInstallation(library, digest, kept, is_kept=is_kept)
 
 
 def _archive(kept: CachedLibrary, path: Path) -> Archive | None:

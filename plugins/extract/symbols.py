@@ -15,7 +15,7 @@ from ckprof.errors import InputError, ToolchainError
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-    from ckprof_plugins.extract.archives import Member
+    from ckprof_plugins.extract.archives import ArchiveMember
 
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
@@ -131,7 +131,7 @@ class ArchiveSymbols(msgspec.Struct, frozen=True):
     tables: dict[str, tuple[str, ...]]
 
 
-def collect(archive: Iterable[Member], path: str) -> ArchiveSymbols:
+def collect(archive: Iterable[ArchiveMember], path: str) -> ArchiveSymbols:
     """Read the symbols of all members.
 
     :raises InputError: a damaged or foreign member; two members of one name.

@@ -16,7 +16,7 @@ from ckprof_plugins.extract.cpp_text import (
     read_parameters,
 )
 from ckprof_plugins.extract.headers import INSTANCES, read_required
-from ckprof_plugins.extract.mangling import Instance
+from ckprof_plugins.extract.mangling import DeviceInstance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -142,9 +142,9 @@ class Pattern:
     parameters: Mapping[str, str]
     #: values of the parameters that have one of their own
     defaults: Mapping[str, str]
-    instances: tuple[Instance, ...]
+    instances: tuple[DeviceInstance, ...]
 
-    def bind(self, values: Mapping[str, str]) -> tuple[Instance, ...]:
+    def bind(self, values: Mapping[str, str]) -> tuple[DeviceInstance, ...]:
         """Return the instances for given parameters.
 
         :raises InputError: a parameter has no value.
@@ -155,7 +155,9 @@ class Pattern:
             raise InputError(f"{self.alias}: no value for its parameter {missing[0]}")
         table = {SLOT + name: value for name, value in bound.items()}
         return tuple(
-            Instance(device, tuple(_filled(item, table) if SLOT in item else item for item in arguments))
+            DeviceInstance(
+                device, tuple(_filled(item, table) if SLOT in item else item for item in arguments)
+            )
             for device, arguments in self.instances
         )
 
@@ -257,7 +259,7 @@ class InstanceTuples:
                 raise InputError(f"{element.name} is no class with arguments")
             device = self._classes.get(element.name)
             written = [substitute(item, header, bound) for item in element.args]
-            instances.append(Instance(element.name, device.complete(written, self._vocabulary)))
+            instances.append(DeviceInstance(element.name, device.complete(written, self._vocabulary)))
         return Pattern(
             alias=alias.name,
             rank=rank,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ckprof_converters.library_lists import ListKey
     from ckprof_plugins.extract.headers import Vocabulary
-    from ckprof_plugins.extract.mangling import Instance
+    from ckprof_plugins.extract.mangling import DeviceInstance
     from ckprof_plugins.extract.tuples import InstanceTuples, Pattern
 
 
@@ -42,7 +42,7 @@ class Use:
     pattern: Pattern
     #: parameter -> value
     values: Mapping[str, str]
-    instances: tuple[Instance, ...]
+    instances: tuple[DeviceInstance, ...]
 
     @classmethod
     def of(cls, pattern: Pattern, values: Mapping[str, str]) -> Use:
@@ -66,7 +66,7 @@ class JoinError(InputError):
     """Headers and archive do not agree about a function."""
 
 
-def fitting(pattern: Pattern, compiled: frozenset[Instance]) -> list[Use]:
+def fitting(pattern: Pattern, compiled: frozenset[DeviceInstance]) -> list[Use]:
     """Return the uses of a tuple whose instances were all compiled.
 
     The parameters follow from the compiled instances that the first element of the tuple may be.
@@ -91,7 +91,7 @@ def fitting(pattern: Pattern, compiled: frozenset[Instance]) -> list[Use]:
     return list(uses.values())
 
 
-def _bindings(pattern: Instance, instance: Instance) -> dict[str, str] | None:
+def _bindings(pattern: DeviceInstance, instance: DeviceInstance) -> dict[str, str] | None:
     if pattern.device != instance.device or len(pattern.arguments) != len(instance.arguments):
         return None
     values: dict[str, str] = {}
@@ -108,7 +108,7 @@ def _bindings(pattern: Instance, instance: Instance) -> dict[str, str] | None:
 
 
 def cover(
-    function: str, compiled: Iterable[Instance], candidates: Sequence[str], tuples: InstanceTuples
+    function: str, compiled: Iterable[DeviceInstance], candidates: Sequence[str], tuples: InstanceTuples
 ) -> tuple[Use, ...]:
     """Return the uses that make up a function's instances, in no particular order.
 

@@ -23,7 +23,7 @@ from ckprof.model.problem_line import ProblemLine
 from ckprof.problems.problem_file import parse_problem
 from ckprof_converters.lines import instance_in
 from ckprof_converters.reflection.program import HostCompilation
-from ckprof_converters.reflection.tree import Tree, find_tree
+from ckprof_converters.reflection.tree import BuilderTree, find_tree
 from ckprof_plugins.directions._convolution.fused_problem import elementwise_of
 from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions.plugin import ckprof_register_directions
@@ -54,7 +54,7 @@ def tree():
 
 
 @pytest.fixture(scope="module")
-def ask(tree: Tree, tmp_path_factory):
+def ask(tree: BuilderTree, tmp_path_factory):
     """Give lines to ckProfiler's operations, and return what each answered."""
     folder = tmp_path_factory.mktemp("ckprofiler")
     compilation = HostCompilation.of(

@@ -2,8 +2,8 @@
 
 Conditions are those of the library in November 2025, for channels-last layouts, in its order; where a program
 owns other layouts it transposes them first. The first condition that is not met is named. A condition on a
-parameter that a line does not say is passed over, and :attr:`Verdict.partial` says so. That a workspace was
-set is taken for granted.
+parameter that a line does not say is passed over, and :attr:`SupportVerdict.partial` says so. That a
+workspace was set is taken for granted.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ FORWARD: Final[tuple[Callable[[Case], str], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SupportVerdict:
     """Whether a kernel supports a problem."""
 
     #: the condition that is not met; empty if all are
@@ -289,7 +289,7 @@ _RULES: Final[Mapping[str, tuple[Callable[[Case], str], ...]]] = {
 }
 
 
-def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, arch: str) -> Verdict:
+def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, arch: str) -> SupportVerdict:
     """Say whether a kernel supports a problem.
 
     :param dtype: name of the type of the operands, e.g. ``fp16``.
@@ -301,8 +301,8 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
     for rule in rules:
         unmet = rule(case)
         if unmet:
-            return Verdict(unmet, case.partial)
-    return Verdict("", case.partial)
+            return SupportVerdict(unmet, case.partial)
+    return SupportVerdict("", case.partial)
 
 
 #: parameters that conditions depend on

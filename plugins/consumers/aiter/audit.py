@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.plugin.protocols import AuditRequest
-    from ckprof_plugins.consumers.aiter.consumer import Layout, TunedRow
+    from ckprof_plugins.consumers.aiter.consumer import TableLayout, TunedRow
     from ckprof_plugins.consumers.aiter.kernel_lists import KernelsOfFile
 
 #: architecture -> how torch calls its fp8 type, as the key spells it
@@ -28,11 +28,11 @@ _MANGLED: Final = "_ZN"
 
 
 @dataclass(slots=True)
-class _Audit:
+class _TableAudit:
     """A table while it is judged."""
 
     request: AuditRequest
-    layout: Layout
+    layout: TableLayout
     lists: tuple[KernelsOfFile, ...]
     findings: list[AuditFinding] = field(default_factory=list)
     judged: Counter[str] = field(default_factory=Counter)
@@ -53,7 +53,7 @@ def audit(request: AuditRequest) -> FileAudit:
     """
     table = read_table(request.path)
     lists = read_tree(request.tree) if request.tree is not None else ()
-    judging = _Audit(request, table.layout, lists)
+    judging = _TableAudit(request, table.layout, lists)
     for row in table.rows:
         _judge(judging, row)
     for column, line in judging.poisoned.items():
@@ -72,7 +72,7 @@ def audit(request: AuditRequest) -> FileAudit:
     )
 
 
-def _judge(judging: _Audit, row: TunedRow) -> None:
+def _judge(judging: _TableAudit, row: TunedRow) -> None:
     if row.problem:
         judging.find(Reason.MALFORMED_ROW, row.problem, row)
         return
@@ -103,7 +103,7 @@ def _judge(judging: _Audit, row: TunedRow) -> None:
         judging.judged["times and keys are in order; kernels are of several libraries"] += 1
 
 
-def _judge_key(judging: _Audit, row: TunedRow) -> bool:
+def _judge_key(judging: _TableAudit, row: TunedRow) -> bool:
     cells, request = row.cells, judging.request
     units = integer(cells["cu_num"]) or 0
     sizes = {name: integer(cells[name]) for name in ("B", "M", "N", "K") if name in judging.layout.key}
@@ -138,7 +138,7 @@ def _judge_key(judging: _Audit, row: TunedRow) -> bool:
     return True
 
 
-def _judge_figures(judging: _Audit, row: TunedRow) -> bool:
+def _judge_figures(judging: _TableAudit, row: TunedRow) -> bool:
     for column in judging.layout.times:
         if column not in row.cells:
             continue
@@ -160,7 +160,7 @@ def _judge_figures(judging: _Audit, row: TunedRow) -> bool:
     return True
 
 
-def _judge_kernel(judging: _Audit, row: TunedRow) -> None:
+def _judge_kernel(judging: _TableAudit, row: TunedRow) -> None:
     cells = row.cells
     id_, name = integer(cells["kernelId"]), cells.get("kernelName", "")
     if id_ is None:

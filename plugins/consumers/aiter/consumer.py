@@ -37,7 +37,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableLayout:
     """Columns of one kind of tables."""
 
     label: str
@@ -61,7 +61,7 @@ _MOE: Final = (
 _PLAIN: Final = ("M", "N", "K", "bias", "dtype", "outdtype", "scaleAB", "cu_num")
 #: kinds of tables, those with more columns of the key first
 LAYOUTS: Final = (
-    Layout(
+    TableLayout(
         label="fused experts",
         key=_MOE,
         needed=(*_MOE, "us"),
@@ -69,31 +69,31 @@ LAYOUTS: Final = (
         has_kernel=False,
         texts=("act_type", "dtype", "q_dtype_a", "q_dtype_w", "q_type"),
     ),
-    Layout(
+    TableLayout(
         label="products of several libraries",
         key=_PLAIN,
         needed=(*_PLAIN, "us"),
         has_kernel=False,
         texts=("bias", "dtype", "outdtype", "scaleAB"),
     ),
-    Layout(
+    TableLayout(
         label="products, with gfx",
         key=("gfx", "cu_num", *_SIZES),
         needed=("gfx", "cu_num", *_SIZES, "kernelId", "us"),
         texts=("gfx",),
     ),
-    Layout(
+    TableLayout(
         label="preshuffled products",
         key=("cu_num", *_SIZES, "q_dtype_w"),
         needed=("cu_num", *_SIZES, "q_dtype_w", "kernelId", "us"),
         texts=("q_dtype_w",),
     ),
-    Layout(
+    TableLayout(
         label="batched products",
         key=("cu_num", "B", *_SIZES),
         needed=("cu_num", "B", *_SIZES, "kernelId", "us"),
     ),
-    Layout(label="products", key=("cu_num", *_SIZES), needed=("cu_num", *_SIZES, "kernelId", "us")),
+    TableLayout(label="products", key=("cu_num", *_SIZES), needed=("cu_num", *_SIZES, "kernelId", "us")),
 )
 
 
@@ -112,12 +112,12 @@ class TunedRow:
 class TunedTable:
     """A table with its rows."""
 
-    layout: Layout
+    layout: TableLayout
     header: tuple[str, ...]
     rows: tuple[TunedRow, ...]
 
 
-def layout_of(header: tuple[str, ...]) -> Layout | None:
+def layout_of(header: tuple[str, ...]) -> TableLayout | None:
     """Return the kind of a table; ``None`` for another one."""
     names = set(header)
     return next((layout for layout in LAYOUTS if names.issuperset(layout.needed)), None)

@@ -58,7 +58,7 @@ _WORDS: Final = Vocabulary({})
 
 
 @dataclass(slots=True)
-class _Audit:
+class _ListAudit:
     """A list while it is judged."""
 
     #: kernels of lists of forward convolutions, by what a line says of them; empty where there are none
@@ -80,7 +80,7 @@ def audit(request: AuditRequest) -> FileAudit:
     :raises InputError: the file cannot be read.
     """
     known = (_key(one.operation) for one in convolutions_of(request.lists).kernels)
-    judging = _Audit(frozenset(known))
+    judging = _ListAudit(frozenset(known))
     for number, line in enumerate(lines_of(request.path), 1):
         found = _ELEMENT.search(line)
         if found is not None:
@@ -106,7 +106,7 @@ def lines_of(path: Path) -> list[str]:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
 
 
-def _judge(judging: _Audit, number: int, line: str, found: re.Match[str]) -> None:
+def _judge(judging: _ListAudit, number: int, line: str, found: re.Match[str]) -> None:
     kind = found["kind"]
     if "//" in line[: found.start()] or line.lstrip().startswith("*"):
         judging.find(
@@ -150,7 +150,9 @@ def _never_chosen(word: str) -> str:
     return str(dtype.value) if dtype in NEVER_CHOSEN else ""
 
 
-def _judge_arguments(judging: _Audit, number: int, line: str, kind: str, written: tuple[Expr, ...]) -> None:
+def _judge_arguments(
+    judging: _ListAudit, number: int, line: str, kind: str, written: tuple[Expr, ...]
+) -> None:
     try:
         operation = operation_of(kind, [_WORDS.print_argument(_plain(item)) for item in written])
     except InputError as exc:

@@ -183,7 +183,7 @@ InductorOperation = CKGroupedConvFwdOp | CKGemmOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceClass:
+class OfferedClass:
     """A class of the library whose instances Inductor offers."""
 
     #: folder of its lists below a library folder
@@ -197,18 +197,18 @@ class DeviceClass:
 
 _GPU: Final = "tensor_operation_instance/gpu"
 #: name -> class
-CLASSES: Final[Mapping[str, DeviceClass]] = {
-    "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3": DeviceClass(
+CLASSES: Final[Mapping[str, OfferedClass]] = {
+    "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3": OfferedClass(
         folder=f"include/ck/library/{_GPU}/grouped_conv_fwd",
         operation=CKGroupedConvFwdOp,
         inserted={},
         # merged groups
         rest=("1",),
     ),
-    "DeviceGemm_Xdl_CShuffleV3": DeviceClass(
+    "DeviceGemm_Xdl_CShuffleV3": OfferedClass(
         folder=f"src/{_GPU}/gemm_universal", operation=CKGemmOperation, inserted={2: (), 6: ()}
     ),
-    "DeviceBatchedGemmMultiD_Xdl_CShuffle_V3": DeviceClass(
+    "DeviceBatchedGemmMultiD_Xdl_CShuffle_V3": OfferedClass(
         folder=f"src/{_GPU}/gemm_universal_batched", operation=CKBatchedGemmOperation, inserted={}
     ),
 }

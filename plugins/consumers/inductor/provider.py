@@ -36,7 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class InductorChoice:
     """One operation of a program for which kernels are compiled and measured."""
 
     #: id of the operation
@@ -53,7 +53,7 @@ class Choice:
     refusal: str = ""
 
 
-def choice_of(template: Any, config: Any) -> Choice | None:
+def choice_of(template: Any, config: Any) -> InductorChoice | None:
     """Return what a template chooses for; ``None`` where its sizes or types are not known.
 
     :param template: a ``CKGroupedConvFwdTemplate`` or a ``CKGemmTemplate``.
@@ -71,7 +71,7 @@ def choice_of(template: Any, config: Any) -> Choice | None:
         return None
 
 
-def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int | None) -> Choice:
+def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int | None) -> InductorChoice:
     groups, batch, out_channels, in_channels, *spatial = sizes
     filter_, input_, strides, dilations, left, right = (
         tuple(spatial[begin : begin + 2]) for begin in range(0, 12, 2)
@@ -95,7 +95,7 @@ def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int
             f"torch tells kernels of {groups} groups of {out_channels} x {in_channels} channels, but the "
             f"weight is of {' x '.join(map(str, weight))}: a kernel would read beyond it"
         )
-    return Choice(
+    return InductorChoice(
         direction="fwd",
         dtype=dtype,
         problem=problem,
@@ -106,14 +106,14 @@ def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int
     )
 
 
-def _product(template: Any, sizes: Sequence[int], dtype: DataType, most: int | None) -> Choice:
+def _product(template: Any, sizes: Sequence[int], dtype: DataType, most: int | None) -> InductorChoice:
     batch, (m, n, k) = (sizes[0], sizes[1:4]) if template.is_batched else (1, sizes[:3])
     rocm_op = _pair_type(template)
 
     def accepts(operation: InductorOperation, splits: int) -> bool:
         return template.filter_op(rocm_op(op=operation, kBatch=splits)) is not None
 
-    return Choice(
+    return InductorChoice(
         direction="gemm",
         dtype=dtype,
         problem=GemmProblem(m=m, n=n, k=k, batch=batch),
@@ -162,13 +162,13 @@ class Provider:
         self._models = Models.read(registry, models, arch)
         # read now, so that a mistake is told before torch compiles
         self._convolutions = listed_convolutions(lists)
-        self._choice: ContextVar[Choice | None] = ContextVar("choice", default=None)
+        self._choice: ContextVar[InductorChoice | None] = ContextVar("choice", default=None)
         #: what was warned of: operations and types without a model, classes without lists
         self._untrained: set[tuple[str, str]] = set()
         self._missing: set[str] = set()
 
     @contextmanager
-    def choosing(self, choice: Choice | None) -> Iterator[None]:
+    def choosing(self, choice: InductorChoice | None) -> Iterator[None]:
         """Have the functions return kernels for a choice, best first."""
         token = self._choice.set(choice)
         try:
@@ -232,7 +232,7 @@ class Provider:
         of_type = [one for one in operations if TYPES.get(one.a_element_dtype) is choice.dtype]
         return self._best(choice, of_type, lambda position, splits: choice.accepts(of_type[position], splits))
 
-    def _best(self, choice: Choice, operations: Sequence[Any], accepts: Any) -> list[Any]:
+    def _best(self, choice: InductorChoice, operations: Sequence[Any], accepts: Any) -> list[Any]:
         if choice.refusal:
             _log.warning("no kernel of Composable Kernel is offered: %s", choice.refusal)
             return []
@@ -251,7 +251,7 @@ class Provider:
         best = best_first(selector, choice.problem, kept, most=choice.most)
         return [kept[position] for position in best]
 
-    def _say_untrained(self, choice: Choice) -> None:
+    def _say_untrained(self, choice: InductorChoice) -> None:
         kind = choice.direction, choice.dtype.value
         if not self._models.trained(choice.direction, choice.dtype) and kind not in self._untrained:
             self._untrained.add(kind)

@@ -11,7 +11,7 @@ from ckprof.errors import InputError
 from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers.miopen.databases import (
-    Entry,
+    SolverEntry,
     algorithm_of,
     algorithm_parts,
     base_name,
@@ -43,7 +43,7 @@ _LABELS: Final = {
 
 
 @dataclass(slots=True)
-class _Audit:
+class _DatabaseAudit:
     """A file while it is judged."""
 
     request: AuditRequest
@@ -71,7 +71,7 @@ def audit(request: AuditRequest) -> FileAudit:
     is_table = is_database(data[:100])
     is_find = not is_table and (name.is_find if name.is_find is not None else _has_find_keys(data))
     check = KernelCheck.of(index_of(request.lists), request.arch or name.arch)
-    judging = _Audit(request, name, check, is_find)
+    judging = _DatabaseAudit(request, name, check, is_find)
     _judge_name(judging)
     if is_table:
         _judge_table(judging)
@@ -93,7 +93,7 @@ def _has_find_keys(data: bytes) -> bool:
     return b"-" in data.lstrip(b"\n").partition(b"=")[0][:400]
 
 
-def _judge_name(judging: _Audit) -> None:
+def _judge_name(judging: _DatabaseAudit) -> None:
     name, request = judging.name, judging.request
     if name.problem:
         judging.find(Reason.WRONG_FILE_NAME, name.problem, 0, None, request.path.name)
@@ -113,7 +113,7 @@ def _judge_name(judging: _Audit) -> None:
         )
 
 
-def _judge_row(judging: _Audit, row: TextRow) -> None:
+def _judge_row(judging: _DatabaseAudit, row: TextRow) -> None:
     if row.problem:
         judging.entries += 1
         judging.find(Reason.MALFORMED_ROW, row.problem, row.line, None, row.text)
@@ -164,7 +164,9 @@ def _never_hit(key: MiopenKey, text: str, is_find: bool) -> str:
     return ""
 
 
-def _judge_entry(judging: _Audit, line: int, entry: Entry, key: MiopenKey, problem: ConvProblem) -> None:
+def _judge_entry(
+    judging: _DatabaseAudit, line: int, entry: SolverEntry, key: MiopenKey, problem: ConvProblem
+) -> None:
     if entry.problem:
         reason = Reason.DUPLICATE if "already" in entry.problem else Reason.MALFORMED_VALUE
         judging.find(reason, entry.problem, line, entry.number, entry.text)
@@ -189,7 +191,11 @@ def _judge_entry(judging: _Audit, line: int, entry: Entry, key: MiopenKey, probl
 
 
 def _find_remarks(
-    judging: _Audit, entry: Entry, solver: GroupedSolver | None, key: MiopenKey, problem: ConvProblem
+    judging: _DatabaseAudit,
+    entry: SolverEntry,
+    solver: GroupedSolver | None,
+    key: MiopenKey,
+    problem: ConvProblem,
 ) -> list[tuple[Reason, str]]:
     """Return what is wrong with time, workspace and algorithm."""
     values = entry.values.split(",")
@@ -225,7 +231,7 @@ def _find_remarks(
 
 
 def _grouped_remarks(
-    judging: _Audit, solver: GroupedSolver, key: MiopenKey, problem: ConvProblem, workspace: int
+    judging: _DatabaseAudit, solver: GroupedSolver, key: MiopenKey, problem: ConvProblem, workspace: int
 ) -> list[tuple[Reason, str]]:
     expected = workspace_bytes(key, problem)
     if expected != workspace:
@@ -244,7 +250,11 @@ def _grouped_remarks(
 
 
 def _perf_remarks(
-    judging: _Audit, entry: Entry, solver: GroupedSolver | None, key: MiopenKey, problem: ConvProblem
+    judging: _DatabaseAudit,
+    entry: SolverEntry,
+    solver: GroupedSolver | None,
+    key: MiopenKey,
+    problem: ConvProblem,
 ) -> list[tuple[Reason, str]]:
     if solver is None:
         if not entry.values:
@@ -263,7 +273,7 @@ def _perf_remarks(
     return remarks
 
 
-def _judge_table(judging: _Audit) -> None:
+def _judge_table(judging: _DatabaseAudit) -> None:
     try:
         _judge_table_rows(judging)
     except InputError as exc:
@@ -271,7 +281,7 @@ def _judge_table(judging: _Audit) -> None:
         judging.find(Reason.MALFORMED_ROW, exc.message, 0, None, judging.request.path.name)
 
 
-def _judge_table_rows(judging: _Audit) -> None:
+def _judge_table_rows(judging: _DatabaseAudit) -> None:
     seen: dict[tuple[str, str], int] = {}
     for row in table_rows(judging.request.path):
         judging.entries += 1
@@ -295,5 +305,5 @@ def _judge_table_rows(judging: _Audit) -> None:
         if never:
             judging.find(Reason.NEVER_HIT, never, row.number, None, f"{key}={text}")
             continue
-        entry = Entry(0, f"{key}={text}", row.solver, row.values)
+        entry = SolverEntry(0, f"{key}={text}", row.solver, row.values)
         _judge_entry(judging, row.number, entry, row.key, problem)

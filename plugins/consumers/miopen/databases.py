@@ -46,7 +46,7 @@ _WAYS: Final = {"Fwd": "F", "Bwd": "B", "Wrw": "W"}
 IMPLICIT_GEMM: Final = "ImplicitGEMM"
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PerformanceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names of solvers -> algorithm; names of those that the library no longer has."""
 
     solvers: dict[str, str]
@@ -54,9 +54,9 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def table() -> _Table:
+def table() -> _PerformanceTable:
     """Return the solvers of October 2024."""
-    return msgspec.json.decode((files(__package__) / "solvers.json").read_bytes(), type=_Table)
+    return msgspec.json.decode((files(__package__) / "solvers.json").read_bytes(), type=_PerformanceTable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ _TEXT_HEAD: Final = re.compile(rb"\d+[-x]\d+[-x]\d+[-x]\d+[^=\n]*=[\w<>,-]+:")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SolverEntry:
     """What a row says of one solver."""
 
     #: position in its row, from 0
@@ -136,7 +136,7 @@ class TextRow:
     #: why the library skips it
     problem: str = ""
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[SolverEntry]:
         """Yield the entries, those that the library skips included."""
         pieces = self.contents.split(";")
         if pieces and not pieces[-1]:
@@ -155,7 +155,7 @@ class TextRow:
             if not problem and solver in seen:
                 problem = f"the solver {solver} stands in this row already; the first entry counts"
             seen.add(solver)
-            yield Entry(number, text, solver, values, problem)
+            yield SolverEntry(number, text, solver, values, problem)
 
 
 def looks_like_text(head: bytes) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
-    from ckprof_plugins.consumers._old_ck.support import Verdict
+    from ckprof_plugins.consumers._old_ck.support import SupportVerdict
     from ckprof_plugins.consumers.miopen.databases import GroupedSolver
     from ckprof_plugins.consumers.miopen.keys import MiopenKey
     from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -35,7 +35,7 @@ class KernelCheck:
 
     index: KernelIndex
     arch: str
-    _verdicts: dict[tuple[int, ConvProblem, str, int], Verdict]
+    _verdicts: dict[tuple[int, ConvProblem, str, int], SupportVerdict]
     _any: dict[tuple[Family, ConvProblem], str]
     _ordered: dict[Family, list[OldKernel]]
 
@@ -44,7 +44,7 @@ class KernelCheck:
         """Return a check that has judged nothing yet."""
         return cls(index, arch, {}, {}, {})
 
-    def verdict(self, kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int) -> Verdict:
+    def verdict(self, kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int) -> SupportVerdict:
         """Say whether a kernel supports a problem."""
         place = (id(kernel), problem, dtype, splits)
         if place not in self._verdicts:

@@ -20,7 +20,7 @@ from ckprof.store.key import DeviceKey, KernelKey, OperationKey
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.consumers.audit import audit
 from ckprof_plugins.consumers.cmd_export import ExportCall, export
-from ckprof_plugins.consumers.requests import AuditCall, DeviceChoice, KernelSources
+from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from plugins.consumers.tests.databases import Tuned
@@ -93,7 +93,7 @@ def test_what_is_exported_audits_clean_and_is_found_by_the_owners_keys(registry,
         "gfx942130.HIP.3_2_0_5f2ae8c.ufdb.txt",
         "gfx942130_1.1.0.udb",
     ]
-    call = AuditCall(paths=(tmp_path / "out",), device=DeviceChoice(arch="gfx942", compute_units=304))
+    call = AuditCall(paths=(tmp_path / "out",), device=UsedDevice(arch="gfx942", compute_units=304))
     report = audit(registry, call)
     found = {finding.severity for file in report.files for finding in file.findings}
     assert found <= {Severity.NOTE}
@@ -153,7 +153,7 @@ def test_imported_and_foreign_winners_are_left_out(registry, tmp_path):
         second, key=replace(second.key, device=replace(DEVICE, arch="gfx90a", compute_units=104))
     )
     store = stored(tmp_path, [imported, elsewhere])
-    device = DeviceChoice(arch="gfx942", compute_units=304)
+    device = UsedDevice(arch="gfx942", compute_units=304)
     done = exported(registry, store, tmp_path / "out", device=device)
     assert done.entries == 0
     assert done.left_out == {"imported, or not verified": 1, "measured on gfx90a with 104 compute units": 1}
@@ -260,7 +260,7 @@ def test_rows_of_aiter_name_the_trees_kernel_by_both(registry, tmp_path):
         attempt = make_attempt(number, number, 0.25, key=key, split_chosen=2)
         attempts.append(replace(attempt, kernel=one.selected().ref))
     assert {one.kernel.dtype.value for one in attempts} == {"bf16"}
-    sources = KernelSources(conf=(str(conf),), tree=tmp_path / "tree")
+    sources = KernelLookup(conf=(str(conf),), tree=tmp_path / "tree")
     done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "aiter", sources=sources)
     (path,) = done.paths
     assert 0 < done.entries < len(attempts)

@@ -9,7 +9,7 @@ from ckprof.model.extraction import ExtractRequest
 from ckprof_converters.library_lists import known_lists
 from ckprof_converters.reflection import program
 from ckprof_converters.reflection.program import PrintedTuple
-from ckprof_converters.reflection.tree import Tree
+from ckprof_converters.reflection.tree import BuilderTree
 from ckprof_plugins.extract import extractors as module
 from ckprof_plugins.extract.extractors import BuilderExtractor
 
@@ -29,7 +29,7 @@ def extract(monkeypatch, tmp_path):
                 return dict.fromkeys(keys, tuples)
 
         monkeypatch.setattr(program, "Reflector", Fake)
-        monkeypatch.setattr(program, "find_tree", Tree)
+        monkeypatch.setattr(program, "find_tree", BuilderTree)
         request = {"directions": ("fwd",), "layouts": ("nhwgc",), "dtypes": ("fp16",), **request}
         return BuilderExtractor().extract(ExtractRequest(source=tmp_path, **request)), asked
 

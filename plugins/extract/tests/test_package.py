@@ -25,7 +25,7 @@ from ckprof_plugins.extract.extraction import (
     joined_uses,
 )
 from ckprof_plugins.extract.extractors import _list
-from ckprof_plugins.extract.library import Library
+from ckprof_plugins.extract.library import InstalledLibrary
 from ckprof_plugins.extract.lists import compare
 from ckprof_plugins.extract.mangling import decode
 from ckprof_plugins.extract.opening import locate, open_library
@@ -54,7 +54,7 @@ MISSING = {
 }
 
 
-def opened(with_archive: bool = True) -> Library:
+def opened(with_archive: bool = True) -> InstalledLibrary:
     named = os.environ.get("CKPROF_CK_PACKAGE")
     if not named:
         pytest.fail(
@@ -66,11 +66,11 @@ def opened(with_archive: bool = True) -> Library:
 
 
 @pytest.fixture(scope="module")
-def library() -> Library:
+def library() -> InstalledLibrary:
     return opened()
 
 
-def lists(library: Library, selection: Selection) -> dict[ListKey, ExtractedList]:
+def lists(library: InstalledLibrary, selection: Selection) -> dict[ListKey, ExtractedList]:
     result = extract(library, PLAIN, ExtractOptions(selection=selection))
     assert not result.failures
     assert not result.absent
@@ -93,14 +93,14 @@ def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None
     assert compared == 48
 
 
-def test_the_lists_that_ship_are_those_of_the_library(library: Library) -> None:
+def test_the_lists_that_ship_are_those_of_the_library(library: InstalledLibrary) -> None:
     for key, item in lists(library, Selection.LIBRARY).items():
         for set_name in key.home.sets:
             path = conf_root() / key.home.folder / set_name / key.file_name
             assert path.read_text().splitlines() == list(item.texts(set_name)), (key, set_name)
 
 
-def test_what_upstream_leaves_out_by_function(library: Library) -> None:
+def test_what_upstream_leaves_out_by_function(library: InstalledLibrary) -> None:
     total = Counter()
     for key, item in lists(library, Selection.LIBRARY).items():
         (file,) = _list(item, ("profiler",), 5).files
@@ -118,7 +118,7 @@ def test_what_upstream_leaves_out_by_function(library: Library) -> None:
     assert total == {"added": 461, "removed": 192}
 
 
-def test_headers_and_archive_agree_about_every_function(library: Library) -> None:
+def test_headers_and_archive_agree_about_every_function(library: InstalledLibrary) -> None:
     """The search among all tuples, which asks no recipe, finds what the recipes say, in their order."""
     functions = 0
     for key, item in lists(library, Selection.LIBRARY).items():
@@ -130,19 +130,19 @@ def test_headers_and_archive_agree_about_every_function(library: Library) -> Non
     assert functions == 156
 
 
-def test_recipes_and_archive_give_the_same_lists(library: Library) -> None:
+def test_recipes_and_archive_give_the_same_lists(library: InstalledLibrary) -> None:
     by_recipe = lists(opened(False), Selection.LIBRARY)
     for key, item in lists(library, Selection.LIBRARY).items():
         assert by_recipe[key].lines == item.lines
 
 
-def test_a_tool_reads_the_same_names(library: Library) -> None:
+def test_a_tool_reads_the_same_names(library: InstalledLibrary) -> None:
     names = sorted({name for tables in library.archive.symbols.tables.values() for name in tables})
     assert len(names) > 14000
     assert [decode(name).replace("> >", ">>") for name in names] == decoded_by_tool(names)
 
 
-def test_all_complete_counts(library: Library) -> None:
+def test_all_complete_counts(library: InstalledLibrary) -> None:
     """Every instance of every list has as many arguments as its class has parameters."""
     for item in lists(library, Selection.LIBRARY).values():
         for line in item.lines:
@@ -151,7 +151,7 @@ def test_all_complete_counts(library: Library) -> None:
 
 
 @pytest.mark.parametrize("engine", ["wmma", "dl"])
-def test_other_instructions_give_lists_or_say_why_not(library: Library, engine: str) -> None:
+def test_other_instructions_give_lists_or_say_why_not(library: InstalledLibrary, engine: str) -> None:
     result = extract(library, PLAIN, ExtractOptions(engine=engine))
     assert len(result.lists) + len(result.absent) + len(result.failures) == 18
     for item in result.lists:

@@ -16,7 +16,7 @@ from ckprof_converters.library_lists import ListKey, all_lists, known_lists
 from ckprof_converters.reflection import program
 from ckprof_converters.reflection.factories import factory_source, is_of
 from ckprof_converters.reflection.program import PrintedTuple, Reflector, print_lists
-from ckprof_converters.reflection.tree import Tree
+from ckprof_converters.reflection.tree import BuilderTree
 
 KEY = ListKey("fwd", "nhwgc", "fp16")
 CLAMP = ListKey("fwd", "nhwgc", "bf16", "clamp")
@@ -27,7 +27,7 @@ def printed(monkeypatch):
     """Return what is printed for lines of forward lists by a tree whose factories have the given tuples."""
 
     def run(lines, *tuples, layouts=(), dtypes=("fp16",)):
-        monkeypatch.setattr(program, "find_tree", Tree)
+        monkeypatch.setattr(program, "find_tree", BuilderTree)
         reflector = SimpleNamespace(reflect=lambda keys: dict.fromkeys(keys, tuples))
         monkeypatch.setattr(program, "Reflector", lambda *_: reflector)
         return print_lists(
@@ -121,7 +121,7 @@ def test_a_failing_compiler_is_one_message_and_a_program_is_built_again(monkeypa
 
     monkeypatch.setattr(program, "find_hip_compiler", lambda arch: Hip)
     monkeypatch.setattr(program, "find_hip_root", lambda: tmp_path)
-    reflector = Reflector(Tree(tmp_path / "tree"), ("gfx942",), ("CK_USE_XDL",))
+    reflector = Reflector(BuilderTree(tmp_path / "tree"), ("gfx942",), ("CK_USE_XDL",))
     with pytest.raises(ToolchainError, match=r"(?s)tree: its reflection does not compile.*x\.hpp:1:2: error"):
         reflector.reflect([KEY])
 
