@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
-    from ckprof.measure.library.kernel_library import KernelLibrary
-    from ckprof.measure.library.kernel_library import KernelLibrary as ConvLibrary
+    from ckprof.measure.kernel_library import KernelLibrary
+    from ckprof.measure.kernel_library import KernelLibrary as ConvLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import CallOptions
     from ckprof.measure.rounds import RoundOptions
@@ -82,10 +82,10 @@ _LAZY = {
     "CallOptions": "ckprof.measure.requests",
     "ChangePolicy": "ckprof.compare.options",
     "CompareOptions": "ckprof.compare.options",
-    "ConvLibrary": "ckprof.measure.library.kernel_library:KernelLibrary",
+    "ConvLibrary": "ckprof.measure.kernel_library:KernelLibrary",
     "ConvProblem": "ckprof_plugins.directions._convolution.problem",
     "InstanceQuery": "ckprof.kernels.requests",
-    "KernelLibrary": "ckprof.measure.library.kernel_library",
+    "KernelLibrary": "ckprof.measure.kernel_library",
     "ListReading": "ckprof.model.conversion",
     "Problem": "ckprof_plugins.directions._convolution.problem",
     "Profiler": "ckprof.profiler",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.measure.library.kernel_library import KernelLibrary, Timing
+from ckprof.measure.kernel_library import KernelLibrary, Timing
 from ckprof.model.architecture import find_architecture
 from ckprof.model.problem_case import plain
 from ckprof.model.recipe import BuildRequest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.kernels.choose import Selection
-    from ckprof.measure.library.kernel_library import LibraryKernel, LibraryResult
+    from ckprof.measure.kernel_library import LibraryKernel, LibraryResult
     from ckprof.model.problem import Problem
 
 
@@ -40,7 +40,7 @@ class JitKernel:
         """Compute the result of the problem.
 
         :param operands: the two operands by tensor name, in the memory order of the kernel's layout; see
-            :meth:`~ckprof.measure.library.kernel_library.KernelLibrary.run`, which says what is raised.
+            :meth:`~ckprof.measure.kernel_library.KernelLibrary.run`, which says what is raised.
         :returns: the third tensor.
         """
         return self.run(operands).output

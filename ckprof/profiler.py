@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from ckprof.lists.explain_line import ExplainedPlace
     from ckprof.measure.batch import BatchRequest
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.requests import CallOptions, SupportRequest
+    from ckprof.measure.requests import CallOptions, RunRequest, SupportRequest
     from ckprof.measure.run import RunEnd
-    from ckprof.measure.run_plan import RunRequest
     from ckprof.measure.support import SupportReport
     from ckprof.model.conversion import Conversion, ListReading
     from ckprof.model.finding import Finding
@@ -141,7 +140,7 @@ class Profiler(Session):
         :raises ToolchainError: no usable compiler, the build system failed, or kernels cannot be run here.
         """
         from ckprof.kernels.requests import BuildOptions
-        from ckprof.measure.instance_strings import build_checked_library
+        from ckprof.measure.support import build_checked_library
         from ckprof.model.recipe import Purpose
 
         return build_checked_library(
@@ -209,7 +208,7 @@ class Profiler(Session):
     def plan(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | Problem] = (),
+        problems: Sequence[str | Problem | ProblemCase] = (),
         *,
         files: Sequence[Path] = (),
         build: BuildOptions | None = None,
@@ -230,22 +229,43 @@ class Profiler(Session):
         :param epilogue_cost: run each kernel beside the same one without what is fused to its sums.
         :raises CkprofError: the query or a problem is wrong.
         """
+        from ckprof.kernels.choose import choose_instances
+        from ckprof.kernels.fitting import problems_for
         from ckprof.kernels.requests import BuildOptions
-        from ckprof.measure.requests import RunPlanOptions
-        from ckprof.measure.run_plan import plan_run
+        from ckprof.measure.options import RunOptions
+        from ckprof.measure.requests import RunRequest, Stages, Unfused
+        from ckprof.problems.choose import parse_problems
 
         build = build or BuildOptions()
         query = replace(query, arch=query.arch or build.arch, target=query.target or build.target)
-        options = RunPlanOptions(
-            problems=tuple(problems),
-            files=tuple(files),
-            run=run,
-            splits=splits,
-            strict_layout=strict_layout,
+        stages = Stages()
+        selection = choose_instances(self, query).require()
+        operation = self.registry.operation(selection.direction)
+        given = parse_problems(self, operation, problems, files)
+        cases = problems_for(self, given, operation, selection.candidates, strict_layout=strict_layout)
+        unfused = Unfused()
+        if epilogue_cost:
+            from ckprof.kernels.candidates import with_unfused
+            from ckprof.measure.baselines import problems_beside
+
+            own = frozenset(candidate.instance.key for candidate in selection.candidates)
+            selection, pairs = with_unfused(selection)
+            cases, unfused = problems_beside(cases, own, pairs)
+        run = run or RunOptions(timeout_s=self.settings.timeout)
+        if splits:
+            # given for every problem: what the lines name does not count
+            run = replace(run, splits=splits)
+            cases = [replace(case, splits=()) for case in cases]
+        stages.done("convert")
+        return RunRequest(
+            selection=selection,
+            problems=tuple(cases),
+            build=run.built_for(build),
+            options=run,
             why=why,
-            epilogue_cost=epilogue_cost,
+            unfused=unfused,
+            stages=stages,
         )
-        return plan_run(self, query, build, options)
 
     def execute(self, request: RunRequest) -> Results:
         """Build and run what was planned.

@@ -19,7 +19,7 @@ from ckprof import files, paths
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.kernels.build.builder import build_tree
 from ckprof.kernels.build_dir import _make
-from ckprof.measure.device import device_lock
+from ckprof.measure.workers import device_lock
 from ckprof.private_folders import checked, claimed, lock_file, private_folder, temporary_folder
 from ckprof.store.writer import StoreWriter
 from tests.shared_folders import (  # noqa: F401 - fixtures

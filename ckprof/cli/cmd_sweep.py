@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.model.problem_case import ProblemCase
     from ckprof.sweep.device_sweep import SweepResult
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ckprof.cli.console import Console
     from ckprof.kernels.candidates import Rejection
     from ckprof.kernels.choose import Selection
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
 
 
 def print_instances(selection: Selection, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_fields, chosen
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.measure.requests import RunRequest
     from ckprof.measure.rounds import RoundOptions
-    from ckprof.measure.run_plan import RunRequest
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof.plugin.protocols import Operation
@@ -119,10 +120,9 @@ def planned_run(
     :param directions: ids or aliases; empty for that of the lists.
     :raises CkprofError: a list, a problem or an option is wrong.
     """
-    from ckprof.measure.run_plan import plan_run
-
     query = chosen_query(arguments, session, directions)
-    return plan_run(session.profiler, query, chosen_build_options(arguments), plan)
+    said = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    return session.profiler.plan(query, build=chosen_build_options(arguments), **said)
 
 
 def chosen_rounds(arguments: argparse.Namespace) -> RoundOptions:

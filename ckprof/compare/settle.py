@@ -11,8 +11,8 @@ from ckprof.compare.verdict import Verdict
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.measure.device import DeviceUse
-from ckprof.measure.instance_strings import build_checked_library
+from ckprof.measure.support import build_checked_library
+from ckprof.measure.workers import DeviceUse
 from ckprof.model.reading import Reading
 from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.opened_library import open_library, sweep_run_options

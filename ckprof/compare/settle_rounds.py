@@ -21,8 +21,7 @@ from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy, SettleLimits
 from ckprof.compare.process_times import RowTimes
 from ckprof.compare.side import SETTLED, ProblemKey, Row, RowKey, Side, with_rounds
 from ckprof.compare.verdict import Verdict, judge
-from ckprof.measure.processes import ProcessShares
-from ckprof.measure.round_times import Timing
+from ckprof.measure.round_times import ProcessShares, Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundOptions, Visit
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.model.outcome import RoundTime

@@ -1,29 +1,45 @@
-"""Measuring baselines beside kernels: the same operands, the same rules, processes of the same kind."""
+"""What is measured with kernels on the same operands: other libraries, and the same kernels unfused.
+
+Baselines have processes of the same kind, and the same rules. A fused kernel and the one without its epilogue
+run in the same rounds, one after the other, so that what disturbs the one disturbs the other. Each side has
+worker processes of its own, which hold its operands.
+"""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import ToolchainError, UsageError
 from ckprof.measure.events import BaselineMeasured, WorkerReady
 from ckprof.measure.executor import Executor
-from ckprof.measure.options import ReferencePlace
+from ckprof.measure.options import ReferencePlace, round_options, visit_timing
+from ckprof.measure.requests import Unfused
+from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions, Visit
 from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.baseline import BaselineOutcome
+from ckprof.model.problem import FusedProblem
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from ckprof.events import Event
+    from ckprof.measure.bench import BenchLibrary, KernelBench
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
+    from ckprof.measure.round_times import Timing
+    from ckprof.measure.rounds_loop import KernelGroup
     from ckprof.model.layout import Layout
+    from ckprof.model.outcome import Outcome
+    from ckprof.model.problem_case import ProblemCase
+    from ckprof.model.reading import Reading
     from ckprof.model.types import DataType
     from ckprof.session import Session
 
@@ -131,3 +147,183 @@ def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -
             raise ToolchainError(f"baseline {id_}: {missing}")
         requests.append(OpenBaseline(id=id_, entry=baseline.entry, on_host=on_host))
     return requests
+
+
+#: side of the cells whose kernels have nothing fused to them
+UNFUSED: Final = "unfused"
+
+#: a fused cell and the one beside it; ``None`` where that cannot run
+Pair = tuple[KernelCell, KernelCell | None]
+
+
+def problems_beside(
+    problems: Sequence[ProblemCase], own: frozenset[str], pairs: Mapping[str, str]
+) -> tuple[list[ProblemCase], Unfused]:
+    """Return the problems, behind each that asks for more than sums the sums alone, for the kernels of pairs.
+
+    :param own: content keys of the instances that were asked for.
+    :param pairs: content key of an instance -> that of the one beside it.
+    :raises UsageError: no problem asks for more.
+    """
+    cases: list[ProblemCase] = []
+    beside: dict[int, ProblemCase] = {}
+    for case in problems:
+        allowed = own if case.instances is None else own & case.instances
+        cases.append(replace(case, instances=allowed))
+        if isinstance(case.problem, FusedProblem):
+            partners = frozenset(pairs[key] for key in allowed if key in pairs)
+            alone = replace(case, problem=case.problem.unfused, instances=partners)
+            beside[len(cases) - 1] = alone
+            cases.append(alone)
+    if not beside:
+        raise UsageError("no problem asks for more than its sums of products: the kernels' epilogue has none")
+    return cases, Unfused(instances=pairs, problems=beside)
+
+
+def groups_beside(
+    groups: Sequence[KernelGroup],
+    unfused: Sequence[KernelGroup],
+    pairs: Mapping[str, str],
+    options: RunOptions,
+) -> list[KernelGroup]:
+    """Return groups of fused kernels, each with that of the kernels beside them.
+
+    :param groups: of one problem.
+    :param unfused: of its sums alone; those that no other group has beside it stay by themselves.
+    """
+    left = list(unfused)
+    joined = []
+    for group in groups:
+        wanted = {pairs.get(key) for key in group.kernels}
+        partner = next((one for one in left if one.runs and wanted & one.kernels.keys()), None)
+        if partner is None or not group.runs:
+            joined.append(group)
+            continue
+        left.remove(partner)
+        joined.append(_beside(group, partner, pairs, options))
+    return [*joined, *left]
+
+
+def _beside(
+    group: KernelGroup, partner: KernelGroup, pairs: Mapping[str, str], options: RunOptions
+) -> KernelGroup:
+    cells: list[Pair] = []
+    for cell in group.contest.cells:
+        key = pairs.get(cell.instance)
+        other = None if key is None else KernelCell(key, cell.split_k, UNFUSED)
+        cells.append((cell, other if key in partner.kernels else None))
+    rounds = round_options(options)
+    return replace(
+        group,
+        contest=PairedRounds(cells, rounds),
+        timing=visit_timing(options, in_turn=False),
+        shares=rounds.shares,
+        beside=partner,
+    )
+
+
+class PairedRounds(Contest[KernelCell]):
+    """Every pair in every round, its cells one after the other: what comes first changes from round to round.
+
+    Nothing leaves because it is slow, and nothing is drawn from drift, which moves both of a pair.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], options: RoundOptions) -> None:
+        super().__init__([cell for pair in pairs for cell in pair if cell is not None], options)
+        self._pairs = tuple(pairs)
+        self._rounds = options.max_rounds
+        self._seed = options.seed
+        self._left = self._rounds * sum(len(_members(pair)) for pair in pairs)
+
+    @property
+    def remaining_visits(self) -> int:
+        """Visits that are left at most."""
+        return self._left
+
+    def record(self, visit: Visit[KernelCell], timing: Timing | None) -> None:
+        """Note what a visit gave; a pair of which one fails leaves."""
+        self._left -= 1
+        super().record(visit, timing)
+
+    def visits(self) -> Iterator[Visit[KernelCell]]:
+        """Yield the visits of all rounds."""
+        chance = random.Random(self._seed)  # noqa: S311 - an order, no secret
+        first = [chance.random() < 0.5 for _ in self._pairs]
+        for number in range(1, self._rounds + 1):
+            # in the first round all are visited: each has an outcome
+            running = [
+                index
+                for index, pair in enumerate(self._pairs)
+                if number == 1 or not self._failed.intersection(_members(pair))
+            ]
+            self._left = (self._rounds - number + 1) * sum(len(_members(self._pairs[one])) for one in running)
+            chance.shuffle(running)
+            order = 0
+            for index in running:
+                members = _members(self._pairs[index])
+                for cell in members if first[index] == (number % 2 == 0) else reversed(members):
+                    yield Visit(cell=cell, round=number, order=order, reference=False)
+                    order += 1
+            self._round = number
+            if not running:
+                break
+        self.ending = Ending.MAX_ROUNDS
+
+
+def _members(pair: Pair) -> tuple[KernelCell, ...]:
+    return tuple(cell for cell in pair if cell is not None)
+
+
+class BesideBench:
+    """Two benches of a library as one, for groups that have another one beside them.
+
+    :param own: has the device's lock, and the baselines.
+    :param other: for the groups beside others.
+    :param baselines: those of the first one.
+    """
+
+    def __init__(self, own: KernelBench, other: KernelBench, baselines: Baselines) -> None:
+        self._own, self._other = own, other
+        self._baselines = baselines
+        self._latest = own
+        #: those that hold the group that was opened last
+        self._benches: tuple[KernelBench, ...] = (own,)
+
+    @property
+    def library(self) -> BenchLibrary:
+        """The one library."""
+        return self._own.library
+
+    def open_group(self, group: KernelGroup) -> None:
+        """Prepare operands and reference, of both sides where there are two."""
+        self._latest = self._own
+        self._own.open_group(group)
+        self._benches = (self._own,)
+        if group.beside is not None:
+            self._other.open_group(group.beside)
+            self._benches = (self._own, self._other)
+
+    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+        """Measure one kernel of the side that is meant."""
+        self._latest = self._other if visit.cell.side == UNFUSED else self._own
+        return self._latest.measure(group, visit)
+
+    def measure_baselines(self, group: KernelGroup) -> None:
+        """Measure every baseline once, on the operands of both sides where there are two."""
+        self._own.measure_baselines(group)
+        if group.beside is not None:
+            self._other.measure_baselines(group.beside, self._baselines)
+
+    def observe(self) -> Reading:
+        """Return what all observers see."""
+        return self._own.observe()
+
+    def turn(self, number: int) -> bool:
+        """Have what follows measured by other worker processes, of both sides."""
+        turns = [bench.turn(number) for bench in self._benches]
+        return any(turns)
+
+    @property
+    def process(self) -> str:
+        """The process of the last measurement."""
+        return self._latest.process

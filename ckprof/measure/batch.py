@@ -11,8 +11,8 @@ from ckprof.kernels.choose import choose_from_lists, read_lists
 from ckprof.kernels.fitting import Fitting, default_problems
 from ckprof.lists.list_files import find_lists, find_tree
 from ckprof.measure.events import BatchListFinished, BatchListStarted
+from ckprof.measure.requests import RunRequest, Stages
 from ckprof.measure.run import run_to_its_end
-from ckprof.measure.run_plan import RunRequest, Stages
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.results import ListResult, Verdict
 from ckprof.problems.choose import GivenProblems, parse_problems

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
-from ckprof.measure.device import DeviceUse, OpenedDevice, device_lock
 from ckprof.measure.events import OperandsReady, ProblemStarted, RunWarning, WorkerReady
 from ckprof.measure.executor import Executor, Repeat
 from ckprof.measure.observers import combine
-from ckprof.measure.options import ReferencePlace
+from ckprof.measure.options import ReferencePlace, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
-from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.exact import ExactKind
+from ckprof.measure.workers import DeviceUse, OpenedDevice, device_lock
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.reading import Reading
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError, UsageError
 from ckprof.files import scratch_folder
 from ckprof.measure.executor import Executor
-from ckprof.measure.library.library_kernel import LibraryKernel, find_kernel, library_kernels
+from ckprof.measure.kernel_library import LibraryKernel, find_kernel, library_kernels
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
 from ckprof.measure.verify.operands import InitKind

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.device import DeviceLostError
 from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met
-from ckprof.measure.sampling_settings import cache_bytes, timing_settings
+from ckprof.measure.options import cache_bytes, timing_settings
 from ckprof.measure.verify.storage import decode, storage_type
-from ckprof.measure.worker import messages, sampling_messages
-from ckprof.measure.worker.gaps import without_gaps
-from ckprof.measure.worker.guards import read_tensor
+from ckprof.measure.worker import messages
+from ckprof.measure.worker.guards import read_tensor, without_gaps
 from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerTimeout
-from ckprof.measure.worker_replacement import ReplacedWorker, WorkerTurns
+from ckprof.measure.worker.sampling import TimingSettings
+from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerTurns
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
@@ -60,7 +59,7 @@ _SUSPECT_LAUNCHES: Final = 150
 _SUSPECT_S: Final = 10.0
 
 
-def _searching(timing: sampling_messages.TimingSettings) -> sampling_messages.TimingSettings:
+def _searching(timing: TimingSettings) -> TimingSettings:
     """Return how a suspected kernel is sampled: one that is wrong in one of fifty launches is to be found."""
     return msgspec.structs.replace(
         timing,
@@ -87,7 +86,7 @@ class Repeat:
     """What a measurement is that is one of several of its kernel."""
 
     #: how this one samples
-    timing: sampling_messages.TimingSettings
+    timing: TimingSettings
     #: what an earlier one found right
     verified: Verified | None = None
     #: the problem with operands whose sums are exact

@@ -17,27 +17,31 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ckprof.measure.launch_findings import (
+from ckprof.measure.measured import (
     AUDIT_LEAST_S,
     AUDIT_SHARE,
+    KernelRequest,
+    Measured,
+    Verified,
     dishonest,
     implausible,
+    not_met,
+    not_run,
     with_share,
     written_late,
 )
-from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met, not_run
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import roundings_of
-from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
-from ckprof.measure.worker import guards, messages, sampling_messages
+from ckprof.measure.worker import guards, messages
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
+from ckprof.measure.worker.sampling import Audit, Sample, Sampled, Sampling
 from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Status, Verification
 from ckprof.model.ranking import summarise
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.tolerance import Tolerance
+from ckprof.model.tolerance import Rounding, Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.verify.comparison import Comparison
-    from ckprof.measure.verify.stored_file import StoredFile
+    from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
 
 
@@ -118,7 +122,7 @@ class KernelMeasurement:
         if first.measured.status is not Status.OK:
             return first.measured
         self.stage = "time"
-        sample = sampling_messages.Sample(
+        sample = Sample(
             key=request.key,
             split_k=splits,
             timing=request.timing,
@@ -160,8 +164,8 @@ class KernelMeasurement:
     def _timed(
         self,
         last: Measured,
-        sampled: sampling_messages.Sampled,
-        sampling: sampling_messages.Sampling,
+        sampled: Sampled,
+        sampling: Sampling,
         elapsed_s: float,
     ) -> Measured:
         """Return a right result with its times."""
@@ -232,7 +236,7 @@ class KernelMeasurement:
             return 0.0
         return 1.0 if self._request.suspected else AUDIT_SHARE
 
-    def _verify_launches(self, audit: sampling_messages.Audit) -> Measured | None:
+    def _verify_launches(self, audit: Audit) -> Measured | None:
         """Judge what was seen of launches in between, and results that wait for it.
 
         :returns: ``None`` if all is right.

@@ -23,13 +23,11 @@ from ckprof.errors import PluginError, ToolchainError, UsageError
 from ckprof.measure.options import ReferencePlace
 from ckprof.measure.verify.exact import ExpectedBytes
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
-from ckprof.measure.verify.storage import decode
-from ckprof.measure.verify.stored_file import StoredFile
+from ckprof.measure.verify.storage import StoredFile, decode
 from ckprof.measure.worker.check_work import NotExpressibleError, OperandFill, lower
-from ckprof.measure.worker.gaps import with_gaps
-from ckprof.measure.worker.guards import CheckedTensor
+from ckprof.measure.worker.guards import CheckedTensor, with_gaps
 from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFile
-from ckprof.measure.worker.signs import signed_axes
+from ckprof.measure.worker.sampling import signed_axes
 from ckprof.model.computation import Computation
 from ckprof.model.types import TypeSet
 from ckprof.plugin.operations import as_multiplied, tensors_of
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from ckprof.measure.verify.exact import ExactKind
     from ckprof.measure.worker.check_work import ContractionWork
     from ckprof.measure.worker.messages import ProblemLoaded
-    from ckprof.measure.worker.signs import SignedAxis
+    from ckprof.measure.worker.sampling import SignedAxis
     from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec

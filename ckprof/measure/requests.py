@@ -1,9 +1,10 @@
-"""What instances are run on, and how: frozen, typed, each default in one place."""
+"""What instances are run on, and how, before anything is built: frozen, typed, each default in one place."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.measure.options import RunOptions
@@ -12,6 +13,7 @@ from ckprof.model.problem_case import ALL_SPLITS, AUTO
 from ckprof.option import option, same_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckprof.kernels.choose import Selection
@@ -193,3 +195,54 @@ class SupportRequest:
     )
     seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
     model: bool = field(default=True, metadata=option("do not ask the model on the CPU", flag="--no-model"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfused:
+    """What is measured beside fused kernels; nothing where all is empty."""
+
+    #: content key of an instance -> that of the same one without what is fused
+    instances: Mapping[str, str] = field(default_factory=dict)
+    #: position of a problem -> its sums alone, of the next position
+    problems: Mapping[int, ProblemCase] = field(default_factory=dict)
+
+
+NOTHING_BESIDE: Final = Unfused()
+
+
+def _never() -> bool:
+    return False
+
+
+class Stages:
+    """A clock that counts each second for one stage."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self.seconds: dict[str, float] = {}
+
+    def done(self, name: str) -> None:
+        """Count the time since the last stage as that of this one."""
+        self.seconds[name] = time.monotonic() - self._started - sum(self.seconds.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A selection to be built and run."""
+
+    selection: Selection
+    problems: tuple[ProblemCase, ...]
+    build: BuildOptions
+    options: RunOptions
+    #: reports shall say every condition that rejected an instance
+    why: bool = False
+    #: kernels and problems that are measured beside others
+    unfused: Unfused = field(default_factory=Unfused)
+    #: store that the outcomes are added to, by :func:`~ckprof.sweep.recording.run_into_store`
+    store: StoreOptions | None = None
+    #: ids of the baselines that are measured as well
+    baselines: tuple[str, ...] = ()
+    #: the clock of the run so far
+    stages: Stages = field(default_factory=Stages)
+    #: asked after each outcome; the run ends where it says so
+    should_stop: Callable[[], bool] = _never

@@ -1,9 +1,16 @@
-"""The times that the rounds on one problem gave, and how much they vary."""
+"""The times that the rounds on one problem gave, how much they vary, and which process measures a round.
+
+Rounds within one process agree with one another far better than two processes do: placement of memory and
+alignment of code are drawn anew with each process. So the process is the unit of evidence (T. Kalibera and
+R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013), and no number of rounds in one process shows
+what it does to a kernel. Processes take turns: a new one costs far more than a turn.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from ckprof.model.noise import Noise
@@ -135,3 +142,25 @@ class RoundTimes(Generic[Cell]):
             # what the samples of one visit say of it; three quarters of the quartile distance is one sigma
             sigma = max([sigma, *(visit.spread / 0.6745 for visit in visits)])
         return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)
+
+
+#: worker processes that the kernels of a problem are measured in, as far as there are as many rounds: two
+#: show that they differ, the third one tells which of them does
+USUAL_PROCESSES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessShares:
+    """Rounds are dealt evenly: so many processes take so many rounds, and later ones go on at that rate."""
+
+    #: at least 1
+    processes: int
+    #: at least as many as there are processes
+    rounds: int
+
+    def turn(self, index: int) -> int:
+        """Return the number of the process that measures a round.
+
+        :param index: of the round, from 0.
+        """
+        return index * self.processes // self.rounds % self.processes

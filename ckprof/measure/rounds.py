@@ -14,8 +14,7 @@ from enum import Enum
 from typing import Final, Generic, NamedTuple
 
 from ckprof.errors import UsageError
-from ckprof.measure.processes import USUAL_PROCESSES, ProcessShares
-from ckprof.measure.round_times import Cell, RoundTimes, Timing
+from ckprof.measure.round_times import USUAL_PROCESSES, Cell, ProcessShares, RoundTimes, Timing
 from ckprof.model.ranking import Field, Standing
 from ckprof.option import option, percent, positive, share
 

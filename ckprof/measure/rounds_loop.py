@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ckprof.measure.device import DeviceLostError
-from ckprof.measure.processes import ProcessShares
-from ckprof.measure.round_times import Timing
+from ckprof.measure.round_times import ProcessShares, Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
-from ckprof.measure.worker.sampling_messages import TimingSettings
+from ckprof.measure.worker.sampling import TimingSettings
+from ckprof.measure.workers import DeviceLostError
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Conditions, Outcome, Status
 from ckprof.model.problem import Problem

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.candidates import same_kernels, substitutions
-from ckprof.measure.baselines import Baselines, baseline_sources
+from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.beside import NOTHING_BESIDE, BesideBench
-from ckprof.measure.device import DeviceUse, OpenedDevice
 from ckprof.measure.events import (
     BaselineMeasured,
     KernelMeasured,
@@ -24,12 +22,12 @@ from ckprof.measure.events import (
     RunStarted,
 )
 from ckprof.measure.host import run_environment
-from ckprof.measure.instance_strings import build_checked_library
-from ckprof.measure.observers import observers
-from ckprof.measure.options import ReferencePlace
-from ckprof.measure.plugin_hooks import PluginHooks
+from ckprof.measure.observers import PluginHooks, observers
+from ckprof.measure.options import ReferencePlace, options_on
+from ckprof.measure.requests import NOTHING_BESIDE
 from ckprof.measure.run_outcomes import RunRounds, run_kernels
-from ckprof.measure.sampling_settings import options_on
+from ckprof.measure.support import build_checked_library
+from ckprof.measure.workers import DeviceUse, OpenedDevice
 from ckprof.model.results import RunResults
 
 if TYPE_CHECKING:
@@ -37,10 +35,9 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.beside import Unfused
     from ckprof.measure.options import RunOptions
+    from ckprof.measure.requests import RunRequest, Unfused
     from ckprof.measure.run_outcomes import Recorder
-    from ckprof.measure.run_plan import RunRequest
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.types import DataType

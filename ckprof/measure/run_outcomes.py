@@ -9,11 +9,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from ckprof.measure.beside import NOTHING_BESIDE, groups_beside
+from ckprof.measure.baselines import groups_beside
 from ckprof.measure.events import KernelMeasured, RoundStarted, RunWarning
+from ckprof.measure.options import round_options, visit_timing
+from ckprof.measure.requests import NOTHING_BESIDE
 from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
 from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
-from ckprof.measure.sampling_settings import round_options, visit_timing
 from ckprof.measure.stopping import make_criterion
 from ckprof.model.outcome import CUT_OFF, LEFT_EARLY, MAX_TIME, SETTLED, TIMEOUT, Outcome, RoundTime
 from ckprof.model.ranking import kernel_time, summarise
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from ckprof.events import Event
+    from ckprof.measure.baselines import BesideBench
     from ckprof.measure.bench import BenchLibrary, KernelBench
-    from ckprof.measure.beside import BesideBench, Unfused
     from ckprof.measure.options import RunOptions
+    from ckprof.measure.requests import Unfused
     from ckprof.measure.rounds import RoundReport
     from ckprof.measure.rounds_loop import Bench, Sample
     from ckprof.model.baseline import BaselineOutcome

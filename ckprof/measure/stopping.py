@@ -22,7 +22,7 @@ from ckprof.model.outcome import MAX_TIME, TIMEOUT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.measure.worker.sampling_messages import TimingSettings
+    from ckprof.measure.worker.sampling import TimingSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.kernels.source import manifest
-from ckprof.measure.instance_strings import query_instance_strings
+from ckprof.measure.support import query_instance_strings
 from ckprof.model.parity import Skipped
 from ckprof.model.strings.rendering import StringError
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.measure.device import OpenedDevice
-from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.observers import observers
+from ckprof.measure.support import build_checked_library
+from ckprof.measure.workers import OpenedDevice
 from ckprof.model.recipe import Purpose
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
@@ -28,8 +28,8 @@ from ckprof.sweep.sweep import Sweep, Watch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.measure.plugin_hooks import PluginHooks
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.observers import PluginHooks
+    from ckprof.measure.requests import RunRequest
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.model.roof import Roof

@@ -15,7 +15,7 @@ from ckprof.errors import UsageError
 from ckprof.kernels.build.keys import FolderDigests, code_flags, digest_file, digest_parts
 from ckprof.kernels.build.units import available_cpus
 from ckprof.measure.host import cpu_model, git_state, host_properties
-from ckprof.measure.sampling_settings import timing_settings
+from ckprof.measure.options import timing_settings
 from ckprof.model.device import DeviceIdentity
 from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import BUILTIN_PACKAGES
@@ -28,8 +28,8 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.measure.device import OpenedDevice
     from ckprof.measure.options import RunOptions
+    from ckprof.measure.workers import OpenedDevice
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Target

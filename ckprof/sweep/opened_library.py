@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.plugin_hooks import PluginHooks
-from ckprof.measure.sampling_settings import options_on
+from ckprof.measure.observers import PluginHooks
+from ckprof.measure.options import options_on
 from ckprof.sweep.identity import shared_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.device import DeviceUse
     from ckprof.measure.options import RunOptions
+    from ckprof.measure.workers import DeviceUse
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Observer
     from ckprof.session import Session

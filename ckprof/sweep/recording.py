@@ -25,11 +25,10 @@ from ckprof.sweep.roofs import device_roofs, evidence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ckprof.measure.requests import StoreOptions
+    from ckprof.measure.requests import RunRequest, StoreOptions
     from ckprof.measure.rounds import KernelCell, RoundReport
     from ckprof.measure.rounds_loop import KernelGroup, Sample
     from ckprof.measure.run import Run, RunEnd
-    from ckprof.measure.run_plan import RunRequest
     from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.problem import Problem
     from ckprof.session import Session as ProfilerSession

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.session import Session
     from ckprof.sweep.device_sweep import SweepResult
 

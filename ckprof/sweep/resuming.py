@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ckprof.measure.processes import ProcessShares
-from ckprof.measure.round_times import Timing
+from ckprof.measure.round_times import ProcessShares, Timing
 from ckprof.measure.rounds import Contest, Ending, KernelCell
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark

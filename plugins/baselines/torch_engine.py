@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.measure.worker.baseline_engine import BaselineRejection, BaselineUnusable
+from ckprof.measure.worker.baseline_session import BaselineRejection, BaselineUnusable
 from ckprof.model.computation import Computation
 from ckprof.model.types import ComputeType
 
@@ -57,7 +57,7 @@ def make_engine(device: DeviceChoice, on_host: bool) -> TorchEngine:
 
 
 class TorchEngine:
-    """A :class:`~ckprof.measure.worker.baseline_engine.BaselineEngine`.
+    """A :class:`~ckprof.measure.worker.baseline_session.BaselineEngine`.
 
     Algorithms are measured beforehand where the library can do that, and reduced precision (TF32 for fp32) is
     off unless the instances have it as well.

@@ -26,7 +26,7 @@ from ckprof_plugins.cluster.units import part_counts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.plugin.protocols.engines import Engine
     from ckprof.session import Session
     from ckprof.sweep.plan import Plan

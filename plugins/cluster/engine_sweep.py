@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
 from ckprof.measure.host import cpu_model
-from ckprof.measure.instance_strings import build_checked_library
-from ckprof.measure.options import CacheMode
-from ckprof.measure.plugin_hooks import PluginHooks
-from ckprof.measure.sampling_settings import timing_settings
+from ckprof.measure.observers import PluginHooks
+from ckprof.measure.options import CacheMode, timing_settings
+from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import ProblemCase
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.writer import StoreWriter
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols.engines import EngineSession

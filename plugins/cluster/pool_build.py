@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from ckprof.kernels.build.plan import Unit
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.plugin.protocols.engines import EngineSession, Slot
     from ckprof.session import Session
     from ckprof_plugins.cluster.folder import SweepFolder

@@ -13,7 +13,7 @@ from ckprof.option import numbers, option
 if TYPE_CHECKING:
     import argparse
 
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.session import Session
     from ckprof.sweep.device_sweep import SweepResult
     from ckprof.sweep.requests import SweepOptions

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.device import DeviceUse
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.measure.observers import observers
+from ckprof.measure.workers import DeviceUse
 from ckprof.model.architecture import use_files
 from ckprof.paths import cache_dir
 from ckprof.plugin.manager import PluginManager

@@ -16,7 +16,7 @@ from ckprof.sweep.recording import run_into_store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults

@@ -15,9 +15,8 @@ from ckprof.errors import InputError, UsageError
 from ckprof.kernels.build.units import available_cpus
 from ckprof.kernels.events import BuildProgress
 from ckprof.kernels.library import build_limits
-from ckprof.measure.instance_strings import build_checked_library
 from ckprof.measure.observers import observers
-from ckprof.measure.support import support_answers
+from ckprof.measure.support import build_checked_library, support_answers
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions
+    from ckprof.measure.requests import RunRequest
     from ckprof.measure.rounds import KernelCell
     from ckprof.measure.rounds_loop import Sample
-    from ckprof.measure.run_plan import RunRequest
     from ckprof.model.outcome import RoundTime
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import KernelTime

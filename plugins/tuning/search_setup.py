@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import UsageError
 from ckprof.kernels.build.units import functions_per_unit, job_count, memory_budget_bytes
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.measure.device import OpenedDevice
 from ckprof.measure.rounds import KernelCell
+from ckprof.measure.workers import OpenedDevice
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.sweep.device_sweep import as_stored
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase

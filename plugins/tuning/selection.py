@@ -200,8 +200,8 @@ class _Support:
 def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenKernel]) -> list[ChosenKernel]:
     """Build, run, verify and time the best kernels; return them by their times, failed ones last."""
     from ckprof.measure.options import RunOptions
+    from ckprof.measure.requests import RunRequest
     from ckprof.measure.run import run_to_its_end
-    from ckprof.measure.run_plan import RunRequest
 
     best = chosen[: options.measure]
     splits = sorted({kernel.prediction.splits for kernel in best})

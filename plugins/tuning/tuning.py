@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.run_plan import RunRequest
+    from ckprof.measure.requests import RunRequest
     from ckprof.model.problem import Problem
     from ckprof.profiler import Profiler
     from ckprof.session import Session

@@ -16,7 +16,7 @@ import pytest
 
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import read_list
-from ckprof.measure.instance_strings import query_instance_strings
+from ckprof.measure.support import query_instance_strings
 from ckprof.parity.compare import compare
 from ckprof.parity.side import catalog_side, library_side
 from ckprof.paths import conf_root

@@ -11,10 +11,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.measure.options import RunOptions
+from ckprof.measure.options import RunOptions, round_options
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, RoundOptions
-from ckprof.measure.sampling_settings import round_options
 from ckprof.model.ranking import shares_first_place
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from ckprof.measure.worker.baseline_engine import BaselineUnusable
+from ckprof.measure.worker.baseline_session import BaselineUnusable
 from ckprof.model.requirement import UnmetRequirement
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.measured import KernelRequest, Measured
-from ckprof.measure.sampling_settings import timing_settings
+from ckprof.measure.options import timing_settings
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import CHUNK_BYTES
 from ckprof.measure.worker.remote import RemoteLibrary

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.device import DeviceUse
 from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.measure.workers import DeviceUse
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.problem_case import as_case
 from ckprof.session import ignore

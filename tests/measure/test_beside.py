@@ -10,13 +10,13 @@ from itertools import pairwise
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.measure.baselines import Baselines
+from ckprof.measure.baselines import UNFUSED, Baselines, BesideBench, PairedRounds, problems_beside
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.beside import UNFUSED, BesideBench, PairedRounds, Unfused, problems_beside
-from ckprof.measure.device import DeviceUse
 from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Ending, KernelCell, RoundOptions
 from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.measure.workers import DeviceUse
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.session import ignore

@@ -17,26 +17,24 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.measured import KernelRequest
-from ckprof.measure.options import ReferencePlace, RunOptions
+from ckprof.measure.options import ReferencePlace, RunOptions, timing_settings
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
-from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.verify.operands import InitKind
-from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.verify.storage import decode, encode, rounded, storage_type
 from ckprof.measure.worker import device_checks as mirrors
 from ckprof.measure.worker import messages
+from ckprof.measure.worker.audit import sign_bits, word_type
 from ckprof.measure.worker.check_work import NotExpressibleError, element_number, lower
 from ckprof.measure.worker.device_checks import Limits
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.negation import sign_bits, word_type
 from ckprof.model.computation import AffineIndex, Contraction
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
 from ckprof.model.tensor import TensorSpec
-from ckprof.model.tolerance import Tolerance
+from ckprof.model.tolerance import Rounding, Tolerance
 from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
 from ckprof_plugins.directions._convolution.problem import ConvProblem

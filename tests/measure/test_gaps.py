@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.measure.worker.gaps import logical_values, with_gaps, without_gaps
+from ckprof.measure.worker.guards import logical_values, with_gaps, without_gaps
 from ckprof.model.tensor import TensorSpec
 
 

@@ -11,7 +11,7 @@ import ckprof.measure
 
 FOLDER = Path(ckprof.measure.__file__).parent
 #: what the parent imports of this package
-ENTRY_POINTS = ("run", "bench", "instance_strings")
+ENTRY_POINTS = ("run", "bench", "support")
 
 
 def file_of(module):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.measure.launch_findings import dishonest
+from ckprof.measure.measured import dishonest
 from ckprof.measure.worker.audit import LaunchTimes
-from ckprof.measure.worker.sampling_messages import Audit
+from ckprof.measure.worker.sampling import Audit
 
 BURN_MS = 20.0
 

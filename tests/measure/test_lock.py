@@ -3,7 +3,7 @@ from __future__ import annotations
 import stat
 import threading
 
-from ckprof.measure.device import device_lock
+from ckprof.measure.workers import device_lock
 
 
 def test_second_run_waits_for_the_first(tmp_path):

@@ -3,15 +3,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ckprof.measure.worker import messages, sampling_messages
+from ckprof.measure.worker import messages
 from ckprof.measure.worker.messages import AbiStatus
+from ckprof.measure.worker.sampling import Sampled, Sampling
 
 
 def test_a_reply_survives_the_way():
-    sampling = sampling_messages.Sampling(
-        samples_ms=(1.25, 2.25), stopped_by="stdrel", warmup=1, wall_s=0.5, flush_s=0.0
-    )
-    reply = sampling_messages.Sampled(key="k", sampling=sampling)
+    sampling = Sampling(samples_ms=(1.25, 2.25), stopped_by="stdrel", warmup=1, wall_s=0.5, flush_s=0.0)
+    reply = Sampled(key="k", sampling=sampling)
     line = messages.encode_line("abc", reply)
     assert line.count(b"\n") == 1 and line.endswith(b"\n") and line.startswith(b"abc ")
     assert messages.decode_reply(line, "abc") == reply

@@ -9,10 +9,9 @@ import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.measure import events
-from ckprof.measure.device import DeviceLostError
 from ckprof.measure.kernel_measurement import KernelMeasurement
-from ckprof.measure.options import CacheMode, RunOptions
-from ckprof.measure.sampling_settings import round_options, share_of_round, timing_settings
+from ckprof.measure.options import CacheMode, RunOptions, round_options, share_of_round, timing_settings
+from ckprof.measure.workers import DeviceLostError
 from ckprof.model.outcome import LEFT_EARLY, SETTLED, Status
 from ckprof.model.ranking import kernel_time
 from ckprof.model.types import DataType

@@ -16,13 +16,12 @@ import pytest
 
 from ckprof.errors import InputError, PluginError, ToolchainError
 from ckprof.measure import bench, events, prepare
-from ckprof.measure.device import DeviceLostError
 from ckprof.measure.executor import Executor
 from ckprof.measure.host import last_level_cache_bytes
-from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.options import CacheMode, RunOptions, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError
-from ckprof.measure.sampling_settings import timing_settings
 from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.workers import DeviceLostError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from tests.faults import failing_with
@@ -240,7 +239,7 @@ def test_workers_that_no_longer_start_end_the_run(library, tmp_path, monkeypatch
 FAULTS = {
     "ckprof.measure.worker.process.subprocess.Popen": (errno.EAGAIN, "temporarily unavailable.*'ulimit -u'"),
     "ckprof.measure.worker.process.os.pipe": (errno.EMFILE, "Too many open files; raise 'ulimit -n'"),
-    "ckprof.measure.worker_replacement.tempfile.mkdtemp": (errno.ENOSPC, "No space left.*set TMPDIR"),
+    "ckprof.measure.workers.tempfile.mkdtemp": (errno.ENOSPC, "No space left.*set TMPDIR"),
 }
 
 

@@ -3,8 +3,14 @@ from __future__ import annotations
 import pytest
 import scipy.stats
 
-from ckprof.measure.sampling import SHORT_MS, Launches, launches_per_sample, take_samples
-from ckprof.measure.worker.sampling_messages import MOST_LAUNCHES, TimingSettings
+from ckprof.measure.worker.sampling import (
+    MOST_LAUNCHES,
+    SHORT_MS,
+    Launches,
+    TimingSettings,
+    launches_per_sample,
+    take_samples,
+)
 from ckprof.model.ranking import summarise
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ckprof.measure.verify.stored_file import StoredFile
+from ckprof.measure.verify.storage import StoredFile
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint16, np.float64])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.instance_strings import query_instance_strings
+from ckprof.measure.support import query_instance_strings
 
 pytestmark = pytest.mark.compiler
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.worker_replacement import WorkerTurns
+from ckprof.measure.workers import WorkerTurns
 
 if TYPE_CHECKING:
-    from ckprof.measure.worker_replacement import ReplacedWorker
+    from ckprof.measure.workers import ReplacedWorker
 
 
 class Device:

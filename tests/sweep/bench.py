@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import random
 
-from ckprof.measure.device import DeviceLostError
 from ckprof.measure.rounds import RoundOptions
+from ckprof.measure.workers import DeviceLostError
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
 from ckprof.model.reading import Reading

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.kernels.build.keys import FolderDigests, Keys
-from ckprof.measure.device import OpenedDevice
 from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.workers import OpenedDevice
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof.plugin.manager import PluginManager

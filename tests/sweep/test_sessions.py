@@ -11,7 +11,7 @@ import pytest
 
 from ckprof.cli.fields import chosen
 from ckprof.errors import UsageError
-from ckprof.measure.processes import ProcessShares
+from ckprof.measure.round_times import ProcessShares
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import PROCESS, Mark

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.verify.storage import decode, distances, overflow_of, rounded
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
+from ckprof.model.tolerance import Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.measure.verify.stored_file import StoredFile
-    from ckprof.measure.worker.sampling_messages import Findings
+    from ckprof.measure.verify.storage import StoredFile
+    from ckprof.measure.worker.sampling import Findings
     from ckprof.model.tensor import TensorSpec
     from ckprof.model.tolerance import Tolerance
     from ckprof.model.types import DataType

@@ -36,16 +36,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.measure.verify.operands import InitKind, Integers, OperandValues
-from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.verify.storage import FLOAT8_TYPES, encode, float8_values, rounded
 from ckprof.measure.verify.tolerance import TRUNCATED
 from ckprof.measure.worker.guards import POISON_BYTE
+from ckprof.model.tolerance import Rounding
 from ckprof.model.types import DataType, SplitSum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.measure.verify.stored_file import StoredFile
+    from ckprof.measure.verify.storage import StoredFile
     from ckprof.model.tensor import TensorSpec
     from ckprof.model.types import TypeSet
 

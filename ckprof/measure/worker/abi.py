@@ -1,7 +1,7 @@
 """Loading of a kernel library: the ctypes mirror of ``ckprof_abi.h``.
 
 The worker process uses it, and programs that call kernels themselves through
-:class:`~ckprof.measure.library.kernel_library.KernelLibrary`; the parent of a run never loads a library.
+:class:`~ckprof.measure.kernel_library.KernelLibrary`; the parent of a run never loads a library.
 """
 
 from __future__ import annotations

@@ -15,24 +15,77 @@ import statistics
 import time
 from hashlib import blake2b
 from random import SystemRandom
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ckprof.measure.worker.guards import POISON_BYTE
-from ckprof.measure.worker.negation import by_index, negate, sign_bits, word_type
-from ckprof.measure.worker.sampling_messages import MOST_BUSY, Audit
+from ckprof.measure.worker.sampling import MOST_BUSY, Audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.device_audit import DeviceAudit
     from ckprof.measure.worker.memory import GuardedTensor
-    from ckprof.measure.worker.sampling_messages import Sample
-    from ckprof.measure.worker.signs import SignedAxis
+    from ckprof.measure.worker.sampling import Sample, SignedAxis
+
+
+#: bytes of an operand that are copied at a time
+_NEGATED_BYTES: Final = 2**20
+#: pieces that are copied one by one
+_MOST_PIECES: Final = 256
+
+
+def sign_bits(words: NDArray[Any]) -> NDArray[Any]:
+    """Return what negates stored floating-point values by XOR: nothing where they are 0."""
+    sign = words.dtype.type(1 << (8 * words.itemsize - 1))
+    bits: NDArray[Any] = np.where((words & ~sign) != 0, sign, words.dtype.type(0))
+    return bits
+
+
+def by_index(words: NDArray[Any], length: int, step: int) -> NDArray[Any]:
+    """Return a view of a whole tensor with the indices of an axis as its second axis."""
+    return words.reshape(-1, length, step)
+
+
+def word_type(item_bytes: int) -> np.dtype[Any]:
+    """Return the unsigned integers of that size."""
+    return np.dtype(f"u{item_bytes}")
+
+
+def negate(tensor: GuardedTensor, item_bytes: int, axis: tuple[int, int], indices: NDArray[np.intp]) -> None:
+    """Negate some indices of an axis of an operand in the target's memory.
+
+    :param axis: its length, and elements from index to index.
+    """
+    length, step = axis
+    piece = step * item_bytes
+    block = piece * length
+    blocks = tensor.size_bytes // block
+    if blocks * indices.size <= _MOST_PIECES:
+        for start in range(0, tensor.size_bytes, block):
+            for index in indices:
+                _change(tensor, start + int(index) * piece, np.empty(piece, np.uint8), item_bytes)
+        return
+    together = max(1, _NEGATED_BYTES // block)
+    for start in range(0, tensor.size_bytes, together * block):
+        size = min(together * block, tensor.size_bytes - start)
+        raw = np.empty(size, np.uint8)
+        tensor.read(start, raw)
+        part = by_index(raw.view(word_type(item_bytes)), length, step)
+        chosen = part[:, indices]
+        part[:, indices] = chosen ^ sign_bits(chosen)
+        tensor.write(start, raw)
+
+
+def _change(tensor: GuardedTensor, start: int, raw: NDArray[np.uint8], item_bytes: int) -> None:
+    tensor.read(start, raw)
+    words = raw.view(word_type(item_bytes))
+    words ^= sign_bits(words)
+    tensor.write(start, raw)
+
 
 #: bytes of an operand that are negated at a time, at most, unless one index has more
 _CHANGED_BYTES: Final = 2**16
@@ -61,7 +114,7 @@ chance = SystemRandom()
 class Signs:
     """Which indices of the operands' axes are negated now.
 
-    :param axes: see :func:`~ckprof.measure.worker.signs.signed_axes`.
+    :param axes: see :func:`~ckprof.measure.worker.sampling.signed_axes`.
     """
 
     def __init__(self, axes: Sequence[SignedAxis]) -> None:

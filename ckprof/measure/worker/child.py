@@ -18,14 +18,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from ckprof.measure.worker import messages
+from ckprof.measure.worker.guards import SharedMemory
 from ckprof.measure.worker.session import KernelSession, open_library
-from ckprof.measure.worker.shared_memory import SharedMemory
 from ckprof.orphans import take_standard_streams, watch
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from ckprof.measure.worker.message import Message
+    from ckprof.measure.worker.sampling import Message
 
 
 class Channel:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.worker.check_work import MAX_AXES, MAX_CHECKED, MAX_LOOPS
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.sampling_messages import Findings
+from ckprof.measure.worker.sampling import Findings
+from ckprof.model.tolerance import Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,10 +2,17 @@
 
 Every tensor lies between two guards of known bytes. Reading and judging them is the business of whoever must
 not trust the kernel; that is why everything here works on bytes that somebody else has copied.
+
+Gaps between the lines of a tensor belong to nobody and must stay as they are, too. In operands they hold the
+poison, which no kernel may let into its result. A result is poisoned as a whole before each run; the
+reference marks its gaps by NaN, and what is in them afterwards must be the poison still.
 """
 
 from __future__ import annotations
 
+import fcntl
+import mmap
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.measure.verify.stored_file import StoredFile
+    from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.messages import Checked
+    from ckprof.model.tensor import TensorSpec
 
 #: Bytes of each guard: many rows of a tile after the end of a tensor. A multiple of the alignment that
 #: targets promise.
@@ -106,3 +114,74 @@ def _holds(read: Reader, tensor: CheckedTensor, values: NDArray[Any] | StoredFil
             return False
         position += count
     return True
+
+
+def with_gaps(values: NDArray[Any], spec: TensorSpec, fill: float | None = None) -> NDArray[Any]:
+    """Return a tensor as it lies in memory.
+
+    :param values: without gaps.
+    :param fill: what gaps hold; ``None`` for the poison.
+    """
+    if spec.is_packed:
+        return values.reshape(spec.stored_shape)
+    stored = np.empty(spec.stored_shape, dtype=values.dtype)
+    if fill is None:
+        stored.view(np.uint8)[...] = POISON_BYTE
+    else:
+        stored[...] = fill
+    logical_values(stored, spec)[...] = values
+    return stored
+
+
+def logical_values(stored: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
+    """Return a view of a tensor without its gaps.
+
+    :param stored: all of it as it lies in memory, contiguous.
+    """
+    strides = tuple(stride * stored.itemsize for stride in spec.strides)
+    return np.lib.stride_tricks.as_strided(stored.reshape(-1), spec.shape, strides)
+
+
+def without_gaps(stored: NDArray[Any], position: int, spec: TensorSpec) -> NDArray[Any]:
+    """Return those of some stored elements that lie in no gap.
+
+    :param stored: elements that follow each other in memory.
+    :param position: how many lie before them.
+    """
+    if spec.is_packed:
+        return stored
+    at = np.arange(position, position + stored.size)
+    inside = np.ones(stored.size, dtype=bool)
+    for stride, length in zip(spec.strides, spec.shape, strict=True):
+        index, at = np.divmod(at, stride)
+        inside &= index < length
+    return stored[inside]
+
+
+class SharedMemory:
+    """:data:`CHUNK_BYTES` bytes without a name in any folder.
+
+    :param descriptor: of the memory; it may be closed afterwards.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.bytes = np.frombuffer(mmap.mmap(descriptor, CHUNK_BYTES), dtype=np.uint8)
+
+    @staticmethod
+    def create() -> int:
+        """Return a descriptor of new memory.
+
+        Its size is sealed: if one process could shrink it, the other one would die when it reads.
+
+        :raises OSError: the system has none, or does not allow so much.
+        """
+        descriptor = os.memfd_create("ckprof-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(descriptor, CHUNK_BYTES)
+        except OSError:
+            os.close(descriptor)
+            raise
+        fcntl.fcntl(
+            descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        )
+        return descriptor

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ckprof.measure.verify.rounding import Rounding
 from ckprof.measure.worker.check_work import ContractionWork, OperandFill
-from ckprof.measure.worker.message import Message
-from ckprof.measure.worker.sampling_messages import Findings, Sample, Sampled
-from ckprof.measure.worker.signs import SignedAxis
+from ckprof.measure.worker.sampling import Findings, Message, Sample, Sampled, SignedAxis
 from ckprof.model.computation import Computation
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.tolerance import Rounding
 from ckprof.model.types import ComputeType, DataType
 
 if TYPE_CHECKING:

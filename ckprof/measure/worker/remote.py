@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from ckprof.measure.worker import messages, sampling_messages
-from ckprof.measure.worker.message import Message
+from ckprof.measure.worker import messages
 from ckprof.measure.worker.process import UnexpectedReply, WorkerFailure
+from ckprof.measure.worker.sampling import Message, Sample, Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,14 +143,12 @@ class RemoteLibrary:
         """Poison the result and run a kernel once."""
         return _expect(messages.Ran, self._line.ask(request, limit_s), request.key)
 
-    def sample(
-        self, request: sampling_messages.Sample, limit_s: float
-    ) -> sampling_messages.Sampled | messages.Ran:
+    def sample(self, request: Sample, limit_s: float) -> Sampled | messages.Ran:
         """Poison the result and time a kernel; a run that failed is returned instead."""
         reply = self._line.ask(request, limit_s)
         if isinstance(reply, messages.Ran):
             return _expect(messages.Ran, reply, request.key)
-        return _expect(sampling_messages.Sampled, reply, request.key)
+        return _expect(Sampled, reply, request.key)
 
     def copy_out(self, tensor: str, start: int, size: int, limit_s: float) -> NDArray[np.uint8]:
         """Return bytes of a tensor, valid until the next call."""

@@ -10,18 +10,29 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.measure.sampling import KernelFailure, Launches, checked_time, take_samples
-from ckprof.measure.verify.storage import storage_type
-from ckprof.measure.verify.stored_file import StoredFile
-from ckprof.measure.worker import messages, sampling_messages
+from ckprof.measure.verify.storage import StoredFile, storage_type
+from ckprof.measure.worker import messages
 from ckprof.measure.worker.abi import CProblem, DeviceError, Library, LibraryError
 from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
-from ckprof.measure.worker.device_audit import DeviceAudit, LaunchWork, SignBytes
+from ckprof.measure.worker.device_audit import (
+    DeviceAudit,
+    DeviceReferences,
+    LaunchWork,
+    ProblemTooLargeError,
+    SignBytes,
+)
 from ckprof.measure.worker.device_checks import CheckProvider, Limits
-from ckprof.measure.worker.device_reference import DeviceReferences, ProblemTooLargeError
-from ckprof.measure.worker.kernel_provider import RoofProvider, UnitProvider
-from ckprof.measure.worker.memory import DeviceTensors, memory_rule
+from ckprof.measure.worker.memory import DeviceTensors, RoofProvider, UnitProvider, memory_rule
 from ckprof.measure.worker.messages import AbiStatus
+from ckprof.measure.worker.sampling import (
+    Audit,
+    KernelFailure,
+    Launches,
+    Sample,
+    Sampled,
+    checked_time,
+    take_samples,
+)
 from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.outcome import TIMEOUT
 from ckprof.model.requirement import UnmetRequirement
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.abi import CBuffers
-    from ckprof.measure.worker.kernel_provider import KernelProvider, ProviderKernel
+    from ckprof.measure.worker.memory import KernelProvider, ProviderKernel
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
@@ -85,7 +96,7 @@ class KernelSession:
                 return self._query(request)
             case messages.RunOnce():
                 return self._run(request)
-            case sampling_messages.Sample():
+            case Sample():
                 return self._sample(request)
             case messages.CopyOut():
                 return self._copy_out(request)
@@ -247,7 +258,7 @@ class KernelSession:
                 status, reason, time_ms = AbiStatus.FAILED, str(failure), 0.0
         return messages.Ran(key=request.key, status=status, reason=reason, time_ms=time_ms)
 
-    def _sample(self, request: sampling_messages.Sample) -> messages.Reply:
+    def _sample(self, request: Sample) -> messages.Reply:
         tensors, kernel = self._loaded(), self._kernel(request.key)
         problem, buffers = _c_problem(self._loaded_values(), request.split_k), tensors.buffers
         start = time.perf_counter()
@@ -282,9 +293,9 @@ class KernelSession:
         except KernelFailure as failure:
             return messages.Ran(key=request.key, status=AbiStatus.FAILED, reason=str(failure))
         over = time.perf_counter()
-        seen = audit.finish() if audit is not None else sampling_messages.Audit()
+        seen = audit.finish() if audit is not None else Audit()
         audit_s = sampling.audit_s + (before - start) + (time.perf_counter() - over)
-        return sampling_messages.Sampled(
+        return Sampled(
             key=request.key,
             sampling=msgspec.structs.replace(
                 sampling,
@@ -304,7 +315,7 @@ class KernelSession:
         return library.units_used() if isinstance(library, UnitProvider) else ()
 
     def _audit(
-        self, request: sampling_messages.Sample, times: LaunchTimes, run: Callable[..., float]
+        self, request: Sample, times: LaunchTimes, run: Callable[..., float]
     ) -> HostAudit | DeviceAudit | None:
         """Return what looks at launches; ``None`` where their results are not verified."""
         loaded, tensors = self._request, self._loaded()

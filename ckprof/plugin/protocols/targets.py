@@ -202,8 +202,8 @@ class Baseline(Protocol):
 
         The worker calls the function with a :class:`ckprof.measure.worker.messages.DeviceChoice` and with
         whether to compute where the host does. It returns a
-        :class:`ckprof.measure.worker.baseline_engine.BaselineEngine`, or raises
-        :class:`ckprof.measure.worker.baseline_engine.BaselineUnusable`.
+        :class:`ckprof.measure.worker.baseline_session.BaselineEngine`, or raises
+        :class:`ckprof.measure.worker.baseline_session.BaselineUnusable`.
         """
 
     def missing(self) -> str:

@@ -21,7 +21,7 @@ COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
 def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
     """Add the option to the commands that work on instances."""
     if command in COMMANDS:
-        from ckprof_plugins.pipelines._gemm.instance_spec import add_options
+        from ckprof_plugins.pipelines._gemm.spec_option import add_options
 
         add_options(parser)
 
@@ -34,6 +34,6 @@ def ckprof_make_instances(
     dtypes: tuple[DataType, ...],
 ) -> Sequence[Instance] | None:
     """Return the instance that the option describes."""
-    from ckprof_plugins.pipelines._gemm.instance_spec import instances_from_spec
+    from ckprof_plugins.pipelines._gemm.spec_option import instances_from_spec
 
     return instances_from_spec(arguments, directions, ndims, dtypes)

@@ -14,7 +14,7 @@ from ckprof import ConvLibrary, ConvProblem
 from ckprof.cli.main import main
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
-from ckprof.measure.library.kernel_library import Timing
+from ckprof.measure.kernel_library import Timing
 from ckprof.measure.verify.storage import decode, encode
 from ckprof_plugins.directions._convolution.direction import EMBED_DIR
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape

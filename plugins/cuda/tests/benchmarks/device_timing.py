@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.measure.executor import Executor
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RemoteLibrary
-from ckprof.measure.worker.sampling_messages import Sampled
+from ckprof.measure.worker.sampling import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.measure import events
 from ckprof.measure.options import CacheMode, RunOptions
-from ckprof.measure.sampling import PROBE_LAUNCHES, launches_per_sample
 from ckprof.measure.worker.abi import Library, LibraryError
 from ckprof.measure.worker.guards import GUARD_BYTES
+from ckprof.measure.worker.sampling import PROBE_LAUNCHES, launches_per_sample
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
 from ckprof_plugins.targets.hip.devices import devices

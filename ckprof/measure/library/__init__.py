@@ -1,1 +1,0 @@
-"""Kernel libraries for Python programs: numpy arrays in, numpy arrays out."""
