@@ -134,7 +134,7 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _overview(store: Store, query: StoreQuery) -> Document:
     """Return counts, sessions, and the best kernel of every problem."""
-    from ckprof.sweep.layers import Layers
+    from ckprof.sweep.evidence import Layers
 
     summaries = list(store.measurements(query))
     lost = [summary for summary in summaries if summary.devices_lost]

@@ -14,8 +14,8 @@ from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.support import build_checked_library
 from ckprof.measure.workers import DeviceUse
 from ckprof.model.reading import Reading
+from ckprof.sweep.device_sweep import open_library, sweep_run_options
 from ckprof.sweep.events import SweepMessage
-from ckprof.sweep.opened_library import open_library, sweep_run_options
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof.wording import counted
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof.store.key import MeasurementKey
     from ckprof.store.query import SharedKey
-    from ckprof.sweep.opened_library import OpenedLibrary
+    from ckprof.sweep.device_sweep import OpenedLibrary
 
 
 #: what names the compilers of the old and of the new side on the command line

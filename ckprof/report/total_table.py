@@ -10,7 +10,7 @@ from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
 from ckprof.report.totals import KernelTime, NetworkTimes, networks
-from ckprof.sweep.layers import Layer, Layers
+from ckprof.sweep.evidence import Layer, Layers
 from ckprof.wording import change
 
 if TYPE_CHECKING:

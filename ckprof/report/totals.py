@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from ckprof.report.best_libraries import best_libraries
-from ckprof.sweep.layers import Layer
+from ckprof.sweep.evidence import Layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.measure.observers import observers
+from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.observers import PluginHooks, observers
+from ckprof.measure.options import options_on
 from ckprof.measure.support import build_checked_library
 from ckprof.measure.workers import OpenedDevice
 from ckprof.model.recipe import Purpose
@@ -16,29 +18,67 @@ from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepPlanned
+from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, new_session, shared_key
-from ckprof.sweep.layers import layer_evidence
-from ckprof.sweep.opened_library import open_library, sweep_run_options
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.resuming import whole_rankings
-from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.sweep.sweep import Sweep, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from ckprof.measure.observers import PluginHooks
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
+    from ckprof.measure.workers import DeviceUse
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
+    from ckprof.model.recipe import BuildRecipe
     from ckprof.model.roof import Roof
+    from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
     from ckprof.store.query import PastVisit, SharedKey
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.requests import SweepOptions
     from ckprof.sweep.resuming import Counting
     from ckprof.sweep.sweep import Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedLibrary:
+    """A library whose kernels can be measured."""
+
+    library: BuiltLibrary
+    bench: KernelBench
+    #: what its measurements have in common, but for data type and layout
+    shared: SharedKey
+    hooks: PluginHooks
+
+
+@contextmanager
+def open_library(
+    session: Session,
+    library: BuiltLibrary,
+    options: RunOptions,
+    observers: Sequence[Observer] = (),
+    device: DeviceUse | None = None,
+) -> Iterator[OpenedLibrary]:
+    """Have a worker load a library inside of a block; plugins learn of its problems.
+
+    :param options: of :func:`sweep_run_options`.
+    :param device: how the device is shared.
+    :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
+    """
+    hooks, target = PluginHooks(session, library), session.registry.targets.find(library.recipe.target)
+    with KernelBench(BenchLibrary.of(library), options, observers, hooks.tell, device=device) as bench:
+        shared = shared_key(library.direction.id, target, library.recipe, options, bench.device)
+        yield OpenedLibrary(library=library, bench=bench, shared=shared, hooks=hooks)
+
+
+def sweep_run_options(options: RunOptions, recipe: BuildRecipe) -> RunOptions:
+    """Return how the kernels of sweeps are run: always verified, and with their raw samples."""
+    return replace(options_on(options, recipe), verify=True, keep_samples=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +179,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         if plan.open_contests:
             dtypes = [kernel.dtype for kernel in library.kernels]
             roofs = device_roofs(target, library.recipe.arch, run.device, bench.measure_roof, dtypes)
-        further = {**evidence(opened.shared.device, roofs), **layer_evidence(request.problems)}
+        further = {**roof_evidence(opened.shared.device, roofs), **layer_evidence(request.problems)}
         record = new_session(
             session.manager, run, options.rounds.seed, options.tags, bench.device.text, further
         )

@@ -179,39 +179,29 @@ def _make_plan(request: PlanRequest, past: PastReader) -> Plan:
     groups: dict[_Group, list[SelectedKernel]] = {}
     for kernel in request.kernels:
         groups.setdefault((kernel.ndim, kernel.types, kernel.layout), []).append(kernel)
-    # a problem that is named twice is measured once, with the splits of both
-    wanted: dict[tuple[Problem, _Group], _Wanted] = {}
+    # a problem that is named twice is measured once, with the splits of both, in the order they are given
+    wanted: dict[tuple[Problem, _Group], tuple[int, dict[int, None]]] = {}
     for index, listed in enumerate(request.problems):
         run = as_case(listed)
         for group, kernels in groups.items():
             if kernels[0].ndim == run.problem.ndim and run.takes(kernels[0]):
-                asked = wanted.setdefault((run.problem, group), _Wanted(index=index))
-                asked.splits.update(dict.fromkeys(run.splits or request.splits))
+                _, asked = wanted.setdefault((run.problem, group), (index, {}))
+                asked.update(dict.fromkeys(run.splits or request.splits))
     # thousands of problems have the same thousands of kernels
     by_key = {group: {kernel.key: kernel for kernel in kernels} for group, kernels in groups.items()}
     cells: dict[tuple[_Group, tuple[int, ...]], Sequence[KernelCell]] = {}
     contests = []
-    for (problem, group), asked in wanted.items():
-        splits = tuple(asked.splits)
+    for (problem, group), (index, asked) in wanted.items():
+        splits = tuple(asked)
         if (group, splits) not in cells:
             cells[group, splits] = [KernelCell(key, split) for key in by_key[group] for split in splits]
-        contests.append(_planned(request, by_key[group], cells[group, splits], problem, asked.index, past))
+        contests.append(_planned(request, by_key[group], cells[group, splits], problem, index, past))
     seconds = [contest.before.visit_s for contest in contests if contest.before.visit_s is not None]
     return Plan(contests=contests, usual_visit_s=sum(seconds) / len(seconds) if seconds else None)
 
 
 #: number of dimensions, types and layout
 _Group = tuple[int, TypeSet, str]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Wanted:
-    """What is asked of one problem for the kernels of one type and layout."""
-
-    #: position of the problem
-    index: int
-    #: numbers of splits, in the order they were asked for
-    splits: dict[int, None] = field(default_factory=dict)
 
 
 def _planned(

@@ -18,9 +18,8 @@ from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepMessage
+from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
 from ckprof.sweep.identity import new_session, require_own_times, shared_key
-from ckprof.sweep.layers import layer_evidence
-from ckprof.sweep.roofs import device_roofs, evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -203,7 +202,7 @@ class _RunRecorder(Recorder):
         shared = shared_key(run.library.direction.id, target, recipe, run.options, run.device)
         dtypes = [kernel.dtype for kernel in run.library.kernels]
         roofs = device_roofs(target, recipe.arch, run.options.device, run.measure_roof, dtypes)
-        further = {**evidence(shared.device, roofs), **layer_evidence(run.problems)}
+        further = {**roof_evidence(shared.device, roofs), **layer_evidence(run.problems)}
         record = new_session(
             session.manager, run.options, run.options.seed, options.tags, run.device.text, further
         )

@@ -23,9 +23,8 @@ from ckprof.session import Session as ProfilerSession
 from ckprof.session import ignore
 from ckprof.settings import Settings
 from ckprof.store.attempt import DEVICE, SOURCES, SWEEP, Session
+from ckprof.sweep.evidence import LAYERS, device_roofs, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, source_digests
-from ckprof.sweep.layers import EVIDENCE as LAYERS
-from ckprof.sweep.roofs import device_roofs, evidence
 from ckprof.version import __version__
 from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
 from ckprof_plugins.cluster.messages import (
@@ -150,7 +149,9 @@ def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
     )
     dtypes = [kernel.dtype for kernel in job.kernels]
     roofs = device_roofs(target, job.arch, options.device, bench.measure_roof, dtypes)
-    own_session = _session(job, device, options, manager, {SWEEP: task.job, **evidence(device.key, roofs)})
+    own_session = _session(
+        job, device, options, manager, {SWEEP: task.job, **roof_evidence(device.key, roofs)}
+    )
     runner = UnitRunner(
         job=job, bench=bench, device=device, session=own_session, own_shards=own_folder / "shards"
     )

@@ -11,7 +11,7 @@ from ckprof.model.ranking import Field
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
 from ckprof.report.unserved import served_text
-from ckprof.sweep.roofs import kept_roofs
+from ckprof.sweep.evidence import kept_roofs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckprof.compare.side import Side
     from ckprof.model.ranking import Interval, Standing
     from ckprof.store.key import DeviceKey
-    from ckprof.sweep.layers import Layer
+    from ckprof.sweep.evidence import Layer
     from ckprof_plugins.pages.options import ReportOptions
 
 

@@ -18,7 +18,7 @@ from ckprof.report.figures import checked_text, display_name, lost_text
 from ckprof.report.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, unserved_of
 from ckprof.store.attempt import SOURCES
-from ckprof.sweep.layers import Layer, Layers
+from ckprof.sweep.evidence import Layer, Layers
 from ckprof.wording import counted
 from ckprof_plugins.pages.best import BestRow, Coverage, best_rows, coverage
 from ckprof_plugins.pages.boxes import Box, boxes

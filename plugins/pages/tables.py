@@ -19,7 +19,7 @@ from ckprof.report.figures import (
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import with_unserved
-from ckprof.sweep.layers import Layer
+from ckprof.sweep.evidence import Layer
 from ckprof.wording import change, percent
 
 if TYPE_CHECKING:

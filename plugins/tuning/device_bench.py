@@ -21,9 +21,9 @@ from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time
 from ckprof.store.writer import StoreWriter
+from ckprof.sweep.device_sweep import open_library
+from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session
-from ckprof.sweep.layers import layer_evidence
-from ckprof.sweep.opened_library import open_library
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.sweep import Sweep, Watch
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.store import Store
-    from ckprof.sweep.opened_library import OpenedLibrary
+    from ckprof.sweep.device_sweep import OpenedLibrary
     from ckprof_plugins.tuning.options import TuneOptions
 
 

@@ -13,9 +13,8 @@ from ckprof.measure.rounds import KernelCell
 from ckprof.measure.workers import OpenedDevice
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.timing import TimedPipeline
-from ckprof.sweep.device_sweep import as_stored
+from ckprof.sweep.device_sweep import as_stored, sweep_run_options
 from ckprof.sweep.identity import shared_key
-from ckprof.sweep.opened_library import sweep_run_options
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
     SearchedDevice,

@@ -9,7 +9,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.attempt import DEVICE_LOST, Mark
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.layers import layer_evidence
+from ckprof.sweep.evidence import layer_evidence
 from tests.measured import SESSION, Made, attempts, problems
 from tests.store.test_baselines import measured
 

@@ -12,7 +12,7 @@ from ckprof.errors import ExitCode
 from ckprof.model.roof import RoofKind
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.roofs import kept_roofs
+from ckprof.sweep.evidence import kept_roofs
 from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

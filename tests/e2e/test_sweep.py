@@ -22,7 +22,7 @@ from ckprof.model.types import DataType
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.events import SweepProgress
-from ckprof.sweep.roofs import kept_roofs
+from ckprof.sweep.evidence import kept_roofs
 from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

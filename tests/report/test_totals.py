@@ -12,7 +12,7 @@ from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
 from ckprof.report.totals import Network, NetworkTimes, Total, networks
-from ckprof.sweep.layers import Layers, layer_evidence
+from ckprof.sweep.evidence import Layers, layer_evidence
 from tests.measured import SESSION, Made, attempts, later, problems
 
 #: how often each of six problems occurs

@@ -16,7 +16,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof
 from ckprof.report.escape import csv_cell
 from ckprof.store.attempt import Attempt
-from ckprof.sweep.layers import layer_evidence
+from ckprof.sweep.evidence import layer_evidence
 from ckprof_plugins.pages.boxes import boxes
 from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.history import history, labels_of

@@ -9,19 +9,21 @@ import pytest
 from ckprof.compare.side import Side, side_of
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
-from ckprof.sweep.roofs import evidence
+from ckprof.sweep.evidence import roof_evidence
 from ckprof_plugins.pages.best import best_rows
 from ckprof_plugins.pages.charts import best_points, roofline_chart
 from ckprof_plugins.pages.options import ReportOptions
 from tests.measured import Made, attempts
-from tests.sweep.test_roofs import roof
+from tests.sweep.test_evidence import roof
 
 
 def side_with(*kept: list[Roof]) -> Side:
     side = side_of("x", attempts(Made(problems=2, instances=3)))
     (row, *_) = side.rows.values()
     sessions = [
-        replace(side.sessions[0], uid=f"{number:032x}", environment=evidence(row.measurement.device, roofs))
+        replace(
+            side.sessions[0], uid=f"{number:032x}", environment=roof_evidence(row.measurement.device, roofs)
+        )
         for number, roofs in enumerate(kept)
     ]
     return Side(label="x", rows=side.rows, sessions=tuple(sessions))

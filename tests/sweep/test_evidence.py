@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
-from ckprof.sweep.roofs import evidence, kept_roofs, measured_roofs
+from ckprof.sweep.evidence import kept_roofs, measured_roofs, roof_evidence
 from tests.store.samples import make_attempt, make_session
 
 DEVICE = make_attempt(0).key.device
@@ -44,9 +44,9 @@ def test_what_is_measured() -> None:
 
 
 def test_roofs_are_those_of_their_device() -> None:
-    kept = evidence(DEVICE, [roof(5, 7)])
+    kept = roof_evidence(DEVICE, [roof(5, 7)])
     session = replace(make_session(1), environment=kept)
     assert kept_roofs(session, DEVICE) == (roof(5, 7),)
     assert kept_roofs(session, replace(DEVICE, model="another")) == ()
     assert kept_roofs(make_session(1), DEVICE) == ()
-    assert evidence(DEVICE, []) == {}
+    assert roof_evidence(DEVICE, []) == {}

@@ -1,23 +1,100 @@
-"""Names of layers, and how often each occurs, as evidence of a session: what sets say besides sizes."""
+"""Evidence of a session besides what every session has: peaks of its device, and layers of its problems.
+
+Peaks are those of the device's record, and those that it reaches today. Layers are names, and how often each
+occurs: what problem sets say besides sizes.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from ckprof.model.roof import Roof, RoofKind
+from ckprof.plugin.protocols import RoofTarget
 from ckprof.store.key import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
+    from ckprof.model.types import DataType
+    from ckprof.plugin.protocols import Target
     from ckprof.store.attempt import Session
+    from ckprof.store.key import DeviceKey
+
 
 #: name of the evidence in :attr:`~ckprof.store.attempt.Session.environment`
-EVIDENCE: Final = "layers"
+ROOFS: Final = "roofs"
+
+
+def measured_roofs(
+    measure: Callable[[DataType | None], float], dtypes: Collection[DataType]
+) -> tuple[Roof, ...]:
+    """Measure bandwidth and multiply-adds.
+
+    :param measure: returns what the device reaches per second, 0 where that is not measured: operations on a
+        type, or for ``None`` the bytes of a copy.
+    :returns: a roof per type; only the bandwidth where multiply-adds of none of them are measured.
+    """
+    bandwidth = measure(None) / 1e9 or math.inf
+    rates = {dtype: measure(dtype) / 1e9 or math.inf for dtype in dtypes}
+    return tuple(
+        Roof(kind=RoofKind.MEASURED, gflops=rate, gbytes_per_s=bandwidth, dtype=dtype)
+        for dtype, rate in rates.items()
+        if min(rate, bandwidth) < math.inf
+    )
+
+
+def device_roofs(
+    target: Target,
+    arch: str,
+    device: int | str,
+    measure: Callable[[DataType | None], float],
+    dtypes: Iterable[DataType],
+) -> tuple[Roof, ...]:
+    """Return what a device reaches: by its record, and measured now.
+
+    :param device: its index, or the name of one that the target brings along: that reaches nothing which is
+        worth measuring.
+    :param measure: see :func:`measured_roofs`.
+    """
+    if isinstance(device, str):
+        return ()
+    recorded = target.theoretical_roofs(arch, device) if isinstance(target, RoofTarget) else ()
+    return (*recorded, *measured_roofs(measure, tuple(dict.fromkeys(dtypes))))
+
+
+def roof_evidence(device: DeviceKey, roofs: Sequence[Roof]) -> dict[str, object]:
+    """Return what a session keeps, as plain JSON values.
+
+    :param device: what the roofs are of.
+    """
+    if not roofs:
+        return {}
+    return {ROOFS: {"device": _names(device), "roofs": [roof.as_plain() for roof in roofs]}}
+
+
+def kept_roofs(session: Session, device: DeviceKey) -> tuple[Roof, ...]:
+    """Return the roofs of a device that a session has kept."""
+    kept = session.environment.get(ROOFS)
+    if not isinstance(kept, dict) or kept.get("device") != _names(device):
+        return ()
+    listed = kept.get("roofs")
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return tuple(roof for roof in map(Roof.from_plain, entries) if roof is not None)
+
+
+def _names(device: DeviceKey) -> Mapping[str, object]:
+    """Return what tells devices apart, as far as it bears on their roofs."""
+    return {"target": device.target, "model": device.model, "compute_units": device.compute_units}
+
+
+#: name of the evidence in :attr:`~ckprof.store.attempt.Session.environment`
+LAYERS: Final = "layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +155,7 @@ def layer_evidence(cases: Iterable[ProblemCase]) -> dict[str, object]:
         if said["name"] or said["network"] or said["count"]:
             present = {name: value for name, value in said.items() if value}
             kept.append({"problem": problem_digest(case.problem), **present})
-    return {EVIDENCE: kept} if kept else {}
+    return {LAYERS: kept} if kept else {}
 
 
 class Layers:
@@ -126,7 +203,7 @@ class Layers:
 
 def _by_problem(session: Session) -> dict[str, list[dict[str, object]]]:
     """Return the entries of a session by problem, without whatever is none, as other versions may write."""
-    kept = session.environment.get(EVIDENCE)
+    kept = session.environment.get(LAYERS)
     found: dict[str, list[dict[str, object]]] = {}
     for entry in kept if isinstance(kept, list) else []:
         if isinstance(entry, dict) and isinstance(entry.get("problem"), str):
