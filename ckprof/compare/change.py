@@ -3,7 +3,7 @@
 All arithmetic is on logarithms of times, so that a change is a ratio and slowing down by a factor is the
 opposite of speeding up by it. The error of a row has two parts:
 
-* what its rounds, or its processes where a side has several, vary by: :mod:`ckprof.compare.variances`;
+* what its rounds, or its processes where a side has several, vary by: :mod:`ckprof.compare.row_times`;
 * what processes differ by where a side has only one: the rows themselves show it, since most kernels did not
   change, so that the middle half of their changes is noise (an empirical null distribution, Efron, 2004).
 
@@ -27,8 +27,7 @@ from ckprof.compare.common_moves import (
     problem_moves,
     without_process_effects,
 )
-from ckprof.compare.row_errors import row_errors, row_evidence
-from ckprof.compare.variances import ENOUGH_ROWS, MEDIAN_ABSOLUTE
+from ckprof.compare.row_times import ENOUGH_ROWS, MEDIAN_ABSOLUTE, row_errors, row_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.compare.options import ChangePolicy
-    from ckprof.compare.process_times import RowTimes
-    from ckprof.compare.variances import Array, Errors
+    from ckprof.compare.row_times import Array, Errors, RowTimes
 
 #: the logarithm of the factor by which a disturbed round is slower, as a standard deviation
 _DISTURBANCE: Final = 0.5

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.compare.process_times import location
-from ckprof.compare.variances import ENOUGH_ROWS, MEDIAN_ABSOLUTE
+from ckprof.compare.row_times import ENOUGH_ROWS, MEDIAN_ABSOLUTE, location
 from ckprof.model.student import t_quantile
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.compare.options import ChangePolicy
-    from ckprof.compare.process_times import RowTimes
-    from ckprof.compare.variances import Array
+    from ckprof.compare.row_times import Array, RowTimes
 
 #: share of the rows that must have moved alike, and how alike: in sigmas
 _SHARED: Final = 0.8

@@ -18,7 +18,7 @@ from ckprof.model.ranking import unranked_time_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.compare.process_times import RowTimes
+    from ckprof.compare.row_times import RowTimes
     from ckprof.model.outcome import Outcome, RoundTime
     from ckprof.model.results import RunResults
 
@@ -108,7 +108,7 @@ def _times(fused: Outcome, unfused: Outcome) -> RowTimes:
 
     Where that was one of each side, its rounds are all that shows how much their ratio varies.
     """
-    from ckprof.compare.process_times import RowTimes
+    from ckprof.compare.row_times import RowTimes
 
     with_it, without = _by_place(fused.rounds), _by_place(unfused.rounds)
     pairs = {

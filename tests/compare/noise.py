@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ckprof.compare.change import estimate_changes
 from ckprof.compare.options import ChangePolicy
-from ckprof.compare.process_times import RowTimes
+from ckprof.compare.row_times import RowTimes
 from ckprof.compare.verdict import Judgement, Verdict, judge
 
 Array = NDArray[np.float64]

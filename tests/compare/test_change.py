@@ -12,7 +12,7 @@ from scipy import stats
 
 from ckprof.compare.change import Change, estimate_changes
 from ckprof.compare.options import ChangePolicy
-from ckprof.compare.process_times import RowTimes, location
+from ckprof.compare.row_times import RowTimes, location
 from ckprof.compare.verdict import Verdict, benjamini_hochberg, judge, processes_needed
 from ckprof.errors import UsageError
 from ckprof.option import options_of

@@ -11,7 +11,7 @@ import pytest
 
 from ckprof.compare.change import Changes, estimate_changes
 from ckprof.compare.options import ChangePolicy
-from ckprof.compare.process_times import RowTimes
+from ckprof.compare.row_times import RowTimes
 from ckprof.compare.verdict import Verdict, judge
 
 TABLE = Path(__file__).parents[1] / "data" / "measured" / "h200_three_sweeps.csv"

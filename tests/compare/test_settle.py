@@ -11,7 +11,7 @@ import pytest
 
 from ckprof.compare.compare import compare
 from ckprof.compare.options import SettleLimits
-from ckprof.compare.settle_rounds import settle
+from ckprof.compare.settle import settle
 from ckprof.compare.side import RowKey, Side, side_of
 from ckprof.compare.verdict import Verdict
 from ckprof.errors import UsageError
