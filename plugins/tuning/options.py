@@ -231,10 +231,8 @@ class SearchOptions:
             "kernels that are measured at most, over all problems", flag="--max-measurements", metavar="N"
         ),
     )
-    seed: int = field(
-        default=0,
-        metadata=option("seed of everything that is drawn", flag="--search-seed", metavar="N"),
-    )
+    #: of everything that is drawn
+    seed: int = 0
     #: asked before every measurement
     should_stop: Callable[[], bool] = _never
 

@@ -148,7 +148,7 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
 
 
 #: half the logarithmic width of the interval around predicted times that holds 95 % of measured ones, on the
-#: published tables, see plugins/tuning/docs/predict.md
+#: published tables
 USUAL_HALF: Final = 0.55
 #: measured and predicted times of the same kernels that tell it better
 _LEAST_PAIRS: Final = 60

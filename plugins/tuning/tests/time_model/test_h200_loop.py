@@ -15,7 +15,7 @@ import pytest
 from plugins.tuning.tests.time_model.figures import coverage, gfx950, h200, h200_request, h200_table, judged
 
 NUMBER = re.compile(r"(\d+(?:\.\d)?) %")
-DOCS = Path(__file__).parents[2] / "docs" / "selection.md"
+DOCS = Path(__file__).parents[2] / "docs" / "tuning-figures.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
