@@ -170,29 +170,10 @@ _OTHERS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageContents:
-    """What a package holds of the library."""
+def identify_package(path: Path) -> tuple[str, str]:
+    """Read the control part of a package, which has the digests of all files.
 
-    #: path below the include root -> text
-    headers: dict[str, str]
-    #: name of its archive; empty if it has none
-    archive: str
-    symbols: ArchiveSymbols | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageIdentity:
-    """Which package a file is."""
-
-    #: identifies the contents: the control part has the digests of all files
-    digest: str
-    #: name and version
-    label: str
-
-
-def identify_package(path: Path) -> PackageIdentity:
-    """Read the control part of a package.
+    :returns: what identifies the contents; name and version.
 
     :raises InputError: no package, or a damaged one.
     """
@@ -209,13 +190,15 @@ def identify_package(path: Path) -> PackageIdentity:
         digest = hashlib.blake2b(raw.read(), digest_size=16).hexdigest()
     fields = dict(line.split(": ", 1) for line in control.splitlines() if ": " in line and line[0] != " ")
     name, version = fields.get("Package", ""), fields.get("Version", "")
-    return PackageIdentity(digest=digest, label=f"{name} {version}".strip())
+    return digest, f"{name} {version}".strip()
 
 
-def read_package(path: Path, *, with_archive: bool) -> PackageContents:
+def read_package(path: Path, *, with_archive: bool) -> tuple[dict[str, str], str, ArchiveSymbols | None]:
     """Read a package in one pass.
 
     :param with_archive: read the archive's symbols too.
+    :returns: the headers by their path below the include root; the name of the archive, empty if there is
+        none; and its symbols.
     :raises InputError: no package, or a damaged one.
     :raises ToolchainError: it is compressed in a way that needs a package of Python.
     """
@@ -237,7 +220,7 @@ def read_package(path: Path, *, with_archive: bool) -> PackageContents:
                             symbols = _symbols(_content(tar, entry), f"{path}:{name}")
         except _DAMAGED as exc:
             raise InputError(f"damaged package: {exc}", path) from exc
-    return PackageContents(headers=headers, archive=name, symbols=symbols)
+    return headers, name, symbols
 
 
 def _symbols(content: IO[bytes], label: str) -> ArchiveSymbols:

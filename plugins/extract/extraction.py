@@ -40,7 +40,7 @@ _BYTES_IN_FLIGHT: Final = 32768
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DerivedLine:
     """One instance as lists print it."""
 
     function: str
@@ -82,7 +82,7 @@ def _size_of(spelled: str) -> int:
     return dtype.properties.size_bytes
 
 
-class LineWriter:
+class DerivedLineWriter:
     """Writes instances of one library as lines.
 
     :param computed_stages: print the prefetch stages of explicit GEMM as they are, not as shipped lists do.
@@ -93,7 +93,7 @@ class LineWriter:
         self._computed = computed_stages
         self._writers: dict[str, StringWriter] = {}
 
-    def line(self, function: str, instance: DeviceInstance) -> Line:
+    def line(self, function: str, instance: DeviceInstance) -> DerivedLine:
         """Return the line of an instance.
 
         :raises InputError: no string of its class is known.
@@ -110,7 +110,7 @@ class LineWriter:
         said = [combined()[text].printed if text in combined() else text for text in instance.arguments]
         remark = annotation_of({"elementwise_op": opaque[-1].operation}) if opaque else ""
         text = writer.instance_string(said, extra) + remark
-        return Line(
+        return DerivedLine(
             function=function,
             device=instance.device,
             text=text,
@@ -120,36 +120,20 @@ class LineWriter:
         )
 
 
-class Selection(Enum):
-    """Which instances a list holds."""
-
-    #: what the library has
-    LIBRARY = "library"
-    #: what the lists that upstream ships say of it
-    SHIPPED = "shipped"
-
-
-class Order(Enum):
-    """In which order a list has its instances."""
-
-    #: by the source files of the functions
-    SOURCE = "source"
-    #: by the calls of the factory
-    FACTORY = "factory"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractOptions:
     """What to extract, and how."""
 
     engine: str = "xdl"
-    selection: Selection = Selection.LIBRARY
-    order: Order = Order.SOURCE
+    #: what the lists that upstream ships say of the library, in place of what it has
+    shipped_selection: bool = False
+    #: in the order of the factory's calls, in place of that of the source files
+    factory_order: bool = False
     #: print the prefetch stages as they are
     computed_stages: bool = False
 
 
-class Status(Enum):
+class FunctionStatus(Enum):
     """What became of a function."""
 
     #: compiled, with instances that the headers account for
@@ -173,21 +157,21 @@ class FunctionResult:
     """One function of a list."""
 
     name: str
-    status: Status
+    status: FunctionStatus
     uses: tuple[Use, ...] = ()
     #: why it has no instances here
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractedList:
+class DerivedList:
     """One list of an installed library."""
 
     key: ListKey
     functions: tuple[FunctionResult, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[DerivedLine, ...]
 
-    def pairs(self, set_name: str, every: int = 5) -> tuple[tuple[str, Line], ...]:
+    def pairs(self, set_name: str, every: int = 5) -> tuple[tuple[str, DerivedLine], ...]:
         """Return (text, instance) of one of the sets ``profiler``, ``tests`` and ``typestring``.
 
         :raises InputError: a class has no known type string.
@@ -228,7 +212,7 @@ class ExtractedList:
         return Counter(
             item.status.value
             for item in self.functions
-            if item.status not in (Status.COMPILED, Status.RECIPE, Status.SOURCE)
+            if item.status not in (FunctionStatus.COMPILED, FunctionStatus.RECIPE, FunctionStatus.SOURCE)
         )
 
 
@@ -236,7 +220,7 @@ class ExtractedList:
 class Extraction:
     """All lists that were asked for."""
 
-    lists: tuple[ExtractedList, ...]
+    lists: tuple[DerivedList, ...]
     #: lists for which the library has no function
     absent: tuple[ListKey, ...] = ()
     #: lists that could not be derived, with the error of each
@@ -251,7 +235,7 @@ def extract(library: InstalledLibrary, keys: Sequence[ListKey], options: Extract
     lists = []
     absent = []
     failures: dict[ListKey, InputError] = {}
-    writer = LineWriter(library.classes, computed_stages=options.computed_stages)
+    writer = DerivedLineWriter(library.classes, computed_stages=options.computed_stages)
     for key in keys:
         try:
             calls = library.calls(key, options.engine)
@@ -266,27 +250,33 @@ def extract(library: InstalledLibrary, keys: Sequence[ListKey], options: Extract
 
 
 def _extract_list(
-    library: InstalledLibrary, key: ListKey, calls: Sequence[str], options: ExtractOptions, writer: LineWriter
-) -> ExtractedList | None:
+    library: InstalledLibrary,
+    key: ListKey,
+    calls: Sequence[str],
+    options: ExtractOptions,
+    writer: DerivedLineWriter,
+) -> DerivedList | None:
     """Return a list; ``None`` if none of its functions is compiled."""
     functions = []
     for name in calls:
-        if options.selection is Selection.SHIPPED and is_left_out(name):
-            functions.append(FunctionResult(name=name, status=Status.LEFT_OUT, reason="not in shipped lists"))
+        if options.shipped_selection and is_left_out(name):
+            functions.append(
+                FunctionResult(name=name, status=FunctionStatus.LEFT_OUT, reason="not in shipped lists")
+            )
             continue
         result = _function(library, name, key)
-        if options.selection is Selection.SHIPPED:
+        if options.shipped_selection:
             extra = extra_uses(name, result.uses)
             result = replace(result, uses=(*extra, *result.uses))
         functions.append(result)
     ordered = _in_order(functions, options, library)
     lines = tuple(writer.line(name, item) for name, use in ordered for item in use.instances)
-    if all(item.status is Status.NOT_COMPILED for item in functions):
+    if all(item.status is FunctionStatus.NOT_COMPILED for item in functions):
         return None
     if not lines:
         reasons = Counter(item.reason for item in functions)
         raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
-    return ExtractedList(key=key, functions=tuple(functions), lines=lines)
+    return DerivedList(key=key, functions=tuple(functions), lines=lines)
 
 
 def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
@@ -297,10 +287,12 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
         uses = uses_by_recipe(name, key, tuples)
         if uses is None:
             return _function_of_source(library, name, key)
-        return FunctionResult(name=name, status=Status.RECIPE, uses=uses)
+        return FunctionResult(name=name, status=FunctionStatus.RECIPE, uses=uses)
     if library.compiled.member_of(name, key.shape.dimensions) is None:
         if re.search(known_lists().optional, name):
-            return FunctionResult(name=name, status=Status.NOT_COMPILED, reason="declared but not compiled")
+            return FunctionResult(
+                name=name, status=FunctionStatus.NOT_COMPILED, reason="declared but not compiled"
+            )
         raise InputError(
             f"{name}: the factory calls it, but the archive does not define it; "
             "headers and archive must be of one release",
@@ -308,12 +300,12 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
         )
     compiled = library.compiled_instances(name, key)
     if not compiled:
-        return FunctionResult(name=name, status=Status.EMPTY, reason="compiled, adds nothing")
+        return FunctionResult(name=name, status=FunctionStatus.EMPTY, reason="compiled, adds nothing")
     refused = {library.classes.get(item.device).record.refusal for item in compiled}
     if any(refused):
-        return FunctionResult(name=name, status=Status.NO_STRING, reason=max(refused))
+        return FunctionResult(name=name, status=FunctionStatus.NO_STRING, reason=max(refused))
     uses = joined_uses(library, name, key)
-    return FunctionResult(name=name, status=Status.COMPILED, uses=uses)
+    return FunctionResult(name=name, status=FunctionStatus.COMPILED, uses=uses)
 
 
 def _function_of_source(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
@@ -326,8 +318,8 @@ def _function_of_source(library: InstalledLibrary, name: str, key: ListKey) -> F
         )
     refused = {library.classes.get(item.device).record.refusal for use in uses for item in use.instances}
     if any(refused):
-        return FunctionResult(name=name, status=Status.NO_STRING, reason=max(refused))
-    return FunctionResult(name=name, status=Status.SOURCE, uses=uses)
+        return FunctionResult(name=name, status=FunctionStatus.NO_STRING, reason=max(refused))
+    return FunctionResult(name=name, status=FunctionStatus.SOURCE, uses=uses)
 
 
 def joined_uses(
@@ -365,7 +357,7 @@ def _in_order(
     functions: Sequence[FunctionResult], options: ExtractOptions, library: InstalledLibrary
 ) -> list[tuple[str, Use]]:
     pairs = [(item.name, use) for item in functions for use in item.uses]
-    if options.order is Order.FACTORY:
+    if options.factory_order:
         return pairs
 
     def key(index: int) -> tuple[object, ...]:

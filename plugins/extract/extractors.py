@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ckprof.model.extraction import ExtractRequest
     from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.program import PrintedTuple
-    from ckprof_plugins.extract.extraction import ExtractedList, Extraction
+    from ckprof_plugins.extract.extraction import DerivedList, Extraction
     from ckprof_plugins.extract.library import InstalledLibrary
 
 
@@ -126,7 +126,7 @@ class LibraryExtractor:
         :raises ToolchainError: no library, or something that reading it requires is missing.
         """
         # Every command registers the extractor, few of them extract.
-        from ckprof_plugins.extract.extraction import ExtractOptions, Order, Selection, extract
+        from ckprof_plugins.extract.extraction import ExtractOptions, extract
         from ckprof_plugins.extract.opening import locate, open_library
 
         start = time.monotonic()
@@ -136,8 +136,8 @@ class LibraryExtractor:
         opened = open_library(location, with_archive=not values["no-archive"])
         options = ExtractOptions(
             engine=str(values["instructions"]),
-            selection=Selection(values["selection"]),
-            order=Order(values["order"]),
+            shipped_selection=values["selection"] == "shipped",
+            factory_order=values["order"] == "factory",
             computed_stages=values["stages"] == "computed",
         )
         result = extract(opened.library, keys, options)
@@ -167,7 +167,7 @@ class LibraryExtractor:
         return compare(file, kept)
 
 
-def _list(item: ExtractedList, sets: Sequence[str], every: int) -> model.ExtractedList:
+def _list(item: DerivedList, sets: Sequence[str], every: int) -> model.ExtractedList:
     files = []
     for set_name in sets:
         lines = [

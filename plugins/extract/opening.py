@@ -278,18 +278,12 @@ def _read_archive(path: Path) -> CachedLibrary:
 
 def _open_package(path: Path, *, with_archive: bool) -> OpenedInstallation:
     try:
-        identity = identify_package(path)
-        digest = identity.digest
+        digest, label = identify_package(path)
         kept = load(digest)
         is_kept = kept is not None and (kept.symbols is not None or not (with_archive and kept.archive))
         if kept is None or not is_kept:
-            contents = read_package(path, with_archive=with_archive)
-            kept = CachedLibrary(
-                archive=contents.archive,
-                symbols=contents.symbols,
-                package=identity.label,
-                headers=contents.headers,
-            )
+            headers, archive, symbols = read_package(path, with_archive=with_archive)
+            kept = CachedLibrary(archive=archive, symbols=symbols, package=label, headers=headers)
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from exc
     if FORWARD_FACTORY not in kept.headers:
@@ -297,8 +291,8 @@ def _open_package(path: Path, *, with_archive: bool) -> OpenedInstallation:
             f"{path}: no {FORWARD_FACTORY} in this package; expected composablekernel-dev or "
             "libcomposable-kernel-dev"
         )
-    archive = _archive(kept, path) if with_archive else None
-    library = InstalledLibrary(TextHeaders(kept.headers), archive, str(path), kept.package)
+    used = _archive(kept, path) if with_archive else None
+    library = InstalledLibrary(TextHeaders(kept.headers), used, str(path), kept.package)
     return OpenedInstallation(library, digest, kept, is_kept=is_kept)
 
 

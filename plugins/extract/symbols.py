@@ -30,16 +30,6 @@ FUNCTION_PREFIX: Final = b"_ZN2ck16tensor_operation6device8instance"
 TABLE_PREFIX: Final = b"_ZTVN2ck16tensor_operation6device"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectSymbols:
-    """What one object defines and needs, as mangled names."""
-
-    functions: tuple[str, ...]
-    #: functions that it calls and another object defines
-    needed: tuple[str, ...]
-    tables: tuple[str, ...]
-
-
 def elf_file(data: IO[bytes], path: str) -> ELFFile:
     """Open an object file.
 
@@ -61,8 +51,8 @@ def elf_file(data: IO[bytes], path: str) -> ELFFile:
         raise InputError(f"not an object file: {exc}", path) from exc
 
 
-def read_symbols(data: IO[bytes], path: str) -> ObjectSymbols:
-    """Read the symbols of one object.
+def read_symbols(data: IO[bytes], path: str) -> tuple[list[str], list[str], list[str]]:
+    """Return what one object defines, needs from others, and its tables of instances, as mangled names.
 
     The tables are read in one piece each: these objects have thousands of sections, and a Python object for
     each of them would take a minute for the whole archive.
@@ -91,7 +81,7 @@ def read_symbols(data: IO[bytes], path: str) -> ObjectSymbols:
         first = min(section[7] * _SYMBOL.size, section[5])  # local symbols stand first
         size = (section[5] - first) // _SYMBOL.size * _SYMBOL.size
         _sort(_read(data, section[4] + first, size, path), strings, functions, needed, tables)
-    return ObjectSymbols(functions=tuple(functions), needed=tuple(needed), tables=tuple(tables))
+    return functions, needed, tables
 
 
 def _sort(symbols: bytes, strings: bytes, functions: list[str], needed: list[str], tables: list[str]) -> None:
@@ -140,14 +130,14 @@ def collect(archive: Iterable[ArchiveMember], path: str) -> ArchiveSymbols:
     needed: dict[str, tuple[str, ...]] = {}
     tables: dict[str, tuple[str, ...]] = {}
     for member in archive:
-        symbols = read_symbols(member.data, f"{path}({member.name})")
-        if not symbols.functions:
+        defined, wanted, found = read_symbols(member.data, f"{path}({member.name})")
+        if not defined:
             continue
         if member.name in functions:
             raise InputError(f"two members are called {member.name}", path)
-        functions[member.name] = symbols.functions
-        needed[member.name] = symbols.needed
-        tables[member.name] = tuple(name for name in symbols.tables if name.endswith(_OF_TEMPLATE))
+        functions[member.name] = tuple(defined)
+        needed[member.name] = tuple(wanted)
+        tables[member.name] = tuple(name for name in found if name.endswith(_OF_TEMPLATE))
     return ArchiveSymbols(functions=functions, needed=needed, tables=tables)
 
 

@@ -193,40 +193,17 @@ class GroupRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     by_declaration: bool = False
 
 
-class FolderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The folder of the source files of functions, which are written folder by folder."""
-
-    function: str
-    folder: str
-
-
-class OrderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The order of lists."""
-
-    groups: tuple[GroupRecord, ...]
-    folders: tuple[FolderRecord, ...]
-
-
-class ExtraRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Uses that the shipped lists have and the library has not."""
-
-    function: str
-    values: dict[str, tuple[str, ...]]
-
-
-class ShippedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """In what the lists that upstream ships differ from its library."""
-
-    left_out: tuple[str, ...]
-    extra: tuple[ExtraRecord, ...]
-
-
 class RecipesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is known of functions."""
+    """All that is known of functions; keys and plain texts are expressions that are found in their names."""
 
     recipes: tuple[RecipeRecord, ...]
-    order: OrderRecord
-    shipped: ShippedRecord
+    groups: tuple[GroupRecord, ...]
+    #: the folders of their source files, by which they are written
+    folders: dict[str, str]
+    #: functions that the lists which upstream ships lack
+    left_out: tuple[str, ...]
+    #: uses, as values of enumerations, that these lists have and the library has not
+    extra: dict[str, dict[str, tuple[str, ...]]]
 
 
 @cache
@@ -310,9 +287,9 @@ def _uses(pattern: Pattern, key: ListKey, kinds: Mapping[str, Sequence[str]]) ->
 
 def source_place(function: str) -> tuple[int, bool, str]:
     """Return where a function stands in a list in source order: (group, by declaration, folder and file)."""
-    order = known_recipes().order
-    group = next((item for item in order.groups if re.search(item.function, function)), None)
-    folder = next((item.folder for item in order.folders if re.search(item.function, function)), "")
+    known = known_recipes()
+    group = next((item for item in known.groups if re.search(item.function, function)), None)
+    folder = next((place for item, place in known.folders.items() if re.search(item, function)), "")
     name = function.removeprefix("add_").removesuffix("_instances")
     return (
         group.group if group else 1,
@@ -323,16 +300,16 @@ def source_place(function: str) -> tuple[int, bool, str]:
 
 def is_left_out(function: str) -> bool:
     """Say whether the lists that upstream ships lack a function."""
-    return any(re.search(item, function) for item in known_recipes().shipped.left_out)
+    return any(re.search(item, function) for item in known_recipes().left_out)
 
 
 def extra_uses(function: str, uses: Sequence[Use]) -> tuple[Use, ...]:
     """Return the uses that the lists that upstream ships have in addition."""
     extra = []
-    for record in known_recipes().shipped.extra:
-        if not re.search(record.function, function):
+    for expression, kinds in known_recipes().extra.items():
+        if not re.search(expression, function):
             continue
-        for use, (kind, others) in product(uses, record.values.items()):
+        for use, (kind, others) in product(uses, kinds.items()):
             for value in others:
                 values = {
                     name: value if use.pattern.parameters.get(name) == kind else present

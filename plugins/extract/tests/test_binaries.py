@@ -61,10 +61,10 @@ def test_only_the_symbols_of_instances_are_taken() -> None:
         (function("add_other_shard", shard=(4, 3)), "puts"),
         (table(MAIN_LINES[0]), "_ZTVSt9exception"),
     )
-    found = read_symbols(io.BytesIO(data), "x.o")
-    assert found.functions == (function(NAME),)
-    assert found.needed == (function("add_other_shard", shard=(4, 3)),)
-    assert found.tables == (table(MAIN_LINES[0]),)
+    functions, needed, tables = read_symbols(io.BytesIO(data), "x.o")
+    assert functions == [function(NAME)]
+    assert needed == [function("add_other_shard", shard=(4, 3))]
+    assert tables == [table(MAIN_LINES[0])]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_package_is_read_without_unpacking(tree: Tree, kind: str) -> None:
 
 
 def test_the_name_of_a_package(tree: Tree) -> None:
-    assert archives.identify_package(package(tree, ".gz", None)).label == "libck-dev 7.2.4-1"
+    assert archives.identify_package(package(tree, ".gz", None))[1] == "libck-dev 7.2.4-1"
 
 
 def test_a_package_of_headers_alone(tree: Tree) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from ckprof_converters.library_lists import ListKey
-from ckprof_plugins.extract.extraction import ExtractOptions, Order, Selection, Status
+from ckprof_plugins.extract.extraction import ExtractOptions, FunctionStatus
 from plugins.extract.tests import binaries
 from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
 from plugins.extract.tests.tree import (
@@ -37,7 +37,7 @@ def failure(extraction: object) -> str:
 def test_headers_alone_give_the_lines_of_the_recipes(tree: Tree) -> None:
     found = run(tree.write())
     assert lines(found) == MAIN_LINES + MERGED_LINES
-    assert {item.status for item in found.lists[0].functions} == {Status.RECIPE}
+    assert {item.status for item in found.lists[0].functions} == {FunctionStatus.RECIPE}
 
 
 def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree) -> None:
@@ -48,7 +48,7 @@ def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree
     for _ in range(2):  # the second run takes what the first one kept
         found = run(root)
         assert lines(found) == MAIN_LINES + MERGED_LINES
-        assert {item.status for item in found.lists[0].functions} == {Status.COMPILED}
+        assert {item.status for item in found.lists[0].functions} == {FunctionStatus.COMPILED}
 
 
 def test_uses_that_no_recipe_knows_are_found_by_the_archive(tree: Tree) -> None:
@@ -123,7 +123,7 @@ def test_order_and_sets(tree: Tree) -> None:
     tree.factory("is_same_v<InDataType, half_t>", MERGED, MAIN)
     tree.write()
     (by_source,) = run(tree.root).lists
-    (by_factory,) = run(tree.root, ExtractOptions(order=Order.FACTORY)).lists
+    (by_factory,) = run(tree.root, ExtractOptions(factory_order=True)).lists
     assert list(by_source.texts("profiler")) == MAIN_LINES + MERGED_LINES
     assert list(by_factory.texts("profiler")) == MERGED_LINES + MAIN_LINES
     assert by_source.texts("tests", 3) == by_source.texts("profiler")[2::3]
@@ -139,7 +139,7 @@ def test_the_shipped_selection_leaves_out_what_its_data_says(tree: Tree) -> None
     direct = "add_device_grouped_conv2d_fwd_xdl_nhwgc_gkyxc_nhwgk_f16_direct_load_instances"
     tree.factory("is_same_v<InDataType, half_t>", MAIN, direct)
     tree.write()
-    found = run(tree.root, ExtractOptions(selection=Selection.SHIPPED))
+    found = run(tree.root, ExtractOptions(shipped_selection=True))
     assert lines(found) == MAIN_LINES
     assert dict(found.lists[0].skipped()) == {"left-out": 1}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckprof_converters.library_lists import ListKey
-from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, Status, extract
+from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, FunctionStatus, extract
 from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests.tree import HALF, INSTANCES, MAIN_ALIAS, Tree, line
 
@@ -79,7 +79,7 @@ def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
     assert not found.failures
     (listed,) = found.lists
     assert list(listed.texts("profiler")) == [fused(256, 128, 8), fused(128, 64, 4)]
-    assert [item.status for item in listed.functions] == [Status.SOURCE]
+    assert [item.status for item in listed.functions] == [FunctionStatus.SOURCE]
     assert (listed.key.folder, listed.key.file_name) == ("forward/bias_clamp", "nhwgc_fp16.conf")
 
 

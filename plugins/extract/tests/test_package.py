@@ -17,10 +17,9 @@ from ckprof.cli.main import main
 from ckprof.paths import conf_root
 from ckprof_converters.library_lists import ListKey, all_lists, known_lists
 from ckprof_plugins.extract.extraction import (
-    ExtractedList,
+    DerivedList,
     ExtractOptions,
-    Selection,
-    Status,
+    FunctionStatus,
     extract,
     joined_uses,
 )
@@ -70,8 +69,8 @@ def library() -> InstalledLibrary:
     return opened()
 
 
-def lists(library: InstalledLibrary, selection: Selection) -> dict[ListKey, ExtractedList]:
-    result = extract(library, PLAIN, ExtractOptions(selection=selection))
+def lists(library: InstalledLibrary, shipped: bool) -> dict[ListKey, DerivedList]:
+    result = extract(library, PLAIN, ExtractOptions(shipped_selection=shipped))
     assert not result.failures
     assert not result.absent
     return {item.key: item for item in result.lists}
@@ -84,7 +83,7 @@ def shipped(key: ListKey, set_name: str) -> list[str]:
 
 @pytest.mark.parametrize("with_archive", [True, False])
 def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None:
-    found = lists(opened(with_archive), Selection.SHIPPED)
+    found = lists(opened(with_archive), True)
     compared = 0
     for key, item in found.items():
         for set_name in key.home.sets:
@@ -94,7 +93,7 @@ def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None
 
 
 def test_the_lists_that_ship_are_those_of_the_library(library: InstalledLibrary) -> None:
-    for key, item in lists(library, Selection.LIBRARY).items():
+    for key, item in lists(library, False).items():
         for set_name in key.home.sets:
             path = conf_root() / key.home.folder / set_name / key.file_name
             assert path.read_text().splitlines() == list(item.texts(set_name)), (key, set_name)
@@ -102,7 +101,7 @@ def test_the_lists_that_ship_are_those_of_the_library(library: InstalledLibrary)
 
 def test_what_upstream_leaves_out_by_function(library: InstalledLibrary) -> None:
     total = Counter()
-    for key, item in lists(library, Selection.LIBRARY).items():
+    for key, item in lists(library, False).items():
         (file,) = _list(item, ("profiler",), 5).files
         found = compare(file, shipped(key, "profiler"))
         expected = MISSING.get((key.direction, key.layout, key.dtype), {})
@@ -121,9 +120,9 @@ def test_what_upstream_leaves_out_by_function(library: InstalledLibrary) -> None
 def test_headers_and_archive_agree_about_every_function(library: InstalledLibrary) -> None:
     """The search among all tuples, which asks no recipe, finds what the recipes say, in their order."""
     functions = 0
-    for key, item in lists(library, Selection.LIBRARY).items():
+    for key, item in lists(library, False).items():
         for function in item.functions:
-            assert function.status is Status.COMPILED
+            assert function.status is FunctionStatus.COMPILED
             searched = joined_uses(library, function.name, key, recipe_first=False)
             assert [use.instances for use in searched] == [use.instances for use in function.uses]
             functions += 1
@@ -131,8 +130,8 @@ def test_headers_and_archive_agree_about_every_function(library: InstalledLibrar
 
 
 def test_recipes_and_archive_give_the_same_lists(library: InstalledLibrary) -> None:
-    by_recipe = lists(opened(False), Selection.LIBRARY)
-    for key, item in lists(library, Selection.LIBRARY).items():
+    by_recipe = lists(opened(False), False)
+    for key, item in lists(library, False).items():
         assert by_recipe[key].lines == item.lines
 
 
@@ -144,7 +143,7 @@ def test_a_tool_reads_the_same_names(library: InstalledLibrary) -> None:
 
 def test_all_complete_counts(library: InstalledLibrary) -> None:
     """Every instance of every list has as many arguments as its class has parameters."""
-    for item in lists(library, Selection.LIBRARY).values():
+    for item in lists(library, False).values():
         for line in item.lines:
             device = library.classes.get(line.device)
             assert set(device.names) <= set(line.fields)
