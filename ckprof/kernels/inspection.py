@@ -93,7 +93,7 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FigureChange:
     """A figure of a kernel that differs between two builds."""
 
     name: str
@@ -120,27 +120,27 @@ _SPILLS = ("vgpr_spills", "sgpr_spills", "scratch_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class BuildComparison:
     """Two builds, kernel by kernel."""
 
     before: Inspection
     after: Inspection
-    changes: tuple[Change, ...]
+    changes: tuple[FigureChange, ...]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
 
     @property
-    def worse(self) -> tuple[Change, ...]:
+    def worse(self) -> tuple[FigureChange, ...]:
         """New spills and lost occupancy."""
         return tuple(change for change in self.changes if change.worse)
 
 
-def compare(before: Inspection, after: Inspection) -> Comparison:
+def compare(before: Inspection, after: Inspection) -> BuildComparison:
     """Compare two builds by the names of their kernels."""
     old = {kernel.name: kernel for kernel in before.kernels}
     new = {kernel.name: kernel for kernel in after.kernels}
     changes = [change for name in old if name in new for change in _changes(old[name], new[name])]
-    return Comparison(
+    return BuildComparison(
         before=before,
         after=after,
         changes=tuple(changes),
@@ -149,7 +149,7 @@ def compare(before: Inspection, after: Inspection) -> Comparison:
     )
 
 
-def _changes(before: InspectedKernel, after: InspectedKernel) -> Sequence[Change]:
+def _changes(before: InspectedKernel, after: InspectedKernel) -> Sequence[FigureChange]:
     figures: Mapping[str, tuple[int, int]] = {
         "occupancy": (
             before.worst.occupancy.waves_per_simd,
@@ -158,7 +158,7 @@ def _changes(before: InspectedKernel, after: InspectedKernel) -> Sequence[Change
         **{field: (before.most(field), after.most(field)) for field in COMPARED},
     }
     return [
-        Change(
+        FigureChange(
             name=before.name,
             field=field,
             before=old,

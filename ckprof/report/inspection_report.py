@@ -15,7 +15,7 @@ from ckprof.wording import agreeing, counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.kernels.inspection import Change, Comparison, InspectedKernel, Inspection
+    from ckprof.kernels.inspection import BuildComparison, FigureChange, InspectedKernel, Inspection
     from ckprof.model.device import DeviceKernel
     from ckprof.model.gemm_work import Estimate
 
@@ -214,14 +214,14 @@ def render_csv(rows: Sequence[Mapping[str, object]]) -> str:
     return csv_text(rows, [*dict.fromkeys(("name", *(field for row in rows for field in row)))])
 
 
-def comparison_document(comparison: Comparison) -> Document:
+def comparison_document(comparison: BuildComparison) -> Document:
     """Return what differs between two builds; what is worse comes first."""
     before, after = comparison.before, comparison.after
     about = (
         f"before: {before.arch}, {before.compiler}, API level {before.api_level}\n"
         f"after:  {after.arch}, {after.compiler}, API level {after.api_level}"
     )
-    columns: list[Column[Change]] = [
+    columns: list[Column[FigureChange]] = [
         Column("", lambda change: "worse" if change.worse else ""),
         Column("figure", lambda change: change.field),
         Column("before", lambda change: change.before),

@@ -17,6 +17,7 @@ from ckprof_plugins.consumers.requests import UsedDevice
 
 if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
+    from ckprof.kernels.inspection import FigureChange
     from ckprof.model.audit import AuditFinding
     from ckprof.model.extraction import ListComparison
     from ckprof.model.problem_case import ProblemCase
@@ -39,18 +40,6 @@ class UpgradePart(Enum):
     SUPPORT = "support"
     #: rows of databases
     ROWS = "rows"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeChange:
-    """A figure of a kernel that differs."""
-
-    kernel: str
-    figure: str
-    old: int
-    new: int
-    #: a new spill, or lost occupancy
-    worse: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +99,7 @@ class Upgrade:
     new: str
     lists: tuple[ListComparison, ...] = ()
     kernels: tuple[LostKernel, ...] = ()
-    code: tuple[CodeChange, ...] = ()
+    code: tuple[FigureChange, ...] = ()
     splits: tuple[SplitChange, ...] = ()
     support: tuple[SupportChange, ...] = ()
     rows: tuple[RowChange, ...] = ()

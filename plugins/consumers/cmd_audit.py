@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,20 +12,18 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode
 from ckprof.model.audit import SEVERITIES, Reason, Severity
 from ckprof.plain_text import one_line
-from ckprof.plugin.kinds import RegistryEntries
 from ckprof.report.document import Document, Part
 from ckprof.report.junit import JUnit, add
 from ckprof.report.sarif import sarif_document, sarif_result
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.audit import audit, write_clean
-from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice
+from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice, formats
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.errors import CkprofError
     from ckprof.model.audit import AuditFinding, AuditReport, FileAudit
 
 
@@ -128,15 +125,6 @@ VERSION: Final = 1
 SHOWN: Final = 20
 #: those of them with the same reason
 _OF_ONE_REASON: Final = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFormat:
-    """A way to write an audit."""
-
-    id: str
-    render: Callable[[AuditReport], str]
-    render_failure: Callable[[CkprofError], str] | None = None
 
 
 def audit_document(report: AuditReport, shown: int = SHOWN) -> Document:
@@ -297,15 +285,7 @@ def render_sarif(report: AuditReport) -> str:
 
 
 #: every format
-AUDIT_FORMATS: Final = RegistryEntries(
+AUDIT_FORMATS: Final = formats(
     "audit format",
-    [
-        (id_, "ckprof", AuditFormat(id=id_, render=render))
-        for id_, render in (
-            ("text", render_text),
-            ("json", render_json),
-            ("junit", render_junit),
-            ("sarif", render_sarif),
-        )
-    ],
+    {"text": render_text, "json": render_json, "junit": render_junit, "sarif": render_sarif},
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli import shared_options
@@ -14,13 +13,12 @@ from ckprof.cli.run_options import add_problem_options, given_problems, parsed_p
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
 from ckprof.plain_text import one_line
-from ckprof.plugin.kinds import RegistryEntries
 from ckprof.report.document import Document
 from ckprof.report.junit import JUnit, add
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart
-from ckprof_plugins.consumers.requests import UsedDevice
+from ckprof_plugins.consumers.requests import UsedDevice, formats
 from ckprof_plugins.consumers.upgrade import upgrade
 from ckprof_plugins.extract.cmd_extract import change_lines
 from ckprof_plugins.extract.lists import comparison_values
@@ -30,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.errors import CkprofError
     from ckprof.kernels.choose import Selection
+    from ckprof.kernels.inspection import FigureChange
     from ckprof.model.problem_case import ProblemCase
     from ckprof.report.document import Part
-    from ckprof_plugins.consumers.changes import CodeChange, RowChange, Upgrade
+    from ckprof_plugins.consumers.changes import RowChange, Upgrade
 
 
 _EPILOG = """\
@@ -129,15 +127,6 @@ _MEANINGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpgradeFormat:
-    """A way to write what an upgrade changes."""
-
-    id: str
-    render: Callable[[Upgrade], str]
-    render_failure: Callable[[CkprofError], str] | None = None
-
-
 def upgrade_document(found: Upgrade) -> Document:
     """Return a summary by part, and the first changes of each."""
     parts: list[Part] = [f"old: {found.old}\nnew: {found.new}\ncompared: {', '.join(found.judged)}"]
@@ -168,15 +157,15 @@ def upgrade_document(found: Upgrade) -> Document:
     return Document(parts)
 
 
-def _code_table(changes: Sequence[CodeChange]) -> Table[CodeChange]:
-    ordered = sorted(changes, key=lambda one: (not one.worse, one.kernel, one.figure))
+def _code_table(changes: Sequence[FigureChange]) -> Table[FigureChange]:
+    ordered = sorted(changes, key=lambda one: (not one.worse, one.name, one.field))
     return Table(
         [
             Column("", lambda one: "worse" if one.worse else ""),
-            Column("figure", lambda one: one.figure),
-            Column("old", lambda one: one.old),
-            Column("new", lambda one: one.new),
-            Column("kernel", lambda one: one.kernel, names=lambda one: one.kernel),
+            Column("figure", lambda one: one.field),
+            Column("old", lambda one: one.before),
+            Column("new", lambda one: one.after),
+            Column("kernel", lambda one: one.name, names=lambda one: one.name),
         ],
         ordered,
     )
@@ -192,7 +181,7 @@ def _texts(found: Upgrade) -> dict[UpgradePart, list[str]]:
             for one in found.kernels
         ],
         UpgradePart.CODE: [
-            f"{one.kernel}: {one.figure} {one.old} -> {one.new}" + (", worse" if one.worse else "")
+            f"{one.name}: {one.field} {one.before} -> {one.after}" + (", worse" if one.worse else "")
             for one in found.code
         ],
         UpgradePart.SPLITS: [
@@ -246,10 +235,11 @@ def render_json(found: Upgrade) -> str:
         "notes": list(found.notes),
         "counts": {part.value: count for part, count in found.counts.items()},
         "lists": [comparison_values(one) for one in found.lists],
-        **{
-            name: [asdict(one) for one in getattr(found, name)]
-            for name in ("kernels", "code", "splits", "support")
-        },
+        **{name: [asdict(one) for one in getattr(found, name)] for name in ("kernels", "splits", "support")},
+        "code": [
+            {"kernel": one.name, "figure": one.field, "old": one.before, "new": one.after, "worse": one.worse}
+            for one in found.code
+        ],
         "rows": [
             {
                 "path": str(row.path),
@@ -270,7 +260,7 @@ def render_junit(found: Upgrade) -> str:
     suite = junit.suite("upgrade")
     texts = _texts(found)
     texts[UpgradePart.WORSE_CODE] = [
-        f"{one.kernel}: {one.figure} {one.old} -> {one.new}" for one in found.code if one.worse
+        f"{one.name}: {one.field} {one.before} -> {one.after}" for one in found.code if one.worse
     ]
     for part, count in found.counts.items():
         case = junit.case(suite, part.value)
@@ -288,10 +278,6 @@ def render_junit(found: Upgrade) -> str:
 
 
 #: every format
-UPGRADE_FORMATS: Final = RegistryEntries(
-    "upgrade format",
-    [
-        (id_, "ckprof", UpgradeFormat(id=id_, render=render))
-        for id_, render in (("text", render_text), ("json", render_json), ("junit", render_junit))
-    ],
+UPGRADE_FORMATS: Final = formats(
+    "upgrade format", {"text": render_text, "json": render_json, "junit": render_junit}
 )

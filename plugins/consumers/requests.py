@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
 from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json
 from ckprof.model.audit import SEVERITIES, Reason, Severity
 from ckprof.option import members, option, positive
 from ckprof.paths import conf_root
+from ckprof.plugin.kinds import RegistryEntries
 from ckprof.plugin.protocols import KernelList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ckprof.errors import CkprofError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,3 +116,18 @@ def read_kernel_list(path: Path, title: Path | str | None = None) -> KernelList:
         path=title or path,
         lines=tuple((number, line) for number, line in kept if line and not line.startswith("#")),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFormat:
+    """A way to write the result of a command."""
+
+    id: str
+    render: Callable[[Any], str]
+    render_failure: Callable[[CkprofError], str] | None = None
+
+
+def formats(kind: str, renderers: Mapping[str, Callable[[Any], str]]) -> RegistryEntries[ResultFormat]:
+    """Return the formats of a command by their ids."""
+    entries = [(id_, "ckprof", ResultFormat(id=id_, render=render)) for id_, render in renderers.items()]
+    return RegistryEntries(kind, entries)

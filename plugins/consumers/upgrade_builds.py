@@ -13,7 +13,7 @@ from ckprof.model.architecture import architectures
 from ckprof.plain_text import one_line
 from ckprof.plugin.protocols import DeducingPipeline
 from ckprof.wording import counted
-from ckprof_plugins.consumers.changes import CodeChange, LostKernel, SplitChange, SupportChange, Upgrade
+from ckprof_plugins.consumers.changes import LostKernel, SplitChange, SupportChange, Upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,14 +82,10 @@ class UpgradeBuilds:
             LostKernel(kernel=name, new=True, reason=self.reasons[0].get(name, ""))
             for name in comparison.only_after
         ]
-        code = [
-            CodeChange(kernel=one.name, figure=one.field, old=one.before, new=one.after, worse=one.worse)
-            for one in comparison.changes
-        ]
         return replace(
             found,
             kernels=tuple(lost),
-            code=tuple(code),
+            code=comparison.changes,
             splits=tuple(self._splits(call.problems)),
             support=tuple(self._support(session, call.problems)),
         )

@@ -40,37 +40,19 @@ _MACROS: Final[Mapping[str, str]] = {
 _WORDS: Final = Vocabulary({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedOperation:
-    """An instance that the library has."""
-
-    operation: InductorOperation
-    #: ``file:line`` of its tuple
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryLists:
-    """The instances of one class."""
-
-    #: each once, in the order of the files
-    operations: tuple[ListedOperation, ...]
-    #: why others are left out -> how many
-    left_out: Counter[str]
-
-
 @lru_cache(maxsize=8)
-def library_lists(library: Path, kind: str) -> LibraryLists:
+def library_lists(library: Path, kind: str) -> tuple[tuple[InductorOperation, ...], Counter[str]]:
     """Return the instances of a class.
 
     :param library: folder with ``include`` and ``src``.
     :param kind: name of the class.
+    :returns: each once, in the order of the files; and why others are left out -> how many.
     :raises InputError: the folder has no lists of the class, or one cannot be read.
     """
     folder = library / CLASSES[kind].folder
     if not folder.is_dir():
         raise InputError("there is no such folder of lists", folder)
-    found: dict[str, ListedOperation] = {}
+    found: dict[str, InductorOperation] = {}
     left_out: Counter[str] = Counter()
     for path in sorted(folder.rglob("*.hpp")):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -81,13 +63,10 @@ def library_lists(library: Path, kind: str) -> LibraryLists:
         for alias in header.tuples.values():
             for bound in uses.get(alias.name, []):
                 for operation in _instances(header, alias, bound, kind, left_out):
-                    line = header.stream.line_of(alias.body)
-                    found.setdefault(
-                        operation.key_name(), ListedOperation(operation=operation, source=f"{path}:{line}")
-                    )
+                    found.setdefault(operation.key_name(), operation)
     if not found:
         raise InputError(f"has no list of {kind}", folder)
-    return LibraryLists(operations=tuple(found.values()), left_out=left_out)
+    return tuple(found.values()), left_out
 
 
 def _uses(path: Path, header: InstanceHeader) -> dict[str, list[Mapping[str, Expr]]]:
@@ -146,27 +125,21 @@ class ListedConvolution:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedConvolutions:
-    """The kernels of some lists that torch's template can compile."""
-
-    kernels: tuple[ListedConvolution, ...]
-    #: why others are left out -> how many
-    left_out: Counter[str]
-
-
-def listed_convolutions(names: Sequence[str]) -> ListedConvolutions:
-    """Return the kernels of lists, in their order.
+def listed_convolutions(names: Sequence[str]) -> tuple[tuple[ListedConvolution, ...], Counter[str]]:
+    """Return the kernels of lists that torch's template can compile, in their order.
 
     :param names: files, folders of them, or names of lists that ship with ckprof.
+    :returns: the kernels; and why others are left out -> how many.
     :raises InputError: there is no such list, or it cannot be read.
     """
     return convolutions_of(kernel_lists(names))
 
 
 @lru_cache(maxsize=4)
-def convolutions_of(lists: tuple[KernelList, ...]) -> ListedConvolutions:
-    """Return the kernels of lists, in their order."""
+def convolutions_of(
+    lists: tuple[KernelList, ...],
+) -> tuple[tuple[ListedConvolution, ...], Counter[str]]:
+    """Return what :func:`listed_convolutions` does of lists that were read."""
     index = index_of(lists)
     parameters = [entry.partition("|")[0].partition(":")[0] for entry in class_records()[KIND].fields]
     kernels: list[ListedConvolution] = []
@@ -189,4 +162,4 @@ def convolutions_of(lists: tuple[KernelList, ...]) -> ListedConvolutions:
                     left_out[exc.message] += 1
                     continue
                 kernels.append(ListedConvolution(operation=operation, kernel=kernel, dtype=dtype))
-    return ListedConvolutions(kernels=tuple(kernels), left_out=left_out)
+    return tuple(kernels), left_out

@@ -79,7 +79,7 @@ def audit(request: AuditRequest) -> FileAudit:
 
     :raises InputError: the file cannot be read.
     """
-    known = (_key(one.operation) for one in convolutions_of(request.lists).kernels)
+    known = (_key(one.operation) for one in convolutions_of(request.lists)[0])
     judging = _ListAudit(frozenset(known))
     for number, line in enumerate(lines_of(request.path), 1):
         found = _ELEMENT.search(line)

@@ -161,7 +161,7 @@ class Provider:
         self.headers = headers
         self._models = Models.read(registry, models, arch)
         # read now, so that a mistake is told before torch compiles
-        self._convolutions = listed_convolutions(lists)
+        self._convolutions, _ = listed_convolutions(lists)
         self._choice: ContextVar[InductorChoice | None] = ContextVar("choice", default=None)
         #: what was warned of: operations and types without a model, classes without lists
         self._untrained: set[tuple[str, str]] = set()
@@ -182,7 +182,7 @@ class Provider:
 
     def gen_conv_ops_library(self) -> list[CKGroupedConvFwdOp]:
         """Return forward convolutions."""
-        listed = self._convolutions.kernels
+        listed = self._convolutions
         choice = self._choice.get()
         if choice is None:
             return [one.operation for one in listed]
@@ -218,14 +218,14 @@ class Provider:
 
     def _products(self, kind: str) -> list[CKGemmOperation]:
         try:
-            found = library_lists(Path(self.library_path()), kind)
+            found, _ = library_lists(Path(self.library_path()), kind)
         except InputError as exc:
             # an installation has no sources; convolutions can do without
             if kind not in self._missing:
                 self._missing.add(kind)
                 _log.warning("no kernel of %s is offered: %s", kind, exc)
             return []
-        operations = [cast("CKGemmOperation", one.operation) for one in found.operations]
+        operations = [cast("CKGemmOperation", one) for one in found]
         choice = self._choice.get()
         if choice is None:
             return operations

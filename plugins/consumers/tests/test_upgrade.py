@@ -244,7 +244,7 @@ def automatic(one, workgroups):
 def test_code_splits_and_support_of_two_builds(profiler, built):
     selection, (first, second, third) = built
     found = upgrade(profiler, call_of(selection))
-    code = {(one.kernel, one.figure): (one.old, one.new, one.worse) for one in found.code}
+    code = {(one.name, one.field): (one.before, one.after, one.worse) for one in found.code}
     assert code == {
         (first.name, "vgprs"): (200, 180, False),
         (first.name, "vgpr_spills"): (0, 3, True),

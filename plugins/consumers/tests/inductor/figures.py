@@ -91,7 +91,7 @@ def by_name(model: TimeModel, table: Measurements) -> Order:
 def as_operations(models: Models, table: Measurements) -> Order:
     """Return the order in which the provider offers kernels with the tiles and pipelines of the columns."""
     columns = [name for name in table.kernels if name.split("_")[1] in _VERSIONS]
-    base = listed_convolutions(["forward/profiler/nhwgc_bf16"]).kernels[0].operation
+    base = listed_convolutions(["forward/profiler/nhwgc_bf16"])[0][0].operation
     operations = [_operation(base, name) for name in columns]
 
     def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:

@@ -64,7 +64,7 @@ def arguments(operation) -> str:
 
 
 def products(library: Path, kind: str, count: int):
-    listed = [one.operation for one in library_lists(library, kind).operations]
+    listed = list(library_lists(library, kind)[0])
     plain = [one for one in listed if {one.a_element_dtype, one.b_element_dtype} <= {"F16", "BF16"}]
     for one in random.Random(count).sample(plain, count):
         # torch writes one number per tensor of the epilogue
@@ -98,7 +98,7 @@ def test_operations_are_the_kernels_of_their_lists(tmp_path):
     compiler = os.environ.get("HIPCXX", "")
     if not (root / "include/ck/ck.hpp").is_file() or not compiler:
         pytest.skip("CK_BUILDER_ROOT has no tree of November, or HIPCXX names no compiler")
-    listed = listed_convolutions(["forward/profiler"]).kernels
+    listed = listed_convolutions(["forward/profiler"])[0]
     direct = [one for one in listed if one.operation.direct_load]
     convolutions = [*random.Random(8).sample(listed, 3), *random.Random(8).sample(direct, 1)]
     calls = [("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3", one.operation) for one in convolutions]

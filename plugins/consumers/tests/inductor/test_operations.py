@@ -84,33 +84,28 @@ def test_what_an_operation_cannot_say_is_refused(line, message):
 
 
 def test_lists_that_ship_give_operations_with_names_of_their_own():
-    found = listed_convolutions(["forward/profiler"])
-    names = {one.operation.name() for one in found.kernels}
-    assert len(names) == len(found.kernels) == 636
+    found, _ = listed_convolutions(["forward/profiler"])
+    names = {one.operation.name() for one in found}
+    assert len(names) == len(found) == 636
     # both half types have direct loads
-    assert sum(one.operation.direct_load == "true" for one in found.kernels) == 48
+    assert sum(one.operation.direct_load == "true" for one in found) == 48
 
 
 def test_a_library_has_what_its_sources_use(tmp_path):
     library = write_tree(tmp_path) / "library"
-    found = library_lists(library, "DeviceGemm_Xdl_CShuffleV3")
-    kept = [
-        (one.operation.m_per_block, one.operation.gemm_specialization.partition("::")[2])
-        for one in found.operations
-    ]
+    found, _ = library_lists(library, "DeviceGemm_Xdl_CShuffleV3")
+    kept = [(one.m_per_block, one.gemm_specialization.partition("::")[2]) for one in found]
     # neither the one in a comment nor that of a tuple which nobody uses
     assert sorted(kept) == [(128, "Default"), (128, "MNPadding"), (256, "Default"), (256, "MNPadding")]
-    assert {one.operation.block_gemm_pipeline_scheduler for one in found.operations} == {
-        "BlockGemmPipelineScheduler::Intrawave"
-    }
-    (batched,) = library_lists(library, "DeviceBatchedGemmMultiD_Xdl_CShuffle_V3").operations
-    assert isinstance(batched.operation, CKBatchedGemmOperation)
-    assert (batched.operation.ds_layouts, batched.operation.c_layout) == ((), "Row")
-    for one in (batched, *found.operations):
+    assert {one.block_gemm_pipeline_scheduler for one in found} == {"BlockGemmPipelineScheduler::Intrawave"}
+    (batched,) = library_lists(library, "DeviceBatchedGemmMultiD_Xdl_CShuffle_V3")[0]
+    assert isinstance(batched, CKBatchedGemmOperation)
+    assert (batched.ds_layouts, batched.c_layout) == ((), "Row")
+    for one in (batched, *found):
         # far behind in the order of the template parameters
-        assert one.operation.c_shuffle_block_transfer_scalar_per_vector_n_per_block == 8
-        assert one.operation.block_gemm_pipeline_version[:-1] == "BlockGemmPipelineVersion::v"
-        assert (one.operation.acc_dtype, one.operation.a_compute_dtype) == ("F32", None)
+        assert one.c_shuffle_block_transfer_scalar_per_vector_n_per_block == 8
+        assert one.block_gemm_pipeline_version[:-1] == "BlockGemmPipelineVersion::v"
+        assert (one.acc_dtype, one.a_compute_dtype) == ("F32", None)
 
 
 def test_a_folder_without_lists_is_named(tmp_path):
