@@ -45,13 +45,8 @@ _MASK: Final = 0xFFFFFFFF
 _INDEX_BYTES: Final = 48
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    page: int
-    #: pages of the database after a commit; 0 where the frame ends none
-    size: int
-    salt: tuple[int, int]
-    data: bytes
+#: number of a page, pages of the database after a commit (0 where the frame ends none), salt, and the page
+_Frame = tuple[int, int, tuple[int, int], bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +65,15 @@ class Log:
     def write_image(self, store: Path, image: Path) -> None:
         """Write the database as it was after the last commit, with the frames that SQLite would drop."""
         data = bytearray(store.read_bytes())
-        ends = [index for index, frame in enumerate(self.frames) if frame.size]
-        for frame in self.frames[: ends[-1] + 1 if ends else 0]:
-            start = (frame.page - 1) * len(frame.data)
+        ends = [index for index, (_, size, _, _) in enumerate(self.frames) if size]
+        for page, _, _, content in self.frames[: ends[-1] + 1 if ends else 0]:
+            start = (page - 1) * len(content)
             if len(data) < start:
                 data.extend(bytes(start - len(data)))
-            data[start : start + len(frame.data)] = frame.data
+            data[start : start + len(content)] = content
         if ends:
-            del data[self.frames[ends[-1]].size * len(self.frames[0].data) :]
+            _, size, _, content = self.frames[ends[-1]]
+            del data[size * len(content) :]
         image.write_bytes(data)
 
 
@@ -113,9 +109,7 @@ def read_log(store: Path, *, locked: bool = False) -> Log | None:
     sound = header[0] & ~1 == _MAGIC and sums == header[6:8]
     page_bytes = header[2] if sound else _page_bytes(store)
     frames = [
-        _Frame(
-            fields[0], fields[1], fields[2:4], data[start + _FRAME.size : start + _FRAME.size + page_bytes]
-        )
+        (fields[0], fields[1], fields[2:4], data[start + _FRAME.size : start + _FRAME.size + page_bytes])
         for start in range(_HEADER.size, len(data) - _FRAME.size - page_bytes + 1, _FRAME.size + page_bytes)
         for fields in [_FRAME.unpack_from(data, start)]
     ]
@@ -123,22 +117,22 @@ def read_log(store: Path, *, locked: bool = False) -> Log | None:
     read = _valid_frames(data, page_bytes, salt, sums, words) if sound else 0
     present = _present(frames, salt)
     return Log(
-        frames=[frame for frame in present if frame.salt == salt and 0 < frame.page < 2**31],
+        frames=[frame for frame in present if frame[2] == salt and 0 < frame[0] < 2**31],
         read=read,
-        dropped=sum(1 for frame in present[read:] if frame.size and frame.salt == salt),
+        dropped=sum(1 for _, size, own, _ in present[read:] if size and own == salt),
         cut=_is_cut(store, len(data), page_bytes, len(frames), salt),
     )
 
 
 def _present(frames: Sequence[_Frame], salt: tuple[int, int]) -> Sequence[_Frame]:
     """Return the frames up to the last one of the present use; those behind it are of earlier ones."""
-    last = max((index for index, frame in enumerate(frames) if frame.salt == salt), default=-1)
+    last = max((index for index, frame in enumerate(frames) if frame[2] == salt), default=-1)
     return frames[: last + 1]
 
 
 def _salt_of(frames: Sequence[_Frame]) -> tuple[int, int]:
     """Return the salts of the present use, whose frames come first, where the header does not say them."""
-    salts = [frame.salt for frame in frames]
+    salts = [salt for _, _, salt, _ in frames]
     return next((salt for salt in salts if salts.count(salt) > 1), salts[0] if salts else (0, 0))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -293,22 +293,17 @@ def recover(path: Path, target: Path) -> RecoverResult:
     )
 
 
-@dataclass(slots=True)
 class _Salvage:
     """Reading a store that may be damaged anywhere."""
 
-    connection: sqlite3.Connection
-    path: Path
-    reasons: list[str] = field(default_factory=list)
-    #: attempts that were met, with and without what they consist of
-    met: int = 0
-    with_samples: int = 0
-    samples_met: int = 0
-    without_text: int = 0
-    parts: PartReader = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.parts = PartReader(self.connection)
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._parts = PartReader(connection)
+        self.reasons: list[str] = []
+        #: attempts that were met, with and without what they consist of
+        self._met = self._samples_met = 0
+        self.with_samples = self.without_text = 0
 
     def copy_to(self, target: Path) -> int:
         """Write what can be saved into a new store; return how many attempts that are."""
@@ -321,27 +316,27 @@ class _Salvage:
                     saved += writer.append_many(pending)
                     pending.clear()
             saved += writer.append_many(pending)
-            for baseline in readable_baselines(self.connection, self.parts, self.reasons):
+            for baseline in readable_baselines(self._connection, self._parts, self.reasons):
                 writer.add_baseline(baseline)
             return saved
 
     def attempts(self) -> Iterator[Attempt]:
         """Yield every attempt that is what was stored, but for its samples and for what only people read."""
         for number, cells in self._ranges():
-            self.met += 1
+            self._met += 1
             try:
                 row = read_row(AttemptRow, "attempts", cells)
                 row, lost = self._without_lost_texts(row)
-                attempt = attempt_of(row, None, self.parts)
+                attempt = attempt_of(row, None, self._parts)
             except (*UNREADABLE, CkprofError) as exc:
                 self.reasons.append(str(exc))
                 continue
             try:
                 samples = self._samples(number)
-                attempt = attempt_of(row, samples, self.parts)
+                attempt = attempt_of(row, samples, self._parts)
                 self.with_samples += samples is not None
             except UNREADABLE as exc:
-                self.samples_met += 1
+                self._samples_met += 1
                 self.reasons.append(f"attempt {number}: saved without its raw samples ({exc})")
             self.without_text += bool(lost)
             yield _with_placeholders(attempt, lost)
@@ -351,9 +346,9 @@ class _Salvage:
         lost = []
         for column in _FOR_PEOPLE:
             try:
-                self.parts.text(getattr(row, column))
+                self._parts.text(getattr(row, column))
                 if column == "requirements_id":
-                    self.parts.decoded(row.requirements_id, decode_requirements)
+                    self._parts.decoded(row.requirements_id, decode_requirements)
             except UNREADABLE as exc:
                 lost.append(column)
                 self.reasons.append(f"attempt {row.id}: saved without a text ({exc})")
@@ -362,22 +357,22 @@ class _Salvage:
     def stored(self) -> Stored | None:
         """Return how many attempts were stored; ``None`` where nothing says it any more."""
         try:
-            return stored_count(self.connection)
+            return stored_count(self._connection)
         except UNREADABLE:
             return None
 
     def least(self) -> Stored:
         """Return how many attempts were met."""
-        return Stored(self.met, self.with_samples + self.samples_met)
+        return Stored(self._met, self.with_samples + self._samples_met)
 
     def _samples(self, number: int) -> SamplesRow | None:
         text = f"SELECT {selected('samples')} FROM samples WHERE attempt_id = ?"  # noqa: S608
-        cells = self.connection.execute(text, (number,)).fetchone()
+        cells = self._connection.execute(text, (number,)).fetchone()
         return None if cells is None else read_row(SamplesRow, "samples", cells)
 
     def _ranges(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the rows that can be read: a range that cannot is halved until it is one row, or can."""
-        pending = [(1, self.path.stat().st_size // _LEAST_ROW_BYTES)]
+        pending = [(1, self._path.stat().st_size // _LEAST_ROW_BYTES)]
         while pending:
             first, last = pending.pop()
             if last - first >= _BATCH:
@@ -394,7 +389,7 @@ class _Salvage:
 
     def _range(self, first: int, last: int) -> list[tuple[int, tuple[Any, ...]]]:
         text = f"SELECT {selected('attempts')} FROM attempts WHERE id >= ? AND id <= ? ORDER BY id"  # noqa: S608
-        return [(cells[0], cells) for cells in self.connection.execute(text, (first, last))]
+        return [(cells[0], cells) for cells in self._connection.execute(text, (first, last))]
 
 
 def _with_placeholders(attempt: Attempt, lost: Sequence[str]) -> Attempt:

@@ -51,15 +51,6 @@ class ReadTask(msgspec.Struct, frozen=True, kw_only=True):
     architectures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """A shard, and between which bytes it was not merged."""
-
-    path: Path
-    start: int
-    size: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partial:
     """A partial store that a process has made."""
@@ -135,17 +126,20 @@ class MergePool:
         """Whether a process would have nothing to do soon."""
         return self._lost < _MOST_LOST and len(self._reading) < _AHEAD * self._processes
 
-    def read(self, shards: Sequence[Growth]) -> None:
-        """Have read what is new in shards, if it is much."""
+    def read(self, shards: Sequence[Piece]) -> None:
+        """Have read what is new in shards, if it is much.
+
+        :param shards: what was not merged of each.
+        """
         taken = {piece.shard for _, pieces in self._reading.values() for piece in pieces}
-        left = [shard for shard in shards if shard.size > shard.start and str(shard.path) not in taken]
-        if sum(shard.size - shard.start for shard in left) < self._least_bytes:
+        left = [shard for shard in shards if shard.end > shard.start and shard.shard not in taken]
+        if sum(shard.end - shard.start for shard in left) < self._least_bytes:
             return
         pieces: list[Piece] = []
         held = 0
         for shard in left:
-            end = min(shard.size, shard.start + self._partial_bytes)
-            pieces.append(Piece(shard=str(shard.path), start=shard.start, end=end))
+            end = min(shard.end, shard.start + self._partial_bytes)
+            pieces.append(Piece(shard=shard.shard, start=shard.start, end=end))
             held += end - shard.start
             if held >= self._partial_bytes:
                 self._submit(tuple(pieces))

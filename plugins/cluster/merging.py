@@ -12,8 +12,7 @@ from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
 from ckprof.store.shard import SUFFIX, BadLine, add_lines, decode_lines
-from ckprof_plugins.cluster.merge_pool import Growth
-from ckprof_plugins.cluster.partial import absorb
+from ckprof_plugins.cluster.partial import Piece, absorb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +114,14 @@ class Merger:
         while True:
             if pool.has_room:
                 pool.read(
-                    [Growth(path, self._offsets.get(path.name, 0), self.size(path.name)) for path in shards]
+                    [
+                        Piece(
+                            shard=str(path),
+                            start=self._offsets.get(path.name, 0),
+                            end=self.size(path.name),
+                        )
+                        for path in shards
+                    ]
                 )
             partial = pool.take() if pool.is_busy else None
             if partial is not None:

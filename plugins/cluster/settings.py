@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -62,30 +62,24 @@ class MergePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise UsageError(f"{self.processes} processes read shards, expected none or more")
 
 
-class _CommonTables(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A settings file that was read."""
+
+    #: id of the engine; empty where ``--engine`` has to say it
     engine: str = ""
     transport: Transport = Transport()
     lease: LeasePolicy = LeasePolicy()
     reference: ReferencePolicy = ReferencePolicy()
     merge: MergePolicy = MergePolicy()
+    #: the file, its text, in which lines are looked up, and its tables that are for the engine
+    path: Any = None
+    text: str = ""
+    tables: dict[str, Any] = {}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSettings:
-    """A settings file that was read."""
-
-    path: Path
-    #: its text, in which lines are looked up
-    text: str
-    #: id of the engine; empty where ``--engine`` has to say it
-    engine: str = ""
-    #: tables that are for the engine
-    tables: Mapping[str, object] = field(default_factory=dict)
-    #: folder that all machines see; ``None``: everything travels through the engine
-    folder: Path | None = None
-    lease: LeasePolicy = field(default_factory=LeasePolicy)
-    reference: ReferencePolicy = field(default_factory=ReferencePolicy)
-    merge: MergePolicy = field(default_factory=MergePolicy)
+    @property
+    def folder(self) -> Path | None:
+        """The folder that all machines see; ``None``: everything travels through the engine."""
+        return Path(self.transport.path) if self.transport.path else None
 
     def convert(self, kind: type[T], *, known: tuple[str, ...] = ()) -> T:
         """Return the engine's tables as a type that msgspec knows.
@@ -123,12 +117,12 @@ def read_settings(path: Path) -> ClusterSettings:
         raise InputError(f"not valid TOML: {exc}", path, int(line[1]) if line else None) from None
     tables: dict[str, object] = {name: values.pop(name) for name in _COMMON if name in values}
     try:
-        common = _convert(tables, _CommonTables, path, text)
+        settings = _convert(tables, ClusterSettings, path, text)
     except UsageError as exc:
         key = "reference" if str(exc).startswith(ReferencePolicy.__struct_fields__) else "lease"
         key = "merge.processes" if "read shards" in str(exc) else key
         raise InputError(str(exc), path, line_of(text, key)) from None
-    transport = common.transport
+    transport = settings.transport
 
     def wrong(message: str, key: str) -> InputError:
         return InputError(message, path, line_of(text, key))
@@ -139,16 +133,7 @@ def read_settings(path: Path) -> ClusterSettings:
         raise wrong("a folder that all machines see needs a path = ...", "transport.kind")
     if transport.kind == "engine" and transport.path:
         raise wrong('a path is for kind = "folder"', "transport.path")
-    return ClusterSettings(
-        path=path,
-        text=text,
-        engine=common.engine,
-        tables=values,
-        folder=Path(transport.path) if transport.path else None,
-        lease=common.lease,
-        reference=common.reference,
-        merge=common.merge,
-    )
+    return msgspec.structs.replace(settings, path=path, text=text, tables=values)
 
 
 def _convert(values: Mapping[str, object], kind: type[T], path: Path, text: str) -> T:

@@ -7,7 +7,7 @@ import platform
 import time
 import uuid
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,16 +49,8 @@ if TYPE_CHECKING:
 HANDLER = "ckprof_plugins.cluster.sweep_worker:handle"
 
 
-@dataclass(slots=True, kw_only=True)
-class _Opened:
-    """What a worker keeps from task to task."""
-
-    job: str
-    runner: UnitRunner
-    stack: ExitStack
-
-
-_opened: _Opened | None = None
+#: what a worker keeps from task to task: the digest of the job, and what serves it until it is closed
+_opened: tuple[str, UnitRunner, ExitStack] | None = None
 
 
 def handle(payload: bytes, slot: Slot) -> bytes:
@@ -86,7 +78,7 @@ def close() -> None:
     global _opened
     opened, _opened = _opened, None
     if opened is not None:
-        opened.stack.close()
+        opened[2].close()
 
 
 class _MissingObjects(Exception):
@@ -97,14 +89,14 @@ class _MissingObjects(Exception):
 
 def _runner(task: TaskHead, slot: Slot) -> UnitRunner:
     global _opened
-    if _opened is not None and _opened.job != task.job:
+    if _opened is not None and _opened[0] != task.job:
         close()
     if _opened is None:
         with ExitStack() as stack:
             runner = _open(task, slot, stack)
-            _opened = _Opened(job=task.job, runner=runner, stack=stack.pop_all())
+            _opened = task.job, runner, stack.pop_all()
             atexit.register(close)
-    return _opened.runner
+    return _opened[1]
 
 
 def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
