@@ -11,7 +11,7 @@ BEGIN = "<!-- made by tests/docs/test_ckprofiler_lines.py -->\n"
 
 def table() -> str:
     lines = [
-        "| operation | arguments | types | layouts | last | beside the convolution |",
+        "| operation | arguments | types | layouts | last | epilogue |",
         "| --- " * 6 + "|",
     ]
     for direction in ckprof_register_directions():
