@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.measure.run import RunEnd
     from ckprof.measure.support import SupportReport
     from ckprof.model.conversion import Conversion, ListReading
-    from ckprof.model.finding import Finding
+    from ckprof.model.device import Finding
     from ckprof.model.outcome import Outcome
     from ckprof.model.parity import ParityFinding, ParityReport
     from ckprof.model.problem import Problem

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.properties import FileFacts

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof.model.strings.line_arguments import Argument, split_label
+from ckprof.model.strings.grammar import Argument, split_label
 from ckprof_converters.derivation import STEPS, fields_apart
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 if TYPE_CHECKING:
     from ckprof.model.catalog import CatalogRecord
-    from ckprof.model.layout import Layout
     from ckprof.model.strings.fields import Field
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 

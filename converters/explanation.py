@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.model.conversion import ExplainRequest
-    from ckprof.model.strings.line_arguments import Argument
+    from ckprof.model.strings.grammar import Argument
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import Step
     from ckprof_converters.grammar import Grammar

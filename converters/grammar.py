@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
 from ckprof.model.strings import argument_kinds as kinds
-from ckprof.model.strings.line_arguments import Argument, split_arguments
-from ckprof.model.strings.revision import all_revisions
+from ckprof.model.strings.grammar import Argument, split_arguments
+from ckprof.model.strings.kind import all_revisions
 from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem, read_field, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof.model.layout import Layout
     from ckprof.model.strings.fields import Field
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import Revision
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof_converters.conf_family import ConfFamily
 

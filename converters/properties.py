@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import ConfFamily
 

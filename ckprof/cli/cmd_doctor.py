@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode
-from ckprof.model.finding import FindingState
+from ckprof.model.device import FindingState
 from ckprof.report.table import Column, Table
 from ckprof.settings import FoundFile, find_file
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ckprof.model.finding import Finding
+    from ckprof.model.device import Finding
 
 from ckprof.cli.session import Session
 

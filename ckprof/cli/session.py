@@ -77,7 +77,7 @@ def _dtypes() -> str:
 
 
 def _revisions() -> str:
-    from ckprof.model.strings.revision import all_revisions
+    from ckprof.model.strings.kind import all_revisions
 
     notes = "; ".join(f"{revision.name}: {revision.note}" for revision in all_revisions())
     return f"({notes})"

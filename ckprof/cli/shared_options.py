@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
 
 T = TypeVar("T")
 

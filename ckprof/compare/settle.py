@@ -27,8 +27,8 @@ from ckprof.measure.rounds import Contest, KernelCell, RoundOptions, Visit
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.measure.support import build_checked_library
 from ckprof.measure.workers import DeviceUse
+from ckprof.model.device import Reading
 from ckprof.model.outcome import RoundTime
-from ckprof.model.reading import Reading
 from ckprof.sweep.device_sweep import open_library, sweep_run_options
 from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.requests import RoundRunOptions

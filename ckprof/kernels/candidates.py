@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import CkprofError, UsageError
-from ckprof.model.kernel import KEY_DIGITS, SelectedKernel
+from ckprof.model.kernel import KEY_DIGITS, SameKernels, SelectedKernel, Substitution
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED
-from ckprof.model.same_kernels import SameKernels, Substitution
 from ckprof.plugin.protocols import FieldIgnoringTarget, FusingPipeline, SubstitutingTarget
 from ckprof.plugin.timing import TimedKernel, TimedPipeline
 

@@ -17,8 +17,7 @@ from ckprof.kernels.candidates import (
 from ckprof.kernels.events import InvalidLeftOut, ListRead
 from ckprof.kernels.filters import select
 from ckprof.lists.list_files import find_list, read_list
-from ckprof.model.api_level import LATEST_API_LEVEL
-from ckprof.model.architecture import find_architecture
+from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root

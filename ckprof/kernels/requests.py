@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.model.api_level import API_LEVELS
+from ckprof.model.architecture import API_LEVELS
 from ckprof.model.conversion import ListReading
 from ckprof.option import numbers, option, positive, seconds
 

@@ -22,7 +22,7 @@ from ckprof.measure.options import ReferencePlace, round_options, visit_timing
 from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions, Visit
 from ckprof.measure.worker.messages import OpenBaseline
-from ckprof.model.baseline import BaselineOutcome
+from ckprof.model.outcome import BaselineOutcome
 from ckprof.model.problem import FusedProblem
 from ckprof.session import ignore
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.round_times import Timing
     from ckprof.measure.rounds_loop import KernelGroup
-    from ckprof.model.layout import Layout
+    from ckprof.model.device import Reading
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.reading import Reading
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof.session import Session
 

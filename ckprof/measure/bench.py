@@ -19,8 +19,8 @@ from ckprof.measure.options import ReferencePlace, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.workers import DeviceUse, OpenedDevice, device_lock
+from ckprof.model.device import Reading
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.reading import Reading
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.types import types_on
 from ckprof.plugin.operations import layout_named
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds import KernelCell, Visit
     from ckprof.measure.rounds_loop import KernelGroup
     from ckprof.model.kernel import SelectedKernel
-    from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols import Observer, Operation
 

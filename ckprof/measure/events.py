@@ -10,12 +10,11 @@ from ckprof.events import Event
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.device import DeviceIdentity
-    from ckprof.model.layout import Layout
-    from ckprof.model.outcome import Outcome
+    from ckprof.model.outcome import BaselineOutcome, Outcome
     from ckprof.model.problem import Problem
     from ckprof.model.results import ListResult
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 

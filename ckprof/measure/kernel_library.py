@@ -33,7 +33,7 @@ from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import KernelFailure, Launches, TimingSettings, take_samples
 from ckprof.measure.worker.session import timed_run
 from ckprof.model.ranking import summarise
-from ckprof.model.rates import rates_of
+from ckprof.model.roof import rates_of
 from ckprof.model.types import DataType, SplitSum, TypeSet, types_on
 from ckprof.plain_text import unknown_name
 from ckprof.plugin.operations import layout_named, tensors_of
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.abi import LibraryInfo
-    from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
-    from ckprof.model.tensor import TensorSpec
+    from ckprof.model.tensor import Layout, TensorSpec
     from ckprof.plugin.protocols import Operation
 
 

@@ -38,10 +38,10 @@ from ckprof.measure.worker import guards, messages
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
 from ckprof.measure.worker.sampling import Audit, Sample, Sampled, Sampling
+from ckprof.model.computation import Rounding, Tolerance
 from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Status, Verification
 from ckprof.model.ranking import summarise
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.tolerance import Rounding, Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.measure.events import ProblemStarted
-from ckprof.model.reading import Reading
+from ckprof.model.device import Reading
 
 if TYPE_CHECKING:
     from ckprof.events import Event

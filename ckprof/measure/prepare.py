@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.check_work import ContractionWork
     from ckprof.measure.worker.messages import ProblemLoaded
     from ckprof.measure.worker.sampling import SignedAxis
-    from ckprof.model.layout import Layout
+    from ckprof.model.computation import Tolerance
     from ckprof.model.problem import Problem
-    from ckprof.model.tensor import TensorSpec
-    from ckprof.model.tolerance import Tolerance
+    from ckprof.model.tensor import Layout, TensorSpec
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols import Operation
 

@@ -15,10 +15,10 @@ from ckprof.measure.round_times import ProcessShares, Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
+from ckprof.model.device import Reading
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Conditions, Outcome, Status
 from ckprof.model.problem import Problem
-from ckprof.model.reading import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

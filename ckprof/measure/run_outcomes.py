@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import Unfused
     from ckprof.measure.rounds import RoundReport
     from ckprof.measure.rounds_loop import Bench, Sample
-    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.kernel import SelectedKernel
-    from ckprof.model.outcome import Measurement, Verification
+    from ckprof.model.outcome import BaselineOutcome, Measurement, Verification
     from ckprof.model.problem_case import ProblemCase
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 

@@ -1,9 +1,10 @@
-"""What is computed, for those who know neither the operation's plugin nor its problems."""
+"""What is computed, for those who know neither the operation nor its problems, and how exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.types import ComputeType, DataType
@@ -14,6 +15,24 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec
     from ckprof.model.types import TypeSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """An element passes when ``|out - ref| <= atol + rtol * |ref|``."""
+
+    rtol: float
+    atol: float
+
+
+class Rounding(Enum):
+    """How a reference is rounded to the type of the result before both are compared."""
+
+    NONE = "none"
+    #: ties to even
+    NEAREST = "nearest"
+    #: what CK Tile's conversion to bf16 does, unless it was built otherwise
+    CUT_OFF = "cut_off"
 
 
 # read when messages are decoded

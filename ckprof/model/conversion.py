@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ckprof.errors import InputError
     from ckprof.model.catalog import Catalog
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 

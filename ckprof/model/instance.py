@@ -17,7 +17,7 @@ from ckprof.model.types import SplitSum, TypeSet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 

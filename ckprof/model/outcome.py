@@ -1,13 +1,17 @@
-"""What became of one instance on one problem."""
+"""What became of one instance on one problem, and of another library on the same problem."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.model.requirement import UnmetRequirement
+
+if TYPE_CHECKING:
+    from ckprof.model.types import ComputeType, DataType
+
 
 #: ``stopped_by`` of the rules that are no criterion
 MAX_TIME: Final = "max-time"
@@ -186,3 +190,25 @@ class Outcome(KernelResult):
     launched: bool = True
     #: why it was not verified with exact operands as well, though it should be; empty where it was
     one_set: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineOutcome:
+    """What became of a baseline on one problem, for instances of one layout and data type."""
+
+    #: id of the baseline
+    baseline: str
+    #: versions and device, in one line
+    description: str
+    layout: str
+    dtype: DataType
+    #: what operands could be rounded to before they were multiplied; ``None`` for nothing
+    compute_type: ComputeType | None = None
+    #: as of an instance; its ``key`` is the id of the baseline
+    outcome: Outcome
+
+    @property
+    def median_ms(self) -> float | None:
+        """Median time if the outcome is ``ok``, ``None`` if there is none to compare with."""
+        measured = self.outcome.measurement if self.outcome.status is Status.OK else None
+        return measured.median_ms if measured is not None and measured.median_ms > 0 else None

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.layout import Layout
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.model.tensor import TensorSpec
+    from ckprof.model.tensor import Layout, TensorSpec
     from ckprof.model.types import DataType, TypeSet
 
 #: CK Tile's ``index_t`` is a 32-bit integer: no length may exceed it.

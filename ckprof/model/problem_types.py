@@ -2,6 +2,9 @@
 
 Problems are kept as JSON objects of their fields. No two types have the same ones; one may have all those of
 another.
+
+In tables each field has a cell of its own, by its name. Where problems have different fields, a cell is empty
+in rows of those that do not have the field. Lists and fields with fields of their own are JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from ckprof.errors import InputError, PluginError
 from ckprof.model.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 
 class _Known:
@@ -149,3 +152,44 @@ def sizes(problem: Problem) -> dict[str, Any]:
     import msgspec
 
     return cast("dict[str, Any]", msgspec.to_builtins(problem))
+
+
+_JSON: Final = ("[", "{")
+#: column with the id of the operation: tables of convolutions name none
+OPERATION_COLUMN: Final = "direction"
+
+
+def cells_of_problem(problem: Problem) -> dict[str, object]:
+    """Return the fields of a problem as they are written."""
+    import msgspec
+
+    return {
+        name: msgspec.json.encode(value).decode() if isinstance(value, (list, tuple, dict)) else value
+        for name, value in sizes(problem).items()
+    }
+
+
+def problem_of_cells(row: Mapping[str, str], others: Collection[str]) -> Problem:
+    """Return the problem of a row.
+
+    :param others: columns that are none of the problem.
+    :raises InputError: a value is wrong, or no operation has problems with these columns.
+    """
+    import msgspec
+
+    given = {name: text for name, text in row.items() if text and name not in others}
+    try:
+        return problem_from({name: _value(text) for name, text in given.items()})
+    except msgspec.DecodeError as exc:
+        raise InputError(f"a list of values is wrong: {exc}") from None
+
+
+def _value(text: str) -> object:
+    import msgspec
+
+    if text.startswith(_JSON):
+        return msgspec.json.decode(text)
+    try:
+        return int(text)
+    except ValueError:
+        return text

@@ -14,12 +14,11 @@ from ckprof.model.ranking import Ranked, Standing, field_of, ranking
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.baseline import BaselineOutcome
     from ckprof.model.conversion import Conversion
-    from ckprof.model.kernel import SelectedKernel
+    from ckprof.model.kernel import SameKernels, SelectedKernel, Substitution
+    from ckprof.model.outcome import BaselineOutcome
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.same_kernels import SameKernels, Substitution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a device can reach at most: the two lines of a roofline."""
+"""What a device reaches, and what it can reach at most: rates, and the two lines of a roofline."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
+from ckprof.model.problem import traffic_of
 from ckprof.model.types import DataType
+
+if TYPE_CHECKING:
+    from ckprof.model.problem import Problem
+    from ckprof.model.types import TypeSet
 
 
 class RoofKind(Enum):
@@ -78,3 +84,31 @@ class Roof:
         except ValueError:
             return None
         return cls(kind=kind, gflops=numbers[0], gbytes_per_s=numbers[1], dtype=dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What a duration means for a problem."""
+
+    #: FLOP / time / 1e9
+    gflops: float
+    #: bytes of all tensors / time / 1e9
+    gbytes: float
+
+    @property
+    def tflops(self) -> float:
+        """FLOP / time / 1e12."""
+        return self.gflops / 1e3
+
+
+def rates_of(problem: Problem, types: TypeSet | DataType, time_ms: float) -> Rates:
+    """Return the rates of a run.
+
+    :param types: of the tensors, or of the operands alone.
+    :param time_ms: its duration in milliseconds, more than 0.
+    """
+    seconds = time_ms / 1e3
+    return Rates(
+        gflops=problem.flop / seconds / 1e9,
+        gbytes=traffic_of(problem, types) / seconds / 1e9,
+    )

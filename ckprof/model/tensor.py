@@ -1,9 +1,29 @@
-"""One tensor of a problem: which axes it has and how they lie in memory."""
+"""Tensors as a problem has them, and their layouts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Layout(Protocol):
+    """The memory orders of an operation's tensors: a frozen dataclass, part of the identity of instances."""
+
+    @property
+    def name(self) -> str:
+        """Spelling of catalogs and file names, in lower case."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial dimensions, 0 for operations that have none."""
+
+    def order(self, tensor: str) -> str:
+        """Return the letters of a tensor's axes, slowest first.
+
+        :param tensor: one of the operation's tensors.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.lists.list_files import is_json
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.parity import PrintRequest, Skipped
-from ckprof.model.strings.revision import all_revisions
+from ckprof.model.strings.kind import all_revisions
 from ckprof.parity.side import Entry, Side, is_library
 from ckprof.plugin.protocols import BuilderPrinter
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.parity import BuilderList, BuilderString
     from ckprof.model.strings.grammar import StringGrammar
-    from ckprof.model.strings.kind import ParsedString
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import ParsedString, Revision
     from ckprof.plugin.registry import Registry
 
 

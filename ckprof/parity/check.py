@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
     from ckprof.model.parity import Comparison, ParityFinding, Skipped
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import Revision
     from ckprof.parity.lockfile import LockedStrings
     from ckprof.parity.request import ParityRequest, ParityTask
     from ckprof.parity.side import Side

@@ -12,7 +12,7 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.lists.list_files import find_list, list_request, read_request
 from ckprof.model.conversion import ListReading
 from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding
-from ckprof.model.strings.revision import default_revision, find_revision
+from ckprof.model.strings.kind import default_revision, find_revision
 from ckprof.option import members, option
 from ckprof.parity.lockfile import read_lock
 from ckprof.paths import conf_root
@@ -20,7 +20,7 @@ from ckprof.paths import conf_root
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import Revision
     from ckprof.parity.lockfile import LockedStrings
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry

@@ -17,9 +17,9 @@ from types import FunctionType
 from typing import Final
 
 from ckprof import errors
-from ckprof.model.layout import Layout
 from ckprof.model.problem import Problem
 from ckprof.model.strings.kind import Spelling
+from ckprof.model.tensor import Layout
 from ckprof.plugin.protocols import EngineSession, Search
 
 #: says whether a value is of a type

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.layout import Layout
     from ckprof.model.problem import Problem
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import TypeSet
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry

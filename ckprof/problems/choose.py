@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof.events import Event
-from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.model.problem_line import ProblemLine
+from ckprof.model.problem_case import ProblemCase, ProblemLine, as_case
 from ckprof.problems.problem_file import parse_problem, read_problem_file
 from ckprof.wording import counted
 

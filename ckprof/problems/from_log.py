@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ProblemCase, merged
-from ckprof.model.problem_line import OtherOperationError, ProblemLine
+from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
 from ckprof.plugin.protocols import LogReader, TableReader
 from ckprof.problems.problem_file import first_word, parse_problem, programs_of
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.model.problem_line import Token
+    from ckprof.model.problem_case import Token
     from ckprof.plugin.protocols import Operation
 
 #: what ends a command in a shell script: redirections, comments, pipes, further commands

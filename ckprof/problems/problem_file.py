@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import Diagnostic, InputError, ListError, UsageError
-from ckprof.model.problem_case import ProblemCase
-from ckprof.model.problem_line import OtherOperationError, ProblemLine
+from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
 from ckprof.model.problem_types import exact_problem, sizes
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import LineWriter, LogReader
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from ckprof.model.problem_line import Token
+    from ckprof.model.problem_case import Token
     from ckprof.plugin.protocols import Operation
 
 

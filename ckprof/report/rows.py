@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import is_noisy
-from ckprof.model.rates import rates_of
+from ckprof.model.roof import rates_of
 from ckprof.model.types import TypeSet
 from ckprof.wording import counted, factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.baseline import BaselineOutcome
-    from ckprof.model.outcome import Measurement, Outcome, Verification
+    from ckprof.model.outcome import BaselineOutcome, Measurement, Outcome, Verification
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Ranked
-    from ckprof.model.rates import Rates
     from ckprof.model.results import RunResults
+    from ckprof.model.roof import Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds import KernelCell, RoundReport
     from ckprof.measure.rounds_loop import KernelGroup, Sample
     from ckprof.measure.run import Run, RunEnd
-    from ckprof.model.baseline import BaselineOutcome
+    from ckprof.model.outcome import BaselineOutcome
     from ckprof.model.problem import Problem
     from ckprof.session import Session as ProfilerSession
     from ckprof.store.attempt import Session

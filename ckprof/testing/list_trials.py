@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ckprof.errors import CkprofError, InputError, PluginError, ToolchainError
 from ckprof.kernels.candidates import list_candidates
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.extraction import ExtractRequest
-from ckprof.model.strings.revision import default_revision
+from ckprof.model.strings.kind import default_revision
 from ckprof.testing.contract import CannotTry
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError
 from ckprof.model.outcome import Status
-from ckprof.model.problem_case import ProblemCase
-from ckprof.model.problem_line import ProblemLine
+from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.results import BatchResults, ListResult
 from ckprof.model.results import Verdict as ListVerdict
 from ckprof.plugin.protocols import EngineRequest, LineWriter

@@ -12,7 +12,7 @@ from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.lists.list_files import list_request, read_list
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
-from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.conversion import ListReading
 from ckprof.testing.contract import CannotTry
 

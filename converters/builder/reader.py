@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.layout import Layout
     from ckprof.model.parity import PrintedLists, PrintRequest
     from ckprof.model.strings.grammar import StringGrammar
-    from ckprof.model.strings.kind import ParsedString, Spelling
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import ParsedString, Revision, Spelling
+    from ckprof.model.tensor import Layout
     from ckprof_converters.builder.kernel import BuilderKernel
     from ckprof_converters.builder.texts import NamedKernel
 

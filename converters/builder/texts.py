@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import ELEMENT_PAIR
-from ckprof.model.strings.line_arguments import split_label
+from ckprof.model.strings.grammar import split_label
 from ckprof.model.strings.rendering import normal_spelling
 from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.grammar import Grammar
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.layout import Layout
     from ckprof.model.strings.argument_kinds import Kind
     from ckprof.model.strings.fields import Field
-    from ckprof.model.strings.line_arguments import Argument
+    from ckprof.model.strings.grammar import Argument
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof_converters.conf_family import ConfFamily
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from ckprof.measure.rounds import KernelCell, RoundReport
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
+    from ckprof.model.device import Reading
     from ckprof.model.outcome import Outcome
-    from ckprof.model.reading import Reading
     from ckprof.store.attempt import Attempt, Session
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.sweep import Summary

@@ -21,7 +21,7 @@ from ckprof.files import scratch_folder
 from ckprof.kernels.build.keys import FolderDigests, abi_dir, digest_parts
 from ckprof.kernels.build.toolchain import ask, find_compiler
 from ckprof.model.gemm_work import Reduction, RunAxis, RunChunks, Schedule
-from ckprof.model.same_kernels import IgnoredFields
+from ckprof.model.kernel import IgnoredFields
 from ckprof.model.types import ComputeType, DataType
 from ckprof.paths import cache_dir
 from ckprof_plugins.directions._convolution.problem import ConvProblem

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from ckprof.model.reading import Reading
+from ckprof.model.device import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

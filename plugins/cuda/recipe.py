@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.keys import abi_dir
-from ckprof.model.api_level import LATEST_API_LEVEL
-from ckprof.model.architecture import find_architecture
+from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.model.types import DataType
 from ckprof_plugins.cuda.devices import USUAL_CAPABILITY, devices, shared_bytes

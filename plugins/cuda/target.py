@@ -8,13 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity, DeviceKernel
-    from ckprof.model.finding import Finding
+    from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
+    from ckprof.model.kernel import IgnoredFields
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
-    from ckprof.model.same_kernels import IgnoredFields
     from ckprof.plugin.timing import TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``

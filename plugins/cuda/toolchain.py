@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.kernels.build.toolchain import ask, search_compilers
-from ckprof.model.finding import Finding
-from ckprof.model.finding import FindingState as State
+from ckprof.model.device import Finding
+from ckprof.model.device import FindingState as State
 from ckprof.model.recipe import Compiler, CompilerFamily
 from ckprof_plugins.cuda.devices import devices
 

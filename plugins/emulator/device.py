@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, UsageError
 from ckprof.kernels.build.toolchain import find_compiler
-from ckprof.model.finding import Finding, FindingState
+from ckprof.model.device import Finding, FindingState
 from ckprof.model.recipe import BuildRecipe, MachinePart, Product, Purpose
 from ckprof.plain_text import unknown_name
 from ckprof_plugins.emulator.library import (

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.model.kernel_profile import ExecutedInstruction, KernelProfile, Span, SpanKind, Timeline
-from ckprof.model.prediction import PredictedTime
+from ckprof.model.prediction import (
+    ExecutedInstruction,
+    KernelProfile,
+    PredictedTime,
+    Span,
+    SpanKind,
+    Timeline,
+)
 from ckprof_plugins.emulator.tables import device_value
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from ckprof.model.device import DeviceKernel
-    from ckprof.model.kernel_profile import ExecutedInstruction, KernelProfile
-    from ckprof.model.prediction import PredictedTime
+    from ckprof.model.prediction import ExecutedInstruction, KernelProfile, PredictedTime
 
 
 #: said wherever a figure of a profile is shown

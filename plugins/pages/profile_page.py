@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from ckprof.model.kernel_profile import SpanKind
+from ckprof.model.prediction import SpanKind
 from ckprof.plain_text import plain
 from ckprof.report.escape import html_text
 from ckprof.wording import counted, percent
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-    from ckprof.model.kernel_profile import KernelProfile, Span
+    from ckprof.model.prediction import KernelProfile, Span
     from ckprof.report.table import Table
     from ckprof_plugins.pages.profile import ProfileContent
 

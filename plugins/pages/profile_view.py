@@ -13,7 +13,7 @@ import msgspec
 from ckprof.cli.report_file import check_report, write_report
 from ckprof.cli.shared_options import chosen_build_options
 from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
-from ckprof.model.kernel_profile import SpanKind
+from ckprof.model.prediction import SpanKind
 from ckprof.plain_text import plain
 from ckprof.plugin.protocols import InspectionView
 from ckprof.report.document import Block, Document, Heading, Items
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.inspection import Inspection
-    from ckprof.model.kernel_profile import KernelProfile, Span
+    from ckprof.model.prediction import KernelProfile, Span
     from ckprof.model.problem_case import ProblemCase
     from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.kernel_profile import ExecutedInstruction
-    from ckprof.model.prediction import PredictedTime
+    from ckprof.model.prediction import ExecutedInstruction, PredictedTime
     from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 
 _EPILOG = """\

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem, TableProblem
-from ckprof.model.problem_cells import OPERATION_COLUMN, problem_of_cells
+from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
 from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
 from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged, usual_times

@@ -17,10 +17,10 @@ from ckprof.compare.verdict import Verdict
 from ckprof.errors import UsageError
 from ckprof.measure.rounds import KernelCell, Visit
 from ckprof.measure.rounds_loop import KernelGroup
+from ckprof.model.device import Reading
 from ckprof.model.outcome import Outcome, Status, Verification
 from ckprof.model.problem import Problem
 from ckprof.model.ranking import summarise
-from ckprof.model.reading import Reading
 from tests.measured import Made, attempts, later
 
 OLD = Made(problems=2, instances=3, rounds=5, noise=0.05, seed=1)

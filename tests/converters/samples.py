@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ckprof.model.strings.line_arguments import split_arguments
+from ckprof.model.strings.grammar import split_arguments
 
 _FORWARD_HEAD = (
     "2,NHWGC,GKYXC,EmptyTuple,NHWGK,{t},{t},fp32,{t},EmptyTuple,{t},PassThrough,PassThrough,PassThrough"

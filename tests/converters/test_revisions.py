@@ -66,7 +66,7 @@ def test_families_whose_revisions_leave_out_different_fields_are_reported(monkey
 
 
 def _two_of_one_length(kind):
-    from ckprof.model.strings.revision import find_revision
+    from ckprof.model.strings.kind import find_revision
 
     first = find_revision("2025-11")
     absences = ({"num_groups_to_merge": "1"}, {"direct_load": "0"})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.model.api_level import API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_11
 from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import AUTO
-from ckprof.model.problem_line import ProblemLine
+from ckprof.model.problem_case import AUTO, ProblemLine
 from ckprof.problems.problem_file import parse_problem
 from ckprof_converters.lines import instance_in
 from ckprof_converters.reflection.program import HostCompilation

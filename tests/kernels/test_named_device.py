@@ -9,7 +9,7 @@ import pytest
 
 from ckprof import hookimpl
 from ckprof.errors import UsageError
-from ckprof.model.finding import Finding, FindingState
+from ckprof.model.device import Finding, FindingState
 from ckprof.model.recipe import BuildRequest
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session, ignore

@@ -8,7 +8,7 @@ import pytest
 
 import ckprof
 from ckprof.kernels.candidates import check_validity
-from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.requirement import UnmetRequirement
 
 

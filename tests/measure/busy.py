@@ -10,9 +10,9 @@ from ckprof.measure.options import RunOptions, round_options, visit_timing
 from ckprof.measure.rounds import Contest, KernelCell
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.measure.run_outcomes import RunRounds
+from ckprof.model.device import Reading
 from ckprof.model.outcome import MAX_TIME, Outcome, Status, Verification
 from ckprof.model.ranking import ranking, summarise
-from ckprof.model.reading import Reading
 from ckprof.session import ignore
 
 

@@ -30,11 +30,10 @@ from ckprof.measure.worker.check_work import NotExpressibleError, element_number
 from ckprof.measure.worker.device_checks import Limits
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.model.computation import AffineIndex, Contraction
+from ckprof.model.computation import AffineIndex, Contraction, Rounding, Tolerance
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
 from ckprof.model.tensor import TensorSpec
-from ckprof.model.tolerance import Rounding, Tolerance
 from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
 from ckprof_plugins.directions._convolution.problem import ConvProblem

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ckprof.measure.verify.comparison import compare
 from ckprof.measure.verify.storage import decode, encode
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance
-from ckprof.model.tolerance import Rounding, Tolerance
+from ckprof.model.computation import Rounding, Tolerance
 from ckprof.model.types import DataType, TypeSet, types_on
 
 VARIANTS = [(dtype, ocp) for dtype in (DataType.FP8, DataType.BF8) for ocp in (True, False)]

@@ -6,7 +6,7 @@ import pytest
 
 from ckprof.errors import PluginError
 from ckprof.measure.observers import combine, observers
-from ckprof.model.reading import Reading
+from ckprof.model.device import Reading
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.markers import hookimpl
 from ckprof.session import Session

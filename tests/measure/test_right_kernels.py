@@ -14,7 +14,7 @@ from ckprof.measure.verify.exact import ExactKind, roundings_of
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
-from ckprof.model.tolerance import Rounding
+from ckprof.model.computation import Rounding
 from ckprof.model.types import DataType, SplitSum
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from ckprof.measure.verify.comparison import compare
 from ckprof.measure.verify.storage import encode
+from ckprof.model.computation import Tolerance
 from ckprof.model.tensor import TensorSpec
-from ckprof.model.tolerance import Tolerance
 from ckprof.model.types import DataType
 
 EXACT = Tolerance(rtol=0.0, atol=0.0)

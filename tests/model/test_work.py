@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.model.rates import rates_of
+from ckprof.model.roof import rates_of
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 

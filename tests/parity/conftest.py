@@ -11,7 +11,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.strings.revision import default_revision
+from ckprof.model.strings.kind import default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
 from ckprof.parity.side import Entry, Side, catalog_side
 from ckprof.plugin.manager import PluginManager

@@ -13,8 +13,7 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.parity import BuilderList, BuilderString
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field, number
-from ckprof.model.strings.kind import StringKind
-from ckprof.model.strings.revision import default_revision
+from ckprof.model.strings.kind import StringKind, default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import ParityFormat

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import ExitCode, InputError, ListError, UsageError
-from ckprof.model.problem_case import ProblemCase
-from ckprof.model.problem_line import ProblemLine
+from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry

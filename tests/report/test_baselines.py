@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.model.baseline import BaselineOutcome
-from ckprof.model.outcome import Outcome, Status
+from ckprof.model.outcome import BaselineOutcome, Outcome, Status
 from ckprof.model.types import ComputeType, DataType
 from ckprof.report.rows import rows_with_baselines
 from ckprof.report.run_data import as_json, render_csv, render_json

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from ckprof.cli.console import Console
+from ckprof.model.kernel import Substitution
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
-from ckprof.model.same_kernels import Substitution
 from ckprof.report.run_data import as_json
 from ckprof.report.run_summary import problems_without_best, render_best, render_for_terminal
 from ckprof.report.run_table import render_table

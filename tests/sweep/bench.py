@@ -7,9 +7,9 @@ import random
 
 from ckprof.measure.rounds import RoundOptions
 from ckprof.measure.workers import DeviceLostError
+from ckprof.model.device import Reading
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
-from ckprof.model.reading import Reading
 from ckprof.model.types import DataType, TypeSet
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey

@@ -18,8 +18,8 @@ from ckprof.compare.side import side_of
 from ckprof.errors import ToolchainError
 from ckprof.measure.observers import HostObserver, combine
 from ckprof.measure.rounds import RoundOptions
+from ckprof.model.device import Reading
 from ckprof.model.outcome import Status
-from ckprof.model.reading import Reading
 from ckprof.model.types import DataType
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark, Session
 from ckprof.store.maintenance import check

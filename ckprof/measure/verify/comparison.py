@@ -10,8 +10,8 @@ import numpy as np
 
 from ckprof.measure.verify.storage import decode, distances, overflow_of, rounded
 from ckprof.measure.worker.guards import POISON_BYTE
+from ckprof.model.computation import Rounding
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
-from ckprof.model.tolerance import Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.sampling import Findings
+    from ckprof.model.computation import Tolerance
     from ckprof.model.tensor import TensorSpec
-    from ckprof.model.tolerance import Tolerance
     from ckprof.model.types import DataType
 
 

@@ -39,7 +39,7 @@ from ckprof.measure.verify.operands import InitKind, Integers, OperandValues
 from ckprof.measure.verify.storage import FLOAT8_TYPES, encode, float8_values, rounded
 from ckprof.measure.verify.tolerance import TRUNCATED
 from ckprof.measure.worker.guards import POISON_BYTE
-from ckprof.model.tolerance import Rounding
+from ckprof.model.computation import Rounding
 from ckprof.model.types import DataType, SplitSum
 
 if TYPE_CHECKING:

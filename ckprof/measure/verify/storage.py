@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.model.tolerance import Rounding
+from ckprof.model.computation import Rounding
 from ckprof.model.types import DataType
 
 if TYPE_CHECKING:

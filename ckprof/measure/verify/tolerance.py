@@ -83,7 +83,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ckprof.model.tolerance import Tolerance
+from ckprof.model.computation import Tolerance
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 
 #: types to which accumulators are converted by cutting bits off

@@ -25,7 +25,7 @@ from ckprof.measure.worker.check_work import MAX_AXES, MAX_CHECKED, MAX_LOOPS
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import Findings
-from ckprof.model.tolerance import Rounding
+from ckprof.model.computation import Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,10 +15,9 @@ import msgspec
 
 from ckprof.measure.worker.check_work import ContractionWork, OperandFill
 from ckprof.measure.worker.sampling import Findings, Message, Sample, Sampled, SignedAxis
-from ckprof.model.computation import Computation
+from ckprof.model.computation import Computation, Rounding
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.tolerance import Rounding
 from ckprof.model.types import ComputeType, DataType
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import CkprofError, ExitCode
 from ckprof.model.strings import argument_kinds as kinds
-from ckprof.model.strings.revision import default_revision
+from ckprof.model.strings.kind import default_revision
 
 if TYPE_CHECKING:
     from ckprof.model.strings.fields import Field
-    from ckprof.model.strings.kind import StringKind
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import Revision, StringKind
 
 #: normal spelling of a flag -> the word
 _WORDS: Final[Mapping[str | None, str]] = {"0": "false", "1": "true"}

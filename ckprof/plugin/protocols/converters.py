@@ -26,10 +26,10 @@ if TYPE_CHECKING:
         ExtractRequest,
         ListComparison,
     )
-    from ckprof.model.layout import Layout
     from ckprof.model.parity import BuilderList, PrintedLists, PrintRequest
     from ckprof.model.strings.grammar import StringGrammar
-    from ckprof.model.strings.revision import Revision
+    from ckprof.model.strings.kind import Revision
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 

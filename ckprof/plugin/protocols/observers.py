@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from ckprof.model.reading import Reading
+    from ckprof.model.device import Reading
 
 
 @runtime_checkable

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.errors import InputError
-    from ckprof.model.computation import Contraction
-    from ckprof.model.layout import Layout
+    from ckprof.model.computation import Contraction, Tolerance
     from ckprof.model.problem import Problem
-    from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.problem_line import ProblemLine
-    from ckprof.model.tolerance import Tolerance
+    from ckprof.model.problem_case import ProblemCase, ProblemLine
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType, TypeSet
 
 

@@ -8,14 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity, DeviceKernel
-    from ckprof.model.finding import Finding
+    from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.kernel import IgnoredFields
     from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
-    from ckprof.model.same_kernels import IgnoredFields
     from ckprof.plugin.timing import TimedKernel
 
 

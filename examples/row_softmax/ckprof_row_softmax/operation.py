@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ProblemCase
-from ckprof.model.problem_line import ProblemLine
-from ckprof.model.tolerance import Tolerance
+from ckprof.model.computation import Tolerance
+from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.types import DataType, TypeSet
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_row_softmax.problem import LAYOUTS, TENSORS, RowSoftmaxProblem

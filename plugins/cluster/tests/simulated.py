@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import RoundOptions
-from ckprof.model.reading import Reading
+from ckprof.model.device import Reading
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.attempt import DEVICE
 from ckprof.store.writer import StoreWriter

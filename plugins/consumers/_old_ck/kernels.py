@@ -14,7 +14,7 @@ from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.strings.line_arguments import split_arguments
+from ckprof.model.strings.grammar import split_arguments
 from ckprof_plugins.extract.classes import ClassRecord, DeviceClass, StringWriter, class_records
 
 if TYPE_CHECKING:

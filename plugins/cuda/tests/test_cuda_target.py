@@ -15,7 +15,7 @@ import pytest
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.measure.worker.abi import Library
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.model.finding import FindingState
+from ckprof.model.device import FindingState
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof_plugins.cuda import devices as cuda_devices
 from ckprof_plugins.cuda import machine_code, toolchain

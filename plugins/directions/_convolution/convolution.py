@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType, TypeSet
 
 

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.problem_line import ProblemLine
+    from ckprof.model.problem_case import ProblemCase, ProblemLine
     from ckprof.model.types import DataType, TypeSet
     from ckprof.plugin.protocols import Operation
     from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm, PositionalForm

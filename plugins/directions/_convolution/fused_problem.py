@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.model.layout import Layout
-    from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.problem_line import ProblemLine
+    from ckprof.model.problem_case import ProblemCase, ProblemLine
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType, TypeSet
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 

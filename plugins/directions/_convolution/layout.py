@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof_plugins.directions._convolution.convolution import Convolution
 
 #: The three tensors of every convolution.

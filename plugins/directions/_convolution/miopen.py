@@ -21,7 +21,7 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
-    from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof.model.problem_case import ProblemLine, Token
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.direction import Direction
 

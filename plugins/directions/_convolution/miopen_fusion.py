@@ -18,7 +18,7 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof.model.problem_case import ProblemLine, Token
 
 #: base argument -> type of the elements
 FUSION_BASES: Final = {"CBAInfer": DataType.FP32, "CBAInferfp16": DataType.FP16}

@@ -15,7 +15,7 @@ from ckprof_plugins.elementwise.combination import Combination
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof.model.problem_case import ProblemLine, Token
     from ckprof_plugins.directions._convolution.ckprofiler_forms import (
         LineTypes,
         PositionalForm,

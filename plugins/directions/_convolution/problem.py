@@ -184,7 +184,7 @@ class Problem(ConvProblem):
         :raises InputError: the line is wrong; the message has the column and the expected form.
         :raises UsageError: there is no such direction.
         """
-        from ckprof.model.problem_line import ProblemLine
+        from ckprof.model.problem_case import ProblemLine
         from ckprof.problems.problem_file import parse_problem
 
         registry = _registry()

@@ -17,7 +17,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.files import write_output
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, Measurement, Status
-from ckprof.model.problem_cells import OPERATION_COLUMN, cells_of_problem, problem_of_cells
+from ckprof.model.problem_types import OPERATION_COLUMN, cells_of_problem, problem_of_cells
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints

@@ -29,7 +29,7 @@ from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunRequest
-from ckprof.model.api_level import API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_11
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import AUTO
 from ckprof.model.recipe import BuildRequest, Purpose

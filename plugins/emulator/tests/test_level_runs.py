@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from ckprof.model.api_level import API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_11
 from plugins.emulator.tests import run_record
 from plugins.emulator.tests.level_runs import (
     KIND,

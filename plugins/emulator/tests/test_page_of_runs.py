@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.model.api_level import API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_11
 from plugins.emulator.tests.run_record import Record, summary, table
 
 pytestmark = pytest.mark.thorough

@@ -16,7 +16,7 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.model.problem_line import ProblemLine, Token
+    from ckprof.model.problem_case import ProblemLine, Token
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.gemm_work import Product
-    from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.problem_line import ProblemLine
+    from ckprof.model.problem_case import ProblemCase, ProblemLine
     from ckprof.model.types import DataType, TypeSet
 
 _EMBED: Final = Path(__file__).parent / "embed"

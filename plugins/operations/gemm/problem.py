@@ -18,7 +18,7 @@ from ckprof_plugins.operations.gemm.layout import TENSORS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
 #: matrix -> its axes in the order in which values are drawn, whatever the layout; D tensors have those of E

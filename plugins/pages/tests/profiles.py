@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from ckprof.model.kernel_profile import ExecutedInstruction, KernelProfile, Span, SpanKind, Timeline
-from ckprof.model.prediction import PredictedTime
+from ckprof.model.prediction import (
+    ExecutedInstruction,
+    KernelProfile,
+    PredictedTime,
+    Span,
+    SpanKind,
+    Timeline,
+)
 from ckprof_plugins.pages.profile import ProfileContent
 
 UNITS = {"mul": "multiplier", "mem": "memory"}

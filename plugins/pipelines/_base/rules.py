@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ckprof.model.api_level import API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.architecture import Architecture
+from ckprof.model.architecture import API_LEVELS, LATEST_API_LEVEL, Architecture
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
+from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
 from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation

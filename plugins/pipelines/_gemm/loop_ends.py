@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 

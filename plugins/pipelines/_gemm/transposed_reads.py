@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.drop_rules import Drop

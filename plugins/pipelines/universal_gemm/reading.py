@@ -20,7 +20,7 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
 from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 if TYPE_CHECKING:
-    from ckprof.model.layout import Layout
+    from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof_plugins.pipelines._gemm.instance import Extent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,

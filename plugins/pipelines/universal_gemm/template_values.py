@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.kernels.source.c_interface import boolean
-from ckprof.model.api_level import API_LEVEL_2025_07
+from ckprof.model.architecture import API_LEVEL_2025_07
 from ckprof.version import __version__
 from ckprof_plugins.elementwise.functor import Functor
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS

@@ -16,8 +16,8 @@ from ckprof.kernels.build.build_systems import ninja_command
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build.toolchain import ask, search_compilers, ziglang_executable
 from ckprof.measure.host import cpuinfo_field, host_properties
-from ckprof.model.finding import Finding
-from ckprof.model.finding import FindingState as State
+from ckprof.model.device import Finding
+from ckprof.model.device import FindingState as State
 from ckprof.model.recipe import CompilerFamily
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
 

@@ -9,8 +9,14 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.files import write_if_changed
 from ckprof.kernels.build.keys import abi_dir, digest_parts
 from ckprof.kernels.build.toolchain import find_compiler, is_zig
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS, LATEST_API_LEVEL
-from ckprof.model.architecture import architectures, find_architecture
+from ckprof.model.architecture import (
+    API_LEVEL_2025_07,
+    API_LEVEL_2025_11,
+    API_LEVELS,
+    LATEST_API_LEVEL,
+    architectures,
+    find_architecture,
+)
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof.model.types import DataType, has_ocp_float8
 from ckprof.paths import cache_dir

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.model.finding import Finding
+    from ckprof.model.device import Finding
     from ckprof.model.recipe import BuildRecipe, BuildRequest
 
 #: the device that is modelled unless another one is asked for

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError
 from ckprof.model.architecture import architectures
-from ckprof.model.finding import Finding
-from ckprof.model.finding import FindingState as State
+from ckprof.model.device import Finding
+from ckprof.model.device import FindingState as State
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, bundles
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers

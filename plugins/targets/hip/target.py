@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity, DeviceKernel
-    from ckprof.model.finding import Finding
+    from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof

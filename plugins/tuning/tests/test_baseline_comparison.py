@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.model.baseline import BaselineOutcome
-from ckprof.model.outcome import Measurement, Outcome, Status, Verification
+from ckprof.model.outcome import BaselineOutcome, Measurement, Outcome, Status, Verification
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem

@@ -9,7 +9,7 @@ import pytest
 from ckprof.errors import InputError, ListError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.grammar import StringGrammar
-from ckprof.model.strings.revision import default_revision, find_revision
+from ckprof.model.strings.kind import default_revision, find_revision
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_converters.builder.reader import BuilderReader
 from ckprof_converters.families import FAMILIES

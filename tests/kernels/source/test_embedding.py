@@ -16,7 +16,7 @@ from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.jinja import render, render_cached
 from ckprof.kernels.source.manifest import RECORD_FILE
 from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
-from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines._base.template_values import HeaderRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.model.strings.grammar import StringGrammar
-from ckprof.model.strings.revision import find_revision
+from ckprof.model.strings.kind import find_revision
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
 from ckprof_plugins.directions._convolution.string_kinds import KINDS as TILE_KINDS
 

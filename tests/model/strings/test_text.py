@@ -12,9 +12,8 @@ from ckprof.errors import PluginError, UsageError
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field
 from ckprof.model.strings.grammar import StringGrammar
-from ckprof.model.strings.kind import StringKind
+from ckprof.model.strings.kind import StringKind, all_revisions, default_revision, find_revision
 from ckprof.model.strings.rendering import StringError, counts, render
-from ckprof.model.strings.revision import all_revisions, default_revision, find_revision
 from ckprof_converters.old_strings import KINDS as OLD_KINDS
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.string_kinds import KINDS as TILE_KINDS
@@ -84,7 +83,7 @@ def test_every_flag_takes_four_spellings(kind: StringKind, sample: dict[str, str
 
 
 def _split(text: str) -> list[str]:
-    from ckprof.model.strings.line_arguments import split_arguments
+    from ckprof.model.strings.grammar import split_arguments
 
     return [item.text for item in split_arguments(text, text.index("<") + 1, len(text) - 1)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.problem_line import ProblemLine
+from ckprof.model.problem_case import ProblemLine
 from ckprof.model.types import DataType
 from ckprof.problems.from_log import problems_from_text
 from ckprof.problems.problem_file import parse_problem

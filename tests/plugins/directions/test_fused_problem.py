@@ -15,9 +15,15 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import decode
-from ckprof.model.problem_cells import cells_of_problem, problem_of_cells
-from ckprof.model.problem_line import OtherOperationError, ProblemLine
-from ckprof.model.problem_types import exact_problem, know_problem_type, problem_from, sizes
+from ckprof.model.problem_case import OtherOperationError, ProblemLine
+from ckprof.model.problem_types import (
+    cells_of_problem,
+    exact_problem,
+    know_problem_type,
+    problem_from,
+    problem_of_cells,
+    sizes,
+)
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.convolution import sizes_of
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, FusedGradientProblem

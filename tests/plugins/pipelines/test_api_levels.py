@@ -10,7 +10,7 @@ from families import TWO_STAGE
 
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.model.api_level import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS
+from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
 from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.model.api_level import LATEST_API_LEVEL
+from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 
 PIPELINE = ImplicitGemmPipeline()

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.api_level import API_LEVELS
+from ckprof.model.architecture import API_LEVELS
 from ckprof_plugins.pipelines._base.base_pipeline import built_in_operations
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline

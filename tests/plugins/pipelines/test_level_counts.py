@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.model.api_level import API_LEVEL_2025_11
+from ckprof.model.architecture import API_LEVEL_2025_11
 from tests.plugins.pipelines.level_counts import OPERATIONS, counts
 
 pytestmark = pytest.mark.thorough

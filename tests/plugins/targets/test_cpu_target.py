@@ -23,7 +23,7 @@ from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.kernels.source.c_interface import library_source
 from ckprof.measure.worker.abi import AbiStatus
 from ckprof.model.architecture import architectures
-from ckprof.model.finding import FindingState
+from ckprof.model.device import FindingState
 from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.cpu import machine, plugin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ckprof.model.kernel_profile import SpanKind
+from ckprof.model.prediction import SpanKind
 from ckprof_plugins.emulator.predicted_time import Launch, profile_of
 
 #: 8 executions of a workgroup, of which a shortened loop left 2; and one

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ProblemCase
-from ckprof.model.problem_line import ProblemLine
+from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.problem_types import sizes
 from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.operations import ElementwiseOp

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ProblemCase
-from ckprof.model.problem_line import OtherOperationError, ProblemLine
+from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.model.api_level import API_LEVELS
+from ckprof.model.architecture import API_LEVELS
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
 from ckprof_plugins.targets.hip.headers import detect_api_level, expand, table, template_parameters
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from ckprof.model.finding import FindingState
+from ckprof.model.device import FindingState
 from ckprof_plugins.targets.hip import doctor, recipe, rocm
 
 

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.model.finding import FindingState
+from ckprof.model.device import FindingState
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
 from ckprof_plugins.targets.hip import doctor, rocm, toolchain
