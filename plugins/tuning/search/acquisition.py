@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof_plugins.tuning.search.observations import SearchSpace
+from ckprof.plugin.protocols.searches import replans
+from ckprof_plugins.tuning.search.observations import Cell, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
+from ckprof_plugins.tuning.search.result import kept_cells
 from ckprof_plugins.tuning.search.surrogate import FEW, MOST, LogTimes, Surrogate, thinned
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import Problem
+    from ckprof.plugin.protocols import Search
     from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array
@@ -222,3 +225,64 @@ def _lessons(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...]]:
         problem=columns[0].astype(np.int64), choice=columns[1].astype(np.int64), log_us=columns[2]
     )
     return observed, tuple(problems)
+
+
+#: measurements of one problem at a time: what they say may make the others hopeless
+_OF_PROBLEM: Final = 4
+
+
+class GuaranteedSearch:
+    """A search that ends only when every built kernel was measured wherever it may be the best.
+
+    A kernel that was built for one problem costs little to measure on the others. So whatever the strategy
+    is, a search ends only if every kernel that was tried, those of the library that is kept among them, was
+    measured on each problem that it supports, unless its prediction there is hopeless: slower than the best
+    at the fast end of its interval, which is wider for kernels of the library.
+
+    :param search: what it proposes comes first, while there is time for what must be measured at last.
+    :param forecaster: says what is hopeless.
+    :param most: kernels of the library that is kept at most; ``None`` for the smallest within the tie.
+    :param tie: of the library that is kept.
+    """
+
+    def __init__(self, search: Search, forecaster: Forecaster, most: int | None, tie: float) -> None:
+        self._search, self._forecaster, self._most, self._tie = search, forecaster, most, tie
+
+    @property
+    def replans(self) -> bool:
+        """Whether what the search proposes of kernels that are not built is only a wish."""
+        return replans(self._search)
+
+    def propose(self, observations: Observations) -> Sequence[tuple[int, int]]:
+        """Return what the search proposes; when it has nothing left or time is short, what is missing."""
+        proposed = self._search.propose(observations)
+        if proposed and not self._leaves_too_little(proposed, observations):
+            return proposed
+        # a search that waits for a build has not ended
+        missing = [] if observations.building and not proposed else self._missing(observations)
+        return missing or proposed
+
+    def _leaves_too_little(self, proposed: Sequence[tuple[int, int]], observations: Observations) -> bool:
+        """Say whether what is missing could not be measured any more within the budget."""
+        if observations.left_s is None:
+            return False
+        kernel_of, costs = observations.space.kernel_of, observations.costs
+        new = {int(kernel_of[choice]) for _, choice in proposed if not observations.built[kernel_of[choice]]}
+        left_s = observations.left_s - costs.build_s(len(new)) - costs.visit_s * len(proposed)
+        if int(observations.open[:, observations.tried[kernel_of]].sum()) * costs.visit_s < left_s:
+            return False
+        return int((self._forecaster.hopes(observations) > 0.0).sum()) * costs.visit_s >= left_s
+
+    def _missing(self, observations: Observations) -> list[Cell]:
+        """Return the most promising cells of each problem that must be measured."""
+        kept, resting = kept_cells(observations, self._forecaster, self._most, self._tie)
+        hopes = self._forecaster.hopes(observations, kept)
+        for cell in resting:
+            hopes[cell] = np.inf
+        order = np.argsort(-hopes, axis=1, kind="stable")[:, :_OF_PROBLEM]
+        return [
+            Cell(problem, choice)
+            for problem, row in enumerate(order.tolist())
+            for choice in row
+            if hopes[problem, choice] > 0.0
+        ]

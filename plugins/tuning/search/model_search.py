@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -51,16 +51,9 @@ class Offer:
     least: float = 0.0
 
 
-@dataclass(slots=True)
-class _Group:
-    """Cells that are chosen together: one kernel to be built, or kernels that are."""
-
-    problems: NDArray[np.int64]
-    places: NDArray[np.int64]
-    #: expected improvement of all of them, weighted
-    gain: float
-    #: the same per second
-    rate: float
+#: cells that are chosen together, of one kernel to be built or of built kernels: problems, places, expected
+#: improvement of all of them, weighted, and the same per second
+_Group: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], float, float]"
 
 
 def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0) -> list[Cell]:
@@ -80,14 +73,15 @@ def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0
     batch = _Batch(offer, observations)
     first = 0.0
     while (group := batch.best()) is not None:
-        if group.rate < _WORTH * first and batch.seconds >= least_s:
+        problems, places, _, rate = group
+        if rate < _WORTH * first and batch.seconds >= least_s:
             break
-        first = first or group.rate
-        batch.add(group)
+        first = first or rate
+        batch.add(problems, places)
     if batch.count or (observations.overlaps and batch.cells):
         batch.open_all()
-        while batch.adds_cheaply() and (group := batch.best()) is not None and group.gain >= offer.worth:
-            batch.add(group)
+        while batch.adds_cheaply() and (group := batch.best()) is not None and group[2] >= offer.worth:
+            batch.add(*group[:2])
     return batch.cells
 
 
@@ -113,20 +107,20 @@ class _Batch:
         kernel_s = self._costs.further_s(self.count)
         return _best_group(gains, self._kernel_of, self._built, kernel_s, self._costs.visit_s)
 
-    def add(self, group: _Group) -> None:
+    def add(self, problems: NDArray[np.int64], places: NDArray[np.int64]) -> None:
         """Take cells into the batch."""
-        kernels = np.unique(self._kernel_of[group.problems, group.places])
+        kernels = np.unique(self._kernel_of[problems, places])
         added = int((~self._built[kernels]).sum())
         self.seconds += self._costs.further_s(self.count) * added
-        self.seconds += self._costs.visit_s * len(group.problems)
+        self.seconds += self._costs.visit_s * len(problems)
         self.count += added
         self._built[kernels] = True
-        self._taken[group.problems] += 1
+        self._taken[problems] += 1
         if self._most > 1:
-            drawn = self._offer.draws[:, group.problems, group.places]
-            self._now[:, group.problems] = np.minimum(self._now[:, group.problems], drawn)
+            drawn = self._offer.draws[:, problems, places]
+            self._now[:, problems] = np.minimum(self._now[:, problems], drawn)
             self._gains = _gains(self._offer, self._now)
-        for problem, position in zip(group.problems.tolist(), group.places.tolist(), strict=True):
+        for problem, position in zip(problems.tolist(), places.tolist(), strict=True):
             self.cells.append(Cell(problem, int(self._offer.choices[problem, position])))
 
     def open_all(self) -> None:
@@ -191,9 +185,7 @@ def _best_group(
     end = int(rates.argmax())
     begin = int(starts[np.searchsorted(starts, end, side="right") - 1])
     chosen = kept[begin : end + 1]
-    return _Group(
-        problems=problems[chosen], places=places[chosen], gain=float(total[end]), rate=float(rates[end])
-    )
+    return problems[chosen], places[chosen], float(total[end]), float(rates[end])
 
 
 #: where no more measurements of each problem are allowed, a trained model's order is followed, all problems

@@ -8,7 +8,7 @@ while units have room, and a whole round of compilers otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -166,42 +166,34 @@ class SearchSpace:
         return len(set(self.counts)) > 1
 
 
-@dataclass(slots=True)
 class Observations:
     """Everything that a strategy may look at.
 
     :param space: what is searched.
     """
 
-    space: SearchSpace
-    costs: Costs = field(default_factory=Costs)
-    #: problems x choices -> logarithm of microseconds; not a number where nothing was measured
-    log_us: NDArray[np.float64] = field(init=False)
-    #: problems x choices -> false where the kernel does not support the problem, failed, or cannot be built
-    possible: NDArray[np.bool_] = field(init=False)
-    #: kernel -> it is built, so that measuring it costs no build
-    built: NDArray[np.bool_] = field(init=False)
-    #: kernel -> it was tried and cannot be built
-    broken: NDArray[np.bool_] = field(init=False)
-    #: problems x choices -> it will be measured next, or as soon as its kernel is built
-    pending: NDArray[np.bool_] = field(init=False)
-    _times: dict[Cell, KernelTime] = field(init=False)
-    #: a build is under way, so that only what is built can be measured meanwhile
-    building: bool = False
-    #: kernels are measured while others are built
-    overlaps: bool = False
-    #: seconds of the budget that are left; ``None`` without one
-    left_s: float | None = None
-    #: measurements at most, of all problems together; ``None`` for no limit
-    most_cells: int | None = None
-
-    def __post_init__(self) -> None:
-        self.log_us = np.full(self.space.shape, np.nan)
-        self.possible = np.ones(self.space.shape, dtype=bool)
-        self.built = np.zeros(len(self.space.kernels), dtype=bool)
-        self.broken = np.zeros(len(self.space.kernels), dtype=bool)
-        self.pending = np.zeros(self.space.shape, dtype=bool)
-        self._times = {}
+    def __init__(self, space: SearchSpace, costs: Costs | None = None) -> None:
+        self.space, self.costs = space, costs or Costs()
+        #: problems x choices -> logarithm of microseconds; not a number where nothing was measured
+        self.log_us: NDArray[np.float64] = np.full(space.shape, np.nan)
+        #: problems x choices -> false where the kernel does not support the problem, failed, or cannot be
+        #: built
+        self.possible: NDArray[np.bool_] = np.ones(space.shape, dtype=bool)
+        #: kernel -> it is built, so that measuring it costs no build
+        self.built: NDArray[np.bool_] = np.zeros(len(space.kernels), dtype=bool)
+        #: kernel -> it was tried and cannot be built
+        self.broken: NDArray[np.bool_] = np.zeros(len(space.kernels), dtype=bool)
+        #: problems x choices -> it will be measured next, or as soon as its kernel is built
+        self.pending: NDArray[np.bool_] = np.zeros(space.shape, dtype=bool)
+        #: a build is under way, so that only what is built can be measured meanwhile
+        self.building = False
+        #: kernels are measured while others are built
+        self.overlaps = False
+        #: seconds of the budget that are left; ``None`` without one
+        self.left_s: float | None = None
+        #: measurements at most, of all problems together; ``None`` for no limit
+        self.most_cells: int | None = None
+        self._times: dict[Cell, KernelTime] = {}
 
     @property
     def measured(self) -> NDArray[np.bool_]:

@@ -24,10 +24,10 @@ from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
 from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
-from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.search.conftest import MEASURED, all_strategies
 from plugins.tuning.tests.sizes import forward_sizes
 

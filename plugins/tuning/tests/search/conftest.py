@@ -17,11 +17,11 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.options import ReplayCosts
-from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
+from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
-from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
+from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.sizes import forward_sizes
 from tests.places import TESTS
 

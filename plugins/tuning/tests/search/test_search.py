@@ -29,12 +29,12 @@ from ckprof_plugins.tuning.search.observations import (
     SearchKernel,
     SearchSpace,
 )
-from ckprof_plugins.tuning.search.replay import ReplayBench, replay_space
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tune_report import tune_values
+from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.search.conftest import replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from ckprof_plugins.tuning.options import ReplayCosts
-from ckprof_plugins.tuning.search.acquisition import RISK
-from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
+from ckprof_plugins.tuning.search.acquisition import RISK, GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Cell
-from ckprof_plugins.tuning.search.replay import ReplayBench
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.surrogate import LogTimes, Surrogate
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.training import fit_model
+from ckprof_plugins.tuning.tuning import ReplayBench
 from plugins.tuning.tests.search.conftest import Replayed, replay, request_for, table_of, time_of
 from plugins.tuning.tests.time_model.conftest import request as train_request
 
