@@ -17,9 +17,8 @@ from ckprof.report.document import Document
 from ckprof.report.junit import JUnit, add
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
-from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart
 from ckprof_plugins.consumers.requests import UsedDevice, formats
-from ckprof_plugins.consumers.upgrade import upgrade
+from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradePart, upgrade
 from ckprof_plugins.extract.cmd_extract import change_lines
 from ckprof_plugins.extract.lists import comparison_values
 
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import FigureChange
     from ckprof.model.problem_case import ProblemCase
     from ckprof.report.document import Part
-    from ckprof_plugins.consumers.changes import RowChange, Upgrade
+    from ckprof_plugins.consumers.upgrade import Upgrade
+    from ckprof_plugins.consumers.upgrade_rows import RowChange
 
 
 _EPILOG = """\

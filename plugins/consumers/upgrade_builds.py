@@ -13,7 +13,6 @@ from ckprof.model.architecture import architectures
 from ckprof.plain_text import one_line
 from ckprof.plugin.protocols import DeducingPipeline
 from ckprof.wording import counted
-from ckprof_plugins.consumers.changes import LostKernel, SplitChange, SupportChange, Upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +22,41 @@ if TYPE_CHECKING:
     from ckprof.kernels.requests import BuildOptions
     from ckprof.model.problem_case import ProblemCase
     from ckprof.session import Session
-    from ckprof_plugins.consumers.changes import UpgradeCall, UpgradeSide
+    from ckprof_plugins.consumers.upgrade import Upgrade, UpgradeCall, UpgradeSide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostKernel:
+    """A kernel that one side alone has."""
+
+    kernel: str
+    #: true if the new side has it
+    new: bool
+    #: why the other one has not
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitChange:
+    """An automatic number of splits that differs, because occupancy does."""
+
+    kernel: str
+    problem: str
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportChange:
+    """A problem that one side's kernel supports and the other one's does not."""
+
+    kernel: str
+    problem: str
+    split_k: int
+    #: true if the new side supports it
+    gained: bool
+    #: condition that is not met on the other side
+    reason: str
 
 
 @dataclass(kw_only=True)

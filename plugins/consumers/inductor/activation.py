@@ -12,16 +12,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError, ToolchainError, UsageError
+from ckprof.errors import InputError, PluginError, ToolchainError, UsageError
 from ckprof_plugins.consumers.inductor.operations import (
     CKBatchedGemmOperation,
     CKGemmOperation,
     CKGroupedConvFwdOp,
 )
-from ckprof_plugins.consumers.inductor.provider import Provider, choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from ckprof_plugins.consumers.inductor.provider import Provider
 
 _log: Final = logging.getLogger(__name__)
 #: the package that torch imports
@@ -65,6 +66,7 @@ def activate(
     :param headers: see there; by default the folder of AMD's package if it is installed, else ``$CK_ROOT``.
     :param arch: architecture that kernels are chosen for; by default that of the models.
     :raises ToolchainError: torch is not installed, or has no templates for Composable Kernel.
+    :raises PluginError: the package that ranks kernels by time models is not installed.
     :raises UsageError: torch has already taken another package.
     :raises InputError: there are no headers, or a model or a list cannot be read.
     """
@@ -77,6 +79,10 @@ def activate(
         raise UsageError(
             f"torch has imported {taken[0]} already: call activate() before the first compilation"
         )
+    if importlib.util.find_spec("ckprof_plugins.tuning") is None:
+        raise PluginError("kernels for Inductor need the tuning package, which is not installed")
+    from ckprof_plugins.consumers.inductor.provider import Provider
+
     provider = Provider(
         ckprof.Profiler().registry,
         headers=headers_root(Path(headers) if headers is not None else None),
@@ -189,6 +195,8 @@ def _choosing(provider: Provider, original: Callable[[Any], Any]) -> Callable[[A
     @wraps(original)
     def gen_ops(template: Any) -> Any:
         from torch._inductor import config
+
+        from ckprof_plugins.consumers.inductor.provider import choice_of
 
         with provider.choosing(choice_of(template, config)):
             return original(template)

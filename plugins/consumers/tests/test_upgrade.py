@@ -18,12 +18,11 @@ from ckprof.model.audit import Reason
 from ckprof.model.device import Occupancy
 from ckprof.model.extraction import ExtractRequest
 from ckprof.model.problem_case import ProblemCase
-from ckprof_plugins.consumers import changes, upgrade_builds
 from ckprof_plugins.consumers import upgrade as module
+from ckprof_plugins.consumers import upgrade_builds
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
-from ckprof_plugins.consumers.changes import UpgradeCall, UpgradePart, UpgradeSide
 from ckprof_plugins.consumers.cmd_upgrade import render_json, render_junit, render_text, verdict
-from ckprof_plugins.consumers.upgrade import upgrade
+from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradePart, UpgradeSide, upgrade
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.extract.lists import extract_lists
 from plugins.consumers.tests.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
@@ -223,7 +222,7 @@ def built(profiler, monkeypatch):
     monkeypatch.setattr(
         upgrade_builds, "support_answers", lambda session, selection, build, queries: answers[build.compiler]
     )
-    monkeypatch.setattr(changes.shutil, "which", lambda name: name)
+    monkeypatch.setattr(module.shutil, "which", lambda name: name)
     return selection, chosen
 
 

@@ -11,7 +11,6 @@ from ckprof.errors import InputError
 from ckprof.model.audit import Reason
 from ckprof.plugin.protocols import AuditRequest, FileAuditor, KernelList, TraceReader
 from ckprof_plugins.consumers.audit import owned_files
-from ckprof_plugins.consumers.changes import RowChange
 from ckprof_plugins.consumers.requests import AuditCall, kernel_lists, read_kernel_list
 
 if TYPE_CHECKING:
@@ -27,6 +26,20 @@ if TYPE_CHECKING:
 #: a file with this among its first bytes has no lines
 _NO_TEXT = b"\0"
 _HEAD_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """A finding about a row of a database that one side alone leads to, or a row whose kernel has changed."""
+
+    path: Path
+    #: what is found on one side; ``None`` where the row's kernel has changed
+    finding: AuditFinding | None = None
+    #: true if the new side leads to it
+    new: bool = True
+    line: int = 0
+    #: what has changed of the row's kernel
+    message: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
