@@ -18,11 +18,15 @@ ONE = ["--problem", "64x64x64"]
 TILE = ["--instance-spec", "tile=64x64x32,waves=2x2x1,mma=16x16x32,gemm_pipeline=compv3"]
 
 
+def write_catalog(path: Path) -> None:
+    head = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp16"}
+    path.write_text(json.dumps({**head, "instances": [RECORD]}, indent=1))
+
+
 @pytest.fixture(autouse=True)
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    head = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp16"}
-    Path("one.json").write_text(json.dumps({**head, "instances": [RECORD]}, indent=1))
+    write_catalog(Path("one.json"))
     Path("cut.json").write_text(Path("one.json").read_text()[:300])
     Path("half.conf").write_text(
         "DeviceGemmXdlUniversal<Default, RCR> BlkSize: 256, BlkTile: 128x128x64, WaveTile: 32x32, WaveM\n"
@@ -98,14 +102,8 @@ def test_a_place_of_references_that_there_is_not(capsys: pytest.CaptureFixture[s
             2,
             "unknown layout of fwd 'rcr'",
         ),
-        (["tune", "gemm", "--conf", "one.json"], 2, "--store FILE is missing"),
         (["convert", "half.conf", "-o", "half.json"], 3, "half.conf:1:24"),
         (["convert", "gemm/universal/rcr_fp16", "-o", "/dev/full"], 3, "/dev/full: cannot write: No space"),
-        (
-            ["train", "none.csv", "--direction", "gemm", "--dtype", "fp16", "-o", "m.json"],
-            3,
-            "none.csv: cannot read: No such file or directory",
-        ),
     ],
 )
 def test_mistakes_with_other_commands(

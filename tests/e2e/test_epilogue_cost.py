@@ -101,23 +101,3 @@ def test_kernels_that_convolve_alone_refuse_problems_that_ask_for_more(ckprof: C
     (refused,) = asked["outcomes"]
     assert refused["status"] == "unsupported"
     assert "convolution alone" in refused["reason"] and "Add" in refused["reason"]
-
-
-@pytest.mark.slow
-def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof: Ckprof, tmp_path: Path) -> None:
-    search = (
-        *("tune", "fwd", "--conf", FUSED, "--instance", "0,8,13", "--problem", ASKED, "--format", "json"),
-        *("--store", "r.db", "--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "2"),
-    )
-    found = ckprof(*search, "--emit", "library.conf")
-    assert found.code == 0, found.err
-    result = json.loads(found.out)
-    assert result["stop"] == "settled"
-    # of which the first one is for filters of one element
-    assert [one["reason"] for one in result["never_built"]] == ["it supports none of the problems"]
-    again = ckprof(*search, "--emit", "library.json")
-    assert json.loads(again.out)["progress"] == [], "everything is known"
-    for name in ("library.conf", "library.json"):
-        listed = ckprof("list", "instances", "--conf", name, "--format", "names")
-        assert listed.out.split() == result["chosen"]
-        assert all("AddClamp" in kernel for kernel in listed.out.split())

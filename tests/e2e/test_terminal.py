@@ -177,13 +177,6 @@ def test_what_measures_fits_the_terminal(shown: Shown, tmp_path: Path, short_lis
     compared = shown("compare", "old.db", "new.db", width=width)
     check_width(compared, width)
     assert "rows unsupported on both sides" in compared and "on one side" not in compared
-    tuned = shown(
-        *("tune", "--conf", short_list, *SWEEP, "--store", "tuned.db", "--budget", "20s"),
-        width=width,
-        progress=True,
-    )
-    check_progress(tuned, width, "tune: ")
-    check_width(tuned, width)
     checked = shown("check-support", "fwd", "--conf", short_list, "--problems", "layers.txt", width=width)
     check_width(checked, width)
 

@@ -31,8 +31,11 @@ assert len(MADE) == COUNT
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_sound(tmp_path_factory.mktemp("sound"))
+
+
+def make_sound(folder: Path) -> Path:
     """Return a folder with a store, and one as a killed writer leaves it."""
-    folder = tmp_path_factory.mktemp("sound")
     with StoreWriter(folder / "plain.db") as writer:
         writer.append_many(MADE)
         key = MADE[0].key
@@ -113,7 +116,6 @@ def use(path: Path, folder: Path, *, full: bool) -> None:
         list(store.measurements())
         store.devices(), store.sessions(), store.problems(), store.best(), len(store)
         store.to_dicts()
-    train = ("train", "--direction", "fwd", "--dtype", "fp16", path, "-o", folder / "model.json")
     prune = ("results", "prune", path, "--status", "run_error", "--direction", "fwd")
     commands: list[tuple[object, ...]] = [
         ("results", "show", path),
@@ -129,7 +131,6 @@ def use(path: Path, folder: Path, *, full: bool) -> None:
             ),
             ("results", "export", path, "--format", "t4", "-o", folder / "out.t4"),
             ("compare", path, path),
-            train,
             ("results", "import", folder.parent / "more.ndjson", "--store", path),
             (*prune, "--yes"),
         ]
