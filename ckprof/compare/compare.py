@@ -215,7 +215,7 @@ def _only_in(words: tuple[str, ...], others: tuple[str, ...]) -> str:
 def _evidence(old: Side, new: Side) -> Iterator[PartChange]:
     before, after = (provenance(side.sessions) for side in (old, new))
     for name in dict.fromkeys((*before, *after)):
-        # sessions of before, and imported ones, do not say what they were measured with
+        # imported sessions do not say what they were measured with
         both = name in before and name in after
         if before.get(name) != after.get(name) and (both or not name.startswith(_NOT_ALWAYS_SAID)):
             yield PartChange(

@@ -50,7 +50,7 @@ class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     #: what the names of its device functions contain
     marker: str
-    #: what the compiler warned about, each once; lists of earlier versions have none
+    #: what the compiler warned about, each once
     warnings: tuple[str, ...] = ()
 
     @property

@@ -20,7 +20,7 @@ KEY_DIGITS: Final = 8
 class KernelRef:
     """What readers want to know of a kernel; imported records leave out what they do not know."""
 
-    #: content key of the instance; empty in old records, which have it beside the kernel
+    #: content key of the instance; empty where only its measurement has it
     key: str = ""
     #: kernel name
     name: str

@@ -37,11 +37,6 @@ class DataType(Enum):
         return _FACTS[self]
 
     @property
-    def facts(self) -> DataTypeProperties:
-        """What ``properties`` was called before; for plugins that are older than the name."""
-        return self.properties
-
-    @property
     def spelled(self) -> str:
         """How instance strings spell it."""
         return self.properties.spelled or str(self.value)

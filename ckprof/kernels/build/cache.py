@@ -144,7 +144,7 @@ class ObjectCache:
         path = entry / file_name
         try:
             stamp = json.loads((entry / RECORD).read_text())
-            # entries that are older than this field are known by their place alone
+            # the record of a prefix header has no key: its place says it
             if stamp.get("key", entry.name) != entry.name:
                 return False
             if stamp["size"] != path.stat().st_size or stamp["digest"] != digest_file(path):

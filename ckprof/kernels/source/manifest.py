@@ -231,7 +231,7 @@ class StoredTree(KernelFolder):
     direction: str
     arch: str
     api_level: str
-    #: id of the target that it was built for; empty in trees of earlier versions
+    #: id of the target that it was built for
     target: str
 
 
@@ -250,7 +250,7 @@ def read_tree(root: Path) -> StoredTree | None:
             root=root.absolute(),
             library_name=str(content["library"]),
             kernels=tuple(_kernel(root.absolute(), kernel) for kernel in content["kernels"]),
-            **{name: str(content.get(name, "")) for name in ("direction", "arch", "api_level", "target")},
+            **{name: str(content[name]) for name in ("direction", "arch", "api_level", "target")},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"damaged: {error!r}", root / FILE) from None
