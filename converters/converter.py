@@ -26,7 +26,7 @@ from ckprof_converters.properties import FileFacts
 from ckprof_converters.records import GemmRecord
 from ckprof_plugins.directions._convolution.layout import ConvLayout
 from ckprof_plugins.pipelines._base.base_pipeline import result_of
-from ckprof_plugins.pipelines._gemm.d_layouts import usual_d_layouts
+from ckprof_plugins.pipelines._gemm.instance import usual_d_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from ckprof.model.types import SHARED_TYPES, ComputeType, TypeSet, accumulator_o
 from ckprof_converters.conf_family import LineProperties, Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.directions._convolution import string_kinds
-from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
+from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

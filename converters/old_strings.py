@@ -32,7 +32,7 @@ from ckprof.model.strings.fields import (
 )
 from ckprof.model.strings.kind import StringKind
 from ckprof_converters.families import FAMILIES
-from ckprof_plugins.elementwise.words import operations
+from ckprof_plugins.elementwise.operations import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

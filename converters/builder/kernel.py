@@ -19,7 +19,7 @@ from ckprof_converters.derivation import fields_apart, lost_fields
 from ckprof_converters.drop_rules import Drop, DropRule
 from ckprof_converters.elementwise import read_epilogue
 from ckprof_plugins.directions._convolution import string_kinds
-from ckprof_plugins.elementwise.words import PLAIN_OPERATIONS
+from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,7 +29,7 @@ from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.directions._convolution.layout import ConvLayout, layout_of_tensors
-from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS
+from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

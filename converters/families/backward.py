@@ -30,7 +30,7 @@ from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.derivation import missing
 from ckprof_converters.elementwise import elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
-from ckprof_plugins.elementwise.words import operations
+from ckprof_plugins.elementwise.operations import operations
 
 #: what follows the arguments, for full and short lines alike
 STEPS: Final = (

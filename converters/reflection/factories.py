@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof_converters.lines import annotation_of, stated_operation
-from ckprof_plugins.elementwise.words import COMBINED_OPERATIONS
+from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

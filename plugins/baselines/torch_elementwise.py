@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.nn import functional
 
-from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.elementwise.operation import UNARY, DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.elementwise.unary import UNARY
 
 if TYPE_CHECKING:
     from ckprof_plugins.elementwise.combination import Combination

@@ -25,7 +25,7 @@ from ckprof.model.kernel import IgnoredFields
 from ckprof.model.types import ComputeType, DataType
 from ckprof.paths import cache_dir
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.operations.gemm.element_types import types_of
+from ckprof_plugins.operations.gemm.problem import types_of
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
 from ckprof_plugins.targets.cpu import target as host_model
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.plugin.protocols import RuleSetEntry
-from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture, Sizes
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols import RuleSetRequest
-    from ckprof_plugins.operations.gemm.layout import MatrixLayout
+    from ckprof_plugins.operations.gemm.problem import MatrixLayout
 
 _TABLE: Final = Path(__file__).with_name("hopper_tiles.json")
 _GEMM: Final = "gemm"

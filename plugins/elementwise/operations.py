@@ -1,5 +1,7 @@
 """The table of element-wise operations: those that factories of the old library and CK Tile have names for.
 
+Instance strings spell them in words of their own.
+
 Defaults of parameters are those of ckProfiler where it has the operation, else those of the library's
 functors.
 """
@@ -7,19 +9,26 @@ functors.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.model.strings.argument_kinds import words
+from ckprof.model.strings.fields import Field
 from ckprof.model.types import spellings
 from ckprof_plugins.elementwise.operation import (
+    UNARY,
     DExtent,
     DTensor,
     OperandChange,
     OperationProperties,
     Parameter,
+    apply_unary,
+    unary_constraint,
+    unary_cpp,
+    unary_variance,
 )
-from ckprof_plugins.elementwise.unary import UNARY, apply_unary, unary_constraint, unary_cpp, unary_variance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Arrays = tuple[Array, ...]
+
 
 _CLAMP: Final = (Parameter("floor", 0.0), Parameter("ceiling", 256.0))
 _CLAMPED: Final = ("return ck_tile::min(ck_tile::max(y, floor), ceiling);",)
@@ -286,3 +296,30 @@ _TABLE: Final = {
         variance=lambda x, d, p: x,
     ),
 }
+
+
+#: those that leave values as they are, but for their type
+PLAIN_OPERATIONS: Final = frozenset({"PassThrough", "UnaryConvert"})
+
+#: those that are named alike whatever they are made from
+COMBINED_OPERATIONS: Final = frozenset(
+    {"BinaryWithUnaryCombinedOp", "TrinaryWithUnaryCombinedOp", "UnaryCombinedOp"}
+)
+
+#: those of the old library that no kernel of CK Tile has for its results
+_OTHERS: Final = (
+    *("AddHardswish", "AddHardswishAdd", "AddRelu", "AddReluAdd", "AddSigmoid", *sorted(COMBINED_OPERATIONS)),
+    *("ConvertBF16RTN", "ConvertF8RNE", "ConvertF8SR", "Elu", "LeakyRelu", "Logistic", "PassThroughPack2"),
+    *("Power", "Relu", "Sigmoid", "SoftRelu", "Swish", "TanH", "UnaryAbs"),
+)
+
+#: name of an element-wise operation
+ELEMENT_OPERATION: Final = replace(
+    words((*sorted(PLAIN_OPERATIONS), *(operation.value for operation in ElementwiseOp), *_OTHERS)),
+    expected="the name of an operation",
+)
+
+
+def operations(*roles: str) -> tuple[Field, ...]:
+    """Return the fields of the element-wise operations on operands and result."""
+    return tuple(Field(f"operation_{role}", ELEMENT_OPERATION) for role in roles)

@@ -11,8 +11,7 @@ from ckprof import hookimpl
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import CatalogVariant, KernelSource
-from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES, types_of
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS, types_of
 
 _HEADER = """\
 #pragma once

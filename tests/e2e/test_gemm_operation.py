@@ -14,8 +14,7 @@ import pytest
 
 import ckprof
 from ckprof.errors import InputError
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import LAYOUTS, GemmProblem
 from tests.measure.fakes import ABI_FOLDER
 
 pytestmark = pytest.mark.compiler

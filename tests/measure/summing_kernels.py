@@ -13,7 +13,7 @@ import numpy as np
 from ckprof.measure.verify.storage import decode, encode
 from ckprof.measure.worker.messages import AbiStatus, Support
 from ckprof.model.types import ComputeType, DataType, SplitSum
-from ckprof_plugins.operations.gemm.layout import find_layout
+from ckprof_plugins.operations.gemm.problem import find_layout
 
 from .fakes import HERE, find_compiler
 

@@ -12,9 +12,8 @@ from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.model.outcome import Status
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
-from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.operation import Gemm
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, types_of
 
 from .fakes import find_compiler
 from .local_worker import measured

@@ -19,7 +19,7 @@ from ckprof.model.strings.fields import (
     number,
 )
 from ckprof.model.strings.kind import StringKind
-from ckprof_plugins.elementwise.words import operations
+from ckprof_plugins.elementwise.operations import operations
 
 #: what kernels print for their GEMM pipeline -> what catalogs say; ``None`` for those that no catalog names
 PIPELINES: Final[MappingProxyType[str, str | None]] = MappingProxyType(

@@ -1,17 +1,52 @@
-"""Products that have more sizes than those of one product: batches with strides, and D tensors."""
+"""Products with more than one product's sizes: batches with strides, D tensors and what is done with them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.model.types import spellings
+from ckprof_plugins.elementwise.combination import MOST_D_TENSORS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.elementwise import check_d_tensors, elementwise_op_named
 from ckprof_plugins.operations.gemm.problem import GemmProblem, check_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+#: host arguments of products hold no parameters: those without, of any number of D tensors
+GEMM_OPERATIONS: Final = tuple(operation for operation in ElementwiseOp if operation.properties.variadic)
+
+#: operations with one operand, which upstream's configuration lists beside those with several
+_UNARY: Final = frozenset({"Relu", "Gelu"})
+
+
+def elementwise_op_named(name: str) -> ElementwiseOp:
+    """Return the operation of products with this name.
+
+    :raises InputError: there is none with several operands.
+    """
+    expected = spellings(GEMM_OPERATIONS)
+    if name in _UNARY:
+        raise InputError(
+            f"elementwise_op is {name}, which takes one operand and no D tensors, expected one of {expected} "
+            "(unsupported-family)"
+        )
+    operation = next((one for one in GEMM_OPERATIONS if one.value == name), None)
+    if operation is None:
+        raise InputError(f"elementwise_op is {name}, expected one of {expected}")
+    return operation
+
+
+def check_d_tensors(count: int) -> int:
+    """Return a number of D tensors.
+
+    :raises InputError: no kernel has so many.
+    """
+    if not 1 <= count <= MOST_D_TENSORS:
+        raise InputError(f"num_d_tensors is {count}, expected 1 to {MOST_D_TENSORS}")
+    return count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

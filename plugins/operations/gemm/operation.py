@@ -11,11 +11,9 @@ from ckprof.errors import InputError
 from ckprof.model.computation import Contraction
 from ckprof.plugin.protocols import LibraryInterface
 from ckprof_plugins.elementwise.functor import names_header
-from ckprof_plugins.operations.gemm.element_types import types_of
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
-from ckprof_plugins.operations.gemm.layout import LAYOUTS, TENSORS
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, names_sizes, parse_line
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import LAYOUTS, TENSORS, GemmProblem, types_of
 
 if TYPE_CHECKING:
     import random
@@ -70,11 +68,11 @@ class Gemm:
         return program in self.programs and (word in self.line_words or names_sizes(word))
 
     def problem_line(self, case: ProblemCase, form: str) -> str:
-        """Return the line of a problem; see :mod:`ckprof_plugins.operations.gemm.line_writing`.
+        """Return the line of a problem; see :mod:`ckprof_plugins.operations.gemm.line_forms`.
 
         :raises InputError: no form of line can say it.
         """
-        from ckprof_plugins.operations.gemm.line_writing import problem_line
+        from ckprof_plugins.operations.gemm.line_forms import problem_line
 
         problem = case.problem
         if not isinstance(problem, GemmProblem):
@@ -124,7 +122,7 @@ class Gemm:
     ) -> NDArray[np.float64]:
         """Compute the product in double precision.
 
-        :param layout: a :class:`~ckprof_plugins.operations.gemm.layout.MatrixLayout`.
+        :param layout: a :class:`~ckprof_plugins.operations.gemm.problem.MatrixLayout`.
         :param operands: ``a``, ``b`` and D tensors in the memory order of ``layout``, without gaps.
         :returns: ``e`` in the memory order of ``layout``, without gaps.
         """

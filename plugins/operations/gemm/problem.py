@@ -1,4 +1,4 @@
-"""The sizes of a product of matrices, or of a batch of them."""
+"""The sizes, memory orders and types of a product of matrices, or of a batch of them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,84 @@ from ckprof.model.problem import MAX_LENGTH
 from ckprof.model.problem_types import sizes
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
-from ckprof_plugins.operations.gemm.element_types import types_of
-from ckprof_plugins.operations.gemm.layout import TENSORS
+from ckprof.model.types import DataType, TypeSet, accumulator_of, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.tensor import Layout
-    from ckprof.model.types import DataType
+
+
+#: operand type -> type of the result
+_RESULTS: Final = {
+    DataType.FP32: DataType.FP32,
+    DataType.FP16: DataType.FP16,
+    DataType.BF16: DataType.BF16,
+    DataType.FP8: DataType.FP16,
+    DataType.BF8: DataType.FP16,
+    DataType.INT8: DataType.INT32,
+}
+
+#: types that operands can have
+GEMM_TYPES: Final = tuple(_RESULTS)
+
+
+def types_of(dtype: DataType) -> TypeSet:
+    """Return the types of a product of matrices whose elements have this type.
+
+    Types of 8 bits are those of the OCP standard until an architecture is known, see
+    :func:`ckprof.model.types.types_on`.
+
+    :raises InputError: there are no such products.
+    """
+    if dtype not in _RESULTS:
+        raise InputError(f"matrices of {dtype.value}: expected one of {spellings(GEMM_TYPES)}")
+    return TypeSet(operands=(dtype, dtype), acc=accumulator_of(dtype), result=_RESULTS[dtype])
+
+
+#: names of the matrices that every product has, in the order in which kernels take them; D tensors follow
+TENSORS: Final = ("a", "b", "e")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixLayout:
+    """Row-major or column-major order of ``E[M,N] = A[M,K] * B[K,N]``.
+
+    ``name`` has one letter per matrix, ``r`` or ``c``; the orders are letters of axes, the fastest last.
+    """
+
+    name: str
+    a: str
+    b: str
+    e: str
+    #: there are no spatial dimensions
+    ndim: int = 0
+
+    def order(self, tensor: str) -> str:
+        """Return the letters of a matrix's axes, slowest first.
+
+        :param tensor: one of :data:`TENSORS`, or ``d0``, ``d1``, which lie as E does.
+        """
+        return {"a": self.a, "b": self.b}.get(tensor, self.e)
+
+
+def _layout(name: str) -> MatrixLayout:
+    a, b, e = (
+        axes if letter == "r" else axes[::-1] for letter, axes in zip(name, ("MK", "KN", "MN"), strict=True)
+    )
+    return MatrixLayout(name=name, a=a, b=b, e=e)
+
+
+#: Every layout that kernels have: the result is row-major in all of them.
+LAYOUTS: Final = tuple(map(_layout, ("rcr", "rrr", "ccr", "crr")))
+
+_BY_NAME: Final = {layout.name: layout for layout in LAYOUTS}
+
+
+def find_layout(name: str) -> MatrixLayout | None:
+    """Return the layout called ``name`` (any case), or ``None``."""
+    return _BY_NAME.get(name.lower())
+
 
 #: matrix -> its axes in the order in which values are drawn, whatever the layout; D tensors have those of E
 _AXES: Final = {"a": "MK", "b": "KN"}

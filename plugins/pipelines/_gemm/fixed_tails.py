@@ -6,6 +6,7 @@ launcher instantiates several kernels and chooses one of them for each problem.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -14,15 +15,37 @@ from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.pipelines._base.template_values import includes, rejection
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
-from ckprof_plugins.pipelines._gemm.loop_ends import loop_ends
 from ckprof_plugins.pipelines._gemm.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, mem_prefetch_stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ckprof_plugins.pipelines._base.template_values import HeaderRequest, LauncherRequirement
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+    from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+
+
+_WAVE_LANES: Final = 64
+#: API level -> GEMM pipeline -> combinations of hot loop and tail; others have one, mem what it prefetches
+_ENDS: Final[Mapping[str, Mapping[GemmPipeline, int]]] = {
+    API_LEVEL_2025_07: {GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 4},
+    API_LEVEL_2025_11: {GemmPipeline.COMPV3: 3, GemmPipeline.COMPV4: 5},
+}
+#: API levels whose kernels have hot loop and tail among their template arguments
+FIXED_TAILS_LEVELS: Final = frozenset(_ENDS)
+
+
+def loop_ends(instance: GemmInstance | UniversalGemmInstance, api_level: str) -> int:
+    """Return how many combinations of hot loop and tail the GEMM pipeline is instantiated for."""
+    if instance.gemm_pipeline is not GemmPipeline.MEM:
+        return _ENDS[api_level].get(instance.gemm_pipeline, 1)
+    # as many as it has prefetch stages, with and without hot loop
+    tile = instance.tile
+    stage_bytes = (tile.m + tile.n) * tile.k * instance.dtype.properties.size_bytes
+    lanes = _WAVE_LANES * math.prod(instance.wave_grid.sizes)
+    return 2 * mem_prefetch_stages(stage_bytes, lanes)
+
 
 _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
 

@@ -14,18 +14,17 @@ from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, LATE
 from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
-from ckprof_plugins.pipelines._gemm.native_width import covers, native_width
 from ckprof_plugins.pipelines._gemm.tile_rules import (
     FLOAT8_TILES,
     INT8_TILES,
-    listed,
-    unfit_for_shuffle,
-    wrong_integer_products,
-)
-from ckprof_plugins.pipelines._gemm.transposed_reads import (
+    covers,
     laid_out_for_transposed_reads,
+    listed,
+    native_width,
     reads_transposed,
     taken_for_columns,
+    unfit_for_shuffle,
+    wrong_integer_products,
 )
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 

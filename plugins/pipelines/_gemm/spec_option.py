@@ -13,7 +13,7 @@ from ckprof.model.types import ComputeType, DataType
 from ckprof.plain_text import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.pipelines._gemm.d_layouts import usual_d_layouts
+from ckprof_plugins.pipelines._gemm.instance import usual_d_layouts
 from ckprof_plugins.pipelines._gemm.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,

@@ -14,7 +14,7 @@ from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.elementwise.functor import Functor
 from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
-from ckprof_plugins.pipelines._gemm.d_layouts import CHANNEL_LAYOUTS, per_channel
+from ckprof_plugins.pipelines._gemm.instance import CHANNEL_LAYOUTS, per_channel
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
 if TYPE_CHECKING:

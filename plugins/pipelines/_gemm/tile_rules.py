@@ -1,4 +1,9 @@
-"""Rules on tiles that kernels of convolutions and of plain matrix products share."""
+"""Rules on tiles that kernels of convolutions and of plain matrix products share.
+
+Where local memory can be read with rows and columns exchanged, GEMM pipelines either read operands so whose
+fastest axis is not K, or turn them in registers. Headers lay their tiles out for the former in both cases,
+and what turns them takes the rows of that layout for columns.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._base.rules import Candidate, Violation
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, Scheduler
+from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ckprof.model.architecture import Architecture
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
@@ -135,3 +141,69 @@ def known_scheduler(candidate: TiledCandidate) -> Violation | None:
 def listed(sizes: Iterable[tuple[int, int, int]]) -> str:
     """Return sizes for a message."""
     return ", ".join("x".join(map(str, size)) for size in sizes) or "none"
+
+
+_CAPABILITY: Final = "transposed_lds_reads"
+#: API levels of which that is known
+_LEVELS: Final = frozenset({API_LEVEL_2025_07, API_LEVEL_2025_11})
+#: GEMM pipelines that read them so there
+_READ_TRANSPOSED: Final = frozenset({GemmPipeline.MEM, GemmPipeline.COMPV3, GemmPipeline.COMPV4})
+#: those of them that all the same turn the last one in registers where there are two blocks along K
+_LAST_OF_TWO_TURNED: Final = frozenset({(API_LEVEL_2025_07, GemmPipeline.COMPV3)})
+
+
+def laid_out_for_transposed_reads(candidate: TiledCandidate) -> bool:
+    """Say whether the level's headers lay such operands out for these reads on the architecture."""
+    return candidate.api_level in _LEVELS and _CAPABILITY in candidate.arch.capabilities
+
+
+def reads_transposed(candidate: TiledCandidate) -> bool:
+    """Say whether the kernel reads such operands transposed from local memory."""
+    return laid_out_for_transposed_reads(candidate) and candidate.instance.gemm_pipeline in _READ_TRANSPOSED
+
+
+def turns_last_of_two(gemm_pipeline: GemmPipeline, arch: Architecture, api_level: str) -> bool:
+    """Say whether the level's headers turn such operands twice, in the last of two blocks along K."""
+    return _CAPABILITY in arch.capabilities and (api_level, gemm_pipeline) in _LAST_OF_TWO_TURNED
+
+
+def taken_for_columns(candidate: TiledCandidate, name: str, fast: int, other: int) -> tuple[str, str] | None:
+    """Return what the level lacks of a kernel that turns an operand in registers, and what it has instead.
+
+    :param name: of the operand.
+    :param fast: elements of its tile along the fastest axis, and
+    :param other: along K.
+    """
+    if fast == other or not laid_out_for_transposed_reads(candidate):
+        return None
+    instance = candidate.instance
+    what = f"{instance.gemm_pipeline.value} for {instance.direction} on {candidate.arch.name}"
+    tile = f"with {other} x {fast} elements of {name}"
+    return f"right {what} {tile}: it takes rows for columns in LDS", "square tiles"
+
+
+#: bytes of the widest access, and of the narrower one that is tried after it; then single elements are loaded
+_WIDTHS: Final = (16, 8)
+
+
+def native_width(fast: int, share: int, element: int) -> int:
+    """Return the elements of the widest access that divides the tile's fast axis and a thread's share.
+
+    :param fast: elements along the fast axis.
+    :param share: elements of the tile per thread.
+    :param element: bytes of one.
+    """
+    for size in _WIDTHS:
+        width = size // element
+        if width and fast % width == 0 and share % width == 0:
+            return width
+    return 1
+
+
+def covers(fast: int, other: int, width: int, waves: int, lanes: int) -> bool:
+    """Say whether waves that load ``width`` elements per lane along the fast axis cover a tile by rows."""
+    if fast % width:
+        return False
+    share = fast * other // (waves * lanes)
+    across = fast // max(1, min(width, share))
+    return lanes % across == 0 and other % (lanes // across * waves) == 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.errors import InputError
 from ckprof.model.types import spellings
@@ -193,3 +193,20 @@ def parse(
     except ValueError:
         names = ", ".join([spellings(kind), *(aliases or ())])
         raise InputError(f"{field} is {text!r}, expected one of {names}") from None
+
+
+#: what it keeps under way on a compute unit, and the lanes that keep a unit busy
+_BYTES_IN_FLIGHT: Final = 32768
+_BUSY_LANES: Final = 256
+_FEWEST: Final = 2
+_MOST: Final = 8
+
+
+def mem_prefetch_stages(stage_bytes: int, lanes: int) -> int:
+    """Return the number of prefetch stages.
+
+    :param stage_bytes: of the tiles of both operands.
+    :param lanes: of a block.
+    """
+    in_flight = _BYTES_IN_FLIGHT // max(1, _BUSY_LANES // lanes)
+    return min(max(-(-in_flight // stage_bytes), _FEWEST), _MOST)

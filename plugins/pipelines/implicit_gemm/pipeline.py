@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.pipelines._gemm.family import GemmFamily
-from ckprof_plugins.pipelines._gemm.fixed_tails import fixed_tails_header
-from ckprof_plugins.pipelines._gemm.loop_ends import FIXED_TAILS_LEVELS
+from ckprof_plugins.pipelines._gemm.fixed_tails import FIXED_TAILS_LEVELS, fixed_tails_header
 from ckprof_plugins.pipelines._gemm.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES

@@ -10,8 +10,7 @@ from ckprof.kernels.source.c_interface import boolean
 from ckprof.model.gemm_work import Schedule
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.template_values import rejection
-from ckprof_plugins.pipelines._gemm.family import GemmFamily
-from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
+from ckprof_plugins.pipelines._gemm.family import GemmFamily, gemm_instance_string
 from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
 from ckprof_plugins.pipelines._gemm.record import gemm_fields
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values

@@ -10,10 +10,12 @@ from ckprof.model.problem import MAX_LENGTH
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines._base.template_values import rejection
-from ckprof_plugins.pipelines._gemm.family import GemmFamily
-from ckprof_plugins.pipelines._gemm.fixed_tails import FixedTailsHeader, fixed_tails_values
-from ckprof_plugins.pipelines._gemm.instance_string import gemm_instance_string
-from ckprof_plugins.pipelines._gemm.loop_ends import FIXED_TAILS_LEVELS
+from ckprof_plugins.pipelines._gemm.family import GemmFamily, gemm_instance_string
+from ckprof_plugins.pipelines._gemm.fixed_tails import (
+    FIXED_TAILS_LEVELS,
+    FixedTailsHeader,
+    fixed_tails_values,
+)
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
 from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 

@@ -16,9 +16,8 @@ from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
-from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
-from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
+from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
+from ckprof_plugins.pipelines._gemm.vocabulary import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
@@ -123,8 +122,7 @@ def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, in
     _, *names = UniversalGemmRecord.__struct_fields__
     record = UniversalGemmRecord(id=0, **{name: values[name] for name in names})
     # The tables are loaded for every list, the kernels for lists of matrix products alone.
-    from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
-    from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
+    from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, native_vectors
 
     return native_vectors(instance_of(record, layout, dtype, _COMMON["direction"]), WAVE_SIZE)
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.element_types import types_of
-from ckprof_plugins.operations.gemm.elementwise import check_d_tensors
+from ckprof_plugins.operations.gemm.further_problems import check_d_tensors
+from ckprof_plugins.operations.gemm.problem import types_of
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.types import TypeSet
-    from ckprof_plugins.operations.gemm.layout import MatrixLayout
+    from ckprof_plugins.operations.gemm.problem import MatrixLayout
     from ckprof_plugins.pipelines._gemm.instance import Extent
 
 

@@ -21,10 +21,9 @@ from ckprof.model.strings.kind import GeneratedString, StringKind
 from ckprof.model.strings.rendering import StringError
 from ckprof.model.types import DataType
 from ckprof_converters.drop_rules import DropRule
-from ckprof_plugins.operations.gemm.layout import find_layout
-from ckprof_plugins.pipelines._gemm.prefetch import mem_prefetch_stages
-from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
-from ckprof_plugins.pipelines.universal_gemm.reading import instance_of
+from ckprof_plugins.operations.gemm.problem import find_layout
+from ckprof_plugins.pipelines._gemm.vocabulary import mem_prefetch_stages
+from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, native_vectors
 from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
 
 if TYPE_CHECKING:

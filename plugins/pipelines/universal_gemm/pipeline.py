@@ -21,7 +21,7 @@ from ckprof_plugins.pipelines.universal_gemm.instance import (
     kernel_name,
 )
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_of
-from ckprof_plugins.pipelines.universal_gemm.rules import RULES
+from ckprof_plugins.pipelines.universal_gemm.validity import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

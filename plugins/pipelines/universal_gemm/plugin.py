@@ -27,8 +27,7 @@ def ckprof_register_pipelines() -> Sequence[Pipeline[UniversalGemmRecord]]:
 def ckprof_register_catalog_variants() -> Sequence[CatalogVariant]:
     """Add its catalogs."""
     from ckprof.plugin.protocols import CatalogVariant
-    from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-    from ckprof_plugins.operations.gemm.layout import LAYOUTS
+    from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
     from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
 
     return [

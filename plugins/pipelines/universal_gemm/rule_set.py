@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES
-from ckprof_plugins.operations.gemm.layout import LAYOUTS
+from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance, UniversalGemmInstance
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols import RuleSetRequest
-    from ckprof_plugins.operations.gemm.layout import MatrixLayout
+    from ckprof_plugins.operations.gemm.problem import MatrixLayout
 
 _OPERATION: Final = "gemm"
 _TILES_MN: Final = (128, 256)

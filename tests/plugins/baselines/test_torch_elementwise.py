@@ -17,9 +17,8 @@ from ckprof_plugins.baselines.torch_baseline import TorchBaseline
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.elementwise.combination import Combination
-from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.elementwise.operation import UNARY, DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.elementwise.unary import UNARY
 from tests.plugins.baselines.test_torch import problem
 
 pytestmark = pytest.mark.torch

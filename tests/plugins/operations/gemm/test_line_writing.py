@@ -13,10 +13,12 @@ from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.problem_types import sizes
 from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.elementwise import GEMM_OPERATIONS
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
-from ckprof_plugins.operations.gemm.line_forms import FORMS
-from ckprof_plugins.operations.gemm.line_writing import problem_line
+from ckprof_plugins.operations.gemm.further_problems import (
+    GEMM_OPERATIONS,
+    MultiDProblem,
+    StridedBatchProblem,
+)
+from ckprof_plugins.operations.gemm.line_forms import FORMS, problem_line
 from ckprof_plugins.operations.gemm.lines import parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 

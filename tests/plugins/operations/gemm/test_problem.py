@@ -20,10 +20,15 @@ from ckprof.measure.verify.tolerance import Sums, derive_tolerance
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import know_problem_type, problem_from, sizes
 from ckprof.model.types import DataType
-from ckprof_plugins.operations.gemm.element_types import GEMM_TYPES, types_of
-from ckprof_plugins.operations.gemm.layout import LAYOUTS, MatrixLayout, find_layout
 from ckprof_plugins.operations.gemm.operation import Gemm
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import (
+    GEMM_TYPES,
+    LAYOUTS,
+    GemmProblem,
+    MatrixLayout,
+    find_layout,
+    types_of,
+)
 
 odd = st.integers(1, 23)
 problems = st.builds(GemmProblem, m=odd, n=odd, k=odd, batch=st.sampled_from([1, 1, 3]))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ckprof.model.catalog import Catalog
 from ckprof.model.types import DataType
-from ckprof_plugins.operations.gemm.layout import find_layout
+from ckprof_plugins.operations.gemm.problem import find_layout
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline
 from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord

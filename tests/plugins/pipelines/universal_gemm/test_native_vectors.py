@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
+from ckprof_plugins.pipelines.universal_gemm.reading import native_vectors
 from tests.plugins.pipelines.universal_gemm.products import make_product
 
 LANES = 64

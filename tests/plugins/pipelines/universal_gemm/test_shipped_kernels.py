@@ -11,7 +11,7 @@ import ckprof
 from ckprof.cli.main import main
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
-from ckprof_plugins.pipelines.universal_gemm.native_vectors import native_vectors
+from ckprof_plugins.pipelines.universal_gemm.reading import native_vectors
 from tests.plugins.pipelines.universal_gemm.products import NOVEMBER, OLD, broken
 
 LISTS = ("rcr_fp16", "rrr_fp16")

@@ -22,11 +22,12 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     known_wave_grid,
     lds_budget,
     listed,
+    reads_transposed,
+    taken_for_columns,
     unfit_for_shuffle,
     wave_divides_tile,
     wrong_integer_products,
 )
-from ckprof_plugins.pipelines._gemm.transposed_reads import reads_transposed, taken_for_columns
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
