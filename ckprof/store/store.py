@@ -13,7 +13,7 @@ from ckprof.model.outcome import Status
 from ckprof.store.baselines import read_baselines
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
-from ckprof.store.flat import flat_row, row_columns
+from ckprof.store.formats import flat_row, row_columns
 from ckprof.store.key import canonical
 from ckprof.store.parts import PartReader
 from ckprof.store.plausibility import disordered_rows, implausible
@@ -215,7 +215,7 @@ class Store:
         return self.attempts(StoreQuery(statuses=statuses, **conditions))
 
     def to_dicts(self, query: StoreQuery = EVERYTHING) -> list[dict[str, object]]:
-        """Return one flat dictionary per attempt, see :func:`ckprof.store.flat.flat_row`."""
+        """Return one flat dictionary per attempt, see :func:`ckprof.store.formats.flat_row`."""
         return [flat_row(attempt) for attempt in self.attempts(query, samples=False)]
 
     def to_pandas(self, query: StoreQuery = EVERYTHING) -> pandas.DataFrame:

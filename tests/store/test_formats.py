@@ -19,8 +19,7 @@ from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.plugin.registry import Registry
-from ckprof.store.flat import flat_row, row_columns
-from ckprof.store.formats import format_of_content, format_of_path, t4
+from ckprof.store.formats import flat_row, format_of_content, format_of_path, row_columns, t4
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter

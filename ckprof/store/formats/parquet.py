@@ -15,7 +15,7 @@ from ckprof.files import scratch_folder, write_output
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
-from ckprof.store.flat import flat_row, row_columns
+from ckprof.store.formats import flat_row, row_columns
 from ckprof.store.shard import decode_attempt, finite
 
 if TYPE_CHECKING:
