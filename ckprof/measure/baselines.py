@@ -8,6 +8,7 @@ worker processes of its own, which hold its operands.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -17,13 +18,14 @@ import msgspec
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.measure.events import BaselineMeasured, WorkerReady
-from ckprof.measure.executor import Executor
+from ckprof.measure.executor import Executor, Repeat
 from ckprof.measure.options import ReferencePlace, round_options, visit_timing
 from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions, Visit
 from ckprof.measure.worker.messages import OpenBaseline
-from ckprof.model.outcome import BaselineOutcome
+from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
 from ckprof.model.problem import FusedProblem
+from ckprof.model.ranking import summed_up
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.round_times import Timing
     from ckprof.measure.rounds_loop import KernelGroup
+    from ckprof.measure.worker.sampling import TimingSettings
     from ckprof.model.device import Reading
-    from ckprof.model.outcome import Outcome
+    from ckprof.model.outcome import Measurement, Outcome
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
@@ -55,6 +58,7 @@ class Baselines:
         self._on_event: Callable[[Event], None] = ignore
         self._executors: dict[str, Executor] = {}
         self._descriptions: dict[str, str] = {}
+        self._keeps_samples = False
         #: one per baseline, problem, layout and types, in the order in which they were measured
         self.outcomes: list[BaselineOutcome] = []
 
@@ -82,6 +86,7 @@ class Baselines:
         :raises ToolchainError: a baseline cannot be used; the message says why.
         """
         self._on_event = on_event
+        self._keeps_samples = options.keep_samples
         # The peak is that of the target's kernels; the vendor's may use other units.
         options = replace(options, peak_flops=())
         with ExitStack() as stack:
@@ -105,10 +110,15 @@ class Baselines:
         dtype: DataType,
         prepared: PreparedProblem,
         on_host: Callable[[], PreparedProblem],
+        *,
+        rounds: int = 1,
+        timing: tuple[TimingSettings, TimingSettings] | None = None,
     ) -> None:
-        """Measure every baseline once on the operands that instances were run with.
+        """Measure every baseline on the operands that instances were run with.
 
         :param on_host: prepares the same operands in files, for baselines that no device verifies.
+        :param rounds: over which the samples are spread.
+        :param timing: how samples are taken in the first round and in later ones; ``None``: all in one.
         :raises ToolchainError: workers do not start any more.
         """
         for id_, executor in self._executors.items():
@@ -120,10 +130,39 @@ class Baselines:
                 layout=layout.name,
                 dtype=dtype,
                 compute_type=prepared.types.compute_type,
-                outcome=executor.measure(id_, problem_index),
+                outcome=self._measured(id_, problem_index, rounds, timing),
             )
             self.outcomes.append(outcome)
             self._on_event(BaselineMeasured(outcome=outcome))
+
+    def _measured(
+        self,
+        id_: str,
+        problem_index: int,
+        rounds: int,
+        timing: tuple[TimingSettings, TimingSettings] | None,
+    ) -> Outcome:
+        """Return what becomes of a baseline: its time is defined as that of a kernel."""
+        executor = self._executors[id_]
+        if timing is None:
+            return executor.measure(id_, problem_index)
+        first, later = timing
+        outcome = executor.measure(id_, problem_index, repeat=Repeat(timing=first))
+        visits: list[tuple[RoundTime, Measurement]] = []
+        while outcome.status is Status.OK and outcome.measurement is not None:
+            measured, place = outcome.measurement, ("0", len(visits) + 1)
+            round_time = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms, place=place)
+            visits.append((replace(round_time, process=executor.process), measured))
+            if len(visits) >= rounds:
+                outcome = summed_up(outcome, visits, self._stopped_by)
+                break
+            repeat = Repeat(timing=later, verified=executor.verified)
+            outcome = executor.measure(id_, problem_index, repeat=repeat)
+        return outcome if self._keeps_samples else outcome.without_samples()
+
+    def _stopped_by(self, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
+        """Return what ended most of the visits' sampling."""
+        return Counter(visit.stopped_by for visit in visits).most_common(1)[0][0]
 
     def _pass_on(self, event: Event) -> None:
         # the device of the run is what the kernels' library says of it

@@ -287,7 +287,7 @@ class KernelBench:
         return self._exact[kind]
 
     def measure_baselines(self, group: KernelGroup, baselines: Baselines | None = None) -> None:
-        """Measure every baseline once on the operands of the group that was opened last.
+        """Measure every baseline on the operands of the group that was opened last, in as many rounds.
 
         :param baselines: those of another bench, instead of its own.
         :raises ToolchainError: workers do not start any more.
@@ -301,6 +301,9 @@ class KernelBench:
                 kernel.dtype,
                 self._prepared,
                 partial(self._prepare, group, kernel, on_host),
+                # as kernels: a time of several rounds is compared with one of as many
+                rounds=max(1, group.contest.rounds),
+                timing=group.timing,
             )
 
     # --- processes ----------------------------------------------------------------------------------------

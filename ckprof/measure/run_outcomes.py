@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ckprof.measure.baselines import groups_beside
@@ -17,7 +18,7 @@ from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
 from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
 from ckprof.measure.stopping import make_criterion
 from ckprof.model.outcome import CUT_OFF, LEFT_EARLY, MAX_TIME, SETTLED, TIMEOUT, Outcome, RoundTime
-from ckprof.model.ranking import kernel_time, summarise
+from ckprof.model.ranking import summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -243,26 +244,9 @@ class GroupPool:
             for sample in self._seen[cell]
             if (measured := sample.outcome.measurement) is not None
         ]
-        rounds = tuple(of_round for of_round, _ in visits)
-        time = kernel_time(rounds)
-        if time is None:
-            return outcome
-        places = {round_time.place for round_time in time.rounds}
-        counted = [measured for of_round, measured in visits if of_round.place in places]
-        samples = [sample for measurement in counted for sample in measurement.samples_ms]
-        pooled = summarise(samples, self._stopped_by(cell, counted, samples), keep_samples=True)
         return replace(
-            outcome,
-            # near the limit, rounds may differ in their launches
-            measurement=replace(
-                pooled,
-                median_ms=time.time_ms,
-                spread_ms=time.spread_ms,
-                launches=max(measurement.launches for measurement in counted),
-                units=tuple(dict.fromkeys(unit for measurement in counted for unit in measurement.units)),
-            ),
+            summed_up(outcome, visits, partial(self._stopped_by, cell)),
             verification=_worst(sample.outcome.verification for sample in self._seen[cell]),
-            rounds=rounds,
             left_early=cell in self._contest.dropped,
         )
 

@@ -206,9 +206,3 @@ class BaselineOutcome:
     compute_type: ComputeType | None = None
     #: as of an instance; its ``key`` is the id of the baseline
     outcome: Outcome
-
-    @property
-    def median_ms(self) -> float | None:
-        """Median time if the outcome is ``ok``, ``None`` if there is none to compare with."""
-        measured = self.outcome.measurement if self.outcome.status is Status.OK else None
-        return measured.median_ms if measured is not None and measured.median_ms > 0 else None

@@ -38,7 +38,7 @@ from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile, quartile
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -128,6 +128,39 @@ def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: boo
         samples=len(ordered),
         stopped_by=stopped_by,
         samples_ms=tuple(samples_ms) if keep_samples else (),
+    )
+
+
+def summed_up(
+    outcome: Outcome,
+    visits: Sequence[tuple[RoundTime, Measurement]],
+    stopped_by: Callable[[Sequence[Measurement], Sequence[float]], str],
+) -> Outcome:
+    """Return the outcome of several visits of a kernel or a baseline, with the samples of rounds that count.
+
+    :param outcome: of the last visit.
+    :param visits: the times of all, with their samples.
+    :param stopped_by: says of the visits that count, and of their samples, what ended the sampling.
+    """
+    rounds = tuple(of_round for of_round, _ in visits)
+    time = kernel_time(rounds)
+    if time is None:
+        return outcome
+    places = {round_time.place for round_time in time.rounds}
+    counted = [measured for of_round, measured in visits if of_round.place in places]
+    samples = [sample for measurement in counted for sample in measurement.samples_ms]
+    pooled = summarise(samples, stopped_by(counted, samples), keep_samples=True)
+    return replace(
+        outcome,
+        # near the limit, rounds may differ in their launches
+        measurement=replace(
+            pooled,
+            median_ms=time.time_ms,
+            spread_ms=time.spread_ms,
+            launches=max(measurement.launches for measurement in counted),
+            units=tuple(dict.fromkeys(unit for measurement in counted for unit in measurement.units)),
+        ),
+        rounds=rounds,
     )
 
 
@@ -296,12 +329,21 @@ def time_of(outcome: Outcome) -> KernelTime | None:
 
 
 def unranked_time_of(outcome: Outcome) -> KernelTime | None:
-    """Return the time of an outcome that is ``ok`` and timed, also of one that nobody asked to verify."""
+    """Return the time of an outcome that is ``ok`` and timed, also of one that nobody asked to verify.
+
+    Ratios of kernels to baselines are of these.
+    """
     measured = outcome.measurement
     if outcome.status is not Status.OK or measured is None:
         return None
     whole = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms)
     return kernel_time(outcome.rounds or (whole,))
+
+
+def unranked_ms(outcome: Outcome) -> float | None:
+    """Return the time in milliseconds, of a kernel or of a baseline."""
+    time = unranked_time_of(outcome)
+    return time.time_ms if time is not None else None
 
 
 def field_of(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Field]:

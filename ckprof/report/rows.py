@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
-from ckprof.model.ranking import is_noisy
+from ckprof.model.ranking import is_noisy, unranked_ms
 from ckprof.model.roof import rates_of
 from ckprof.model.types import TypeSet
 from ckprof.wording import counted, factor
@@ -125,7 +125,7 @@ def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
                 rates=rates(problem, instance, measured.outcome),
                 note=_noise(measured.outcome.measurement),
                 baseline=measured.baseline,
-                ratios={measured.baseline: 1.0} if measured.median_ms else {},
+                ratios={measured.baseline: 1.0} if unranked_ms(measured.outcome) else {},
             )
         )
     return rows
@@ -152,13 +152,13 @@ def rows_with_baselines(results: RunResults, problem_index: int) -> list[Row]:
 def _ratios(
     instance: SelectedKernel, outcome: Outcome, compared: Sequence[BaselineOutcome]
 ) -> dict[str, float]:
-    measured = outcome.measurement
-    if outcome.status is not Status.OK or measured is None or measured.median_ms <= 0:
+    time_ms = unranked_ms(outcome)
+    if time_ms is None:
         return {}
     return {
-        baseline.baseline: baseline.median_ms / measured.median_ms
+        baseline.baseline: of_baseline / time_ms
         for baseline in compared
-        if baseline.median_ms and _computed(baseline) == _computed(instance)
+        if (of_baseline := unranked_ms(baseline.outcome)) and _computed(baseline) == _computed(instance)
     }
 
 

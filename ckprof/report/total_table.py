@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.compare.side import ProblemKey
-from ckprof.model.ranking import time_of
+from ckprof.model.ranking import time_of, unranked_ms
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
@@ -129,8 +129,9 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
             of_key[case.network] = of_key.get(case.network, 0) + case.count
     baselines: dict[str, dict[ProblemKey, float]] = {}
     for one in results.baselines:
-        if one.median_ms is not None:
+        time_ms = unranked_ms(one.outcome)
+        if time_ms is not None:
             key = key_of(one.outcome.problem_index, one.dtype.value, one.layout)
-            baselines.setdefault(one.baseline, {})[key] = one.median_ms
+            baselines.setdefault(one.baseline, {})[key] = time_ms
     layers = {key: Layer(counts=of_key) for key, of_key in counts.items()}
     return networks(NetworkTimes(kernels=kernels, baselines=baselines), layers)

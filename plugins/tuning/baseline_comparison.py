@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import CkprofError, Interrupted
 from ckprof.measure.requests import StoreOptions
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.ranking import field_of
+from ckprof.model.ranking import field_of, unranked_ms
 from ckprof.sweep.recording import run_into_store
 
 if TYPE_CHECKING:
@@ -122,12 +122,14 @@ def _compared(
         best_us=_best_us(outcomes),
         library_us=_best_us(measured for measured in outcomes if measured.key in library),
         baseline_us={
-            measured.baseline: 1000 * measured.median_ms for measured in others if measured.median_ms
+            measured.baseline: 1000 * time_ms
+            for measured in others
+            if (time_ms := unranked_ms(measured.outcome)) is not None
         },
         failures={
             measured.baseline: f"{measured.outcome.status.value}: {measured.outcome.reason}"
             for measured in others
-            if not measured.median_ms
+            if unranked_ms(measured.outcome) is None
         },
     )
 

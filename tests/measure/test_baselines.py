@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.measure import events
 from ckprof.measure.baselines import Baselines
-from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.options import CacheMode, RunOptions, visit_timing
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
+from ckprof.model.ranking import kernel_time, unranked_ms
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 
@@ -52,7 +54,7 @@ def test_a_baseline_is_verified_and_timed_like_a_kernel(measure):
     assert (outcome.status, outcome.key, outcome.problem_index) == (Status.OK, "good", 3)
     assert outcome.verification.passed and outcome.verification.elements == 3 * 8 * 8
     assert outcome.measurement.samples >= 3
-    assert found.median_ms == outcome.measurement.median_ms > 0
+    assert unranked_ms(found.outcome) == outcome.measurement.median_ms > 0
     assert [one.outcome for one in seen if isinstance(one, events.BaselineMeasured)] == [found]
     # the device of a run is what its kernels run on
     assert not any(isinstance(one, events.WorkerReady) for one in seen)
@@ -88,7 +90,7 @@ def test_what_goes_wrong_is_an_outcome(measure, name, status, reason):
     assert [one.baseline for one in outcomes] == [name, "good"]
     assert outcomes[0].outcome.status is status
     assert reason in outcomes[0].outcome.reason
-    assert outcomes[0].median_ms is None
+    assert unranked_ms(outcomes[0].outcome) is None
     assert outcomes[1].outcome.status is Status.OK
 
 
@@ -106,3 +108,22 @@ def test_what_cannot_be_used_ends_the_run_before_it_begins(measure, given, reaso
     with pytest.raises(ToolchainError, match=f"baseline {given.id} cannot be used") as raised:
         measure(given)
     assert reason in str(raised.value)
+
+
+def test_the_time_of_several_rounds_is_that_of_kernels(tmp_path):
+    """As many rounds as kernels have, each with its share of the samples, and the same definition."""
+    baselines = Baselines([source("good")])
+    prepared = prepare_problem(
+        ProblemTensors.of(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32), QUICK, tmp_path
+    )
+    with baselines.opened(QUICK, tmp_path):
+        timing = visit_timing(replace(QUICK, rounds=4), in_turn=False)
+        baselines.measure(3, LAYOUT, DataType.FP32, prepared, lambda: prepared, rounds=4, timing=timing)
+    (found,) = baselines.outcomes
+    outcome = found.outcome
+    assert len(outcome.rounds) == 4 and outcome.verification.passed
+    assert len({one.process for one in outcome.rounds}) == 1
+    time = kernel_time(outcome.rounds)
+    assert unranked_ms(found.outcome) == outcome.measurement.median_ms == time.time_ms
+    assert time.time_ms == min(one.median_ms for one in outcome.rounds), "the first quartile of four"
+    assert not outcome.measurement.samples_ms

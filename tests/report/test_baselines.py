@@ -9,13 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.model.outcome import BaselineOutcome, Outcome, Status
+from ckprof.model.outcome import BaselineOutcome, Outcome, RoundTime, Status
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.ranking import kernel_time, summed_up, unranked_ms
 from ckprof.model.types import ComputeType, DataType
 from ckprof.report.rows import rows_with_baselines
 from ckprof.report.run_data import as_json, render_csv, render_json
 from ckprof.report.run_summary import render_best, render_for_terminal
 from ckprof.report.run_table import render_markdown, render_table
 from ckprof.report.table import Terminal
+from ckprof.report.total_table import networks_of_run
 from ckprof.results import Results
 
 from .conftest import PASSED, measured
@@ -156,3 +159,43 @@ def test_programs_get_ratios_and_no_rows_of_baselines(results):
     rows = Results(with_baselines(results, baseline())).to_dicts()
     assert len(rows) == len(results.outcomes)
     assert {row["name"]: row["vs_vendor"] for row in rows}["kernel_2"] == 1.5
+
+
+def in_rounds(outcome: Outcome, times: list[float]) -> Outcome:
+    """Return an outcome whose visits took these times."""
+    visits = [
+        (
+            RoundTime(median_ms=ms, spread_ms=0.01, place=("0", number)),
+            replace(measured(ms), samples_ms=(ms,)),
+        )
+        for number, ms in enumerate(times)
+    ]
+    return summed_up(outcome, visits, lambda visits, samples: "stdrel")
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 4, 5, 8])
+def test_kernels_and_baselines_of_the_same_rounds_are_equally_fast(results, rounds):
+    """One definition of a time: whatever states the ratio, like is divided by like."""
+    times = [2.0, 9.0, 2.2, 2.1, 7.0, 2.05, 2.3, 8.0][:rounds]
+    vendor = baseline()
+    vendor = replace(vendor, outcome=in_rounds(vendor.outcome, times))
+    outcomes = [
+        in_rounds(one, times) if one.key == "k2" else in_rounds(one, [2 * ms for ms in times])
+        for one in results.outcomes
+        if one.key in ("k1", "k2")
+    ]
+    run = with_baselines(replace(results, outcomes=tuple(outcomes)), vendor)
+    time_ms = kernel_time(run.outcomes[1].rounds).time_ms
+    assert unranked_ms(vendor.outcome) == time_ms == sorted(times)[0 if rounds < 5 else 1]
+    ratios = {row.instance.key: row.ratios["vendor"] for row in rows_with_baselines(run, 0)}
+    assert ratios == {"k2": 1.0, "k1": 0.5, "vendor": 1.0}
+    (problem,) = as_json(run)["problems"]
+    assert [one["ratios"]["vendor"] for one in problem["outcomes"]] == [1.0, 0.5]
+    assert problem["baselines"][0]["measurement"]["median_ms"] == time_ms
+    lines = csv.DictReader(io.StringIO(render_csv(run)))
+    assert sorted(float(line["vs_vendor"]) for line in lines) == [0.5, 1.0, 1.0]
+    assert [line["vs_vendor"] for line in csv.DictReader(io.StringIO(render_best(run, "csv", 1)))] == ["1.0"]
+    assert [row["vs_vendor"] for row in Results(run).to_dicts()] == [1.0, 0.5]
+    (network,) = networks_of_run(replace(run, cases=(ProblemCase(problem=run.problems[0], count=3),)))
+    totals = {total.library: total.ratio for total in network.totals}
+    assert totals["baseline vendor"] == totals["best kernel per layer"] == 1.0
