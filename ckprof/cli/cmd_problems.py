@@ -137,8 +137,7 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
 
 
 def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.problems.from_log import problems_from_text
-    from ckprof.problems.problem_file import read_any
+    from ckprof.problems.from_log import problems_from_text, read_any
 
     operations = tuple(session.registry.operations)
     asked = session.registry.operation(arguments.direction) if arguments.direction else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
 from ckprof.plugin.protocols import LogReader, TableReader
-from ckprof.problems.problem_file import first_word, parse_problem, programs_of
+from ckprof.problems.problem_file import first_word, parse_problem, parse_problem_list, programs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -216,3 +216,31 @@ def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation
             if any(operation.is_command(program, word.text) for program in operation.programs):
                 return operation
     return None
+
+
+def read_any(
+    path: Path, operations: Sequence[Operation], asked: Operation | None = None
+) -> list[ProblemCase]:
+    """Read a problem file of any form: a JSON list, problem lines, a script, a table.
+
+    :param asked: what lines that name no operation are for; ``None``: the first operation that reads them.
+    :raises InputError: the file cannot be read, has no problem, or a line is wrong.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    if data.lstrip().startswith(b"{"):
+        cases = parse_problem_list(data, path)
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as exc:
+            raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
+        log = problems_from_text(text, path, operations, bare=True, asked=asked)
+        if log.errors:
+            raise log.errors[0]
+        cases = list(log.problems)
+    if not cases:
+        raise InputError("no problem in this file; expected one a line", path)
+    return cases

@@ -315,36 +315,6 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:
     return [_counted(record_of, index, path) for index, record_of in enumerate(record.problems)]
 
 
-def read_any(
-    path: Path, operations: Sequence[Operation], asked: Operation | None = None
-) -> list[ProblemCase]:
-    """Read a problem file of any form: a JSON list, problem lines, a script, a table.
-
-    :param asked: what lines that name no operation are for; ``None``: the first operation that reads them.
-    :raises InputError: the file cannot be read, has no problem, or a line is wrong.
-    """
-    from ckprof.problems.from_log import problems_from_text
-
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    if data.lstrip().startswith(b"{"):
-        cases = parse_problem_list(data, path)
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as exc:
-            raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
-        log = problems_from_text(text, path, operations, bare=True, asked=asked)
-        if log.errors:
-            raise log.errors[0]
-        cases = list(log.problems)
-    if not cases:
-        raise InputError("no problem in this file; expected one a line", path)
-    return cases
-
-
 def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCase:
     try:
         remarks = msgspec.convert(values, Remarks)

@@ -10,8 +10,8 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.problems.from_log import problems_from_text
-from ckprof.problems.problem_file import parse_problem_list, read_any, render_problems
+from ckprof.problems.from_log import problems_from_text, read_any
+from ckprof.problems.problem_file import parse_problem_list, render_problems
 
 CONVOLUTION = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
 LOG = f"""\
