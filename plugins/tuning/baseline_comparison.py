@@ -200,13 +200,13 @@ def compare_with_baselines(
 
 def _case(choice: BestChoice, keys: dict[str, str]) -> ProblemCase:
     """Return what is measured on a problem: no other splits than those that were the best."""
-    contestants = [(choice.kernel, choice.splits)]
+    measured = [(choice.kernel, choice.splits)]
     if choice.kept:
-        contestants.append((choice.kept, choice.kept_splits))
+        measured.append((choice.kept, choice.kept_splits))
     return ProblemCase(
         problem=choice.problem,
-        splits=tuple(dict.fromkeys(splits for _, splits in contestants)),
-        instances=frozenset(keys[name] for name, _ in contestants),
+        splits=tuple(dict.fromkeys(splits for _, splits in measured)),
+        instances=frozenset(keys[name] for name, _ in measured),
         count=choice.count,
     )
 

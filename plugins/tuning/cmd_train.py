@@ -73,7 +73,7 @@ def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
         "model": str(path),
         "device": trained.model.device,
         "target": trained.model.target,
-        "compute_units": trained.model.units,
+        "compute_units": trained.model.compute_units,
         "shapes": len(trained.table.problems),
         "kernels": len(trained.model.kernels),
         "rows": len(trained.table.times),
@@ -89,7 +89,7 @@ def _text(trained: TrainedModel, path: Path) -> str:
     lines = [
         f"{counted(len(trained.table.times), 'time')} of {counted(len(model.kernels), 'kernel')} "
         f"on {len(trained.table.problems)} "
-        f"problems; {model.device or 'unknown device'}, {counted(model.units, 'compute unit')}"
+        f"problems; {model.device or 'unknown device'}, {counted(model.compute_units, 'compute unit')}"
     ]
     if predicted:
         measured = len(trained.table.times) - predicted

@@ -55,7 +55,7 @@ Kernels are chosen by predicted times that every measurement corrects: always th
 measuring is expected to gain most per second. They are asked whether they support a problem before they are
 built, measured in rounds against the best so far, and stored; the same command goes on where it was stopped.
 The search ends when on no problem something better by more than --tie is probable (5 %), and every built
-kernel was measured wherever it is not hopeless, or when the budget is spent.
+kernel was measured wherever it is not negligible, or when the budget is spent.
 
 A problem that occurs several times, in the file or by the count of a JSON list of 'ckprof problems from-log',
 weighs as much. --replay searches recorded measurements: nothing is built or run, time is counted.
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(group, TuneOptions, "baselines")
     add_fields(group, RoundOptions, "min_rounds", "max_rounds")
     group = parser.add_argument_group("replay")
-    add_fields(group, ReplayOptions, "files", "units", required=False)
+    add_fields(group, ReplayOptions, "files", "compute_units", required=False)
     add_fields(group, ReplayCosts, *_COSTS)
     shared_options.add_build_options(parser)
     add_run_options(parser, _usual(session))

@@ -27,8 +27,8 @@ from ckprof.sweep.identity import new_session
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.sweep import Sweep, Watch
-from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredCell
-from ckprof_plugins.tuning.search.observations import Cell, Observations
+from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredPair
+from ckprof_plugins.tuning.search.observations import Observations, Pair
 from ckprof_plugins.tuning.search_setup import SearchSetup, require_one_kind
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class DeviceBench:
 
     # --- support ------------------------------------------------------------------------------------------
 
-    def unsupported(self, cells: Sequence[Cell]) -> Iterable[Cell]:
+    def unsupported(self, cells: Sequence[Pair]) -> Iterable[Pair]:
         """Ask kernels that were not asked yet about all problems; return everything that they reject.
 
         Others are asked with them: several cost little more than one.
@@ -238,7 +238,7 @@ class DeviceBench:
         build = replace(self._request.build, build_dir=None)
         answers = support_answers(self._session, self._selection(kernels), build, queries)
         return [
-            Cell(index // len(splits), setup.choice_numbers[kernel, splits[index % len(splits)]])
+            Pair(index // len(splits), setup.choice_numbers[kernel, splits[index % len(splits)]])
             for kernel in kernels
             # one without answers does not compile; building it will say why
             for index, answer in enumerate(answers.get(space.kernels[kernel].key, ()))
@@ -331,7 +331,7 @@ class DeviceBench:
 
     # --- measurements -------------------------------------------------------------------------------------
 
-    def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
+    def measure(self, cells: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
         """Measure cells in rounds, against the best kernel of each problem so far.
 
         :raises CkprofError: an outcome cannot be stored, or no worker starts any more.
@@ -339,7 +339,7 @@ class DeviceBench:
         opened = self._library
         if opened is None:
             raise ValueError("nothing is built")
-        wanted = self._contestants(cells)
+        wanted = self._to_measure(cells)
         if not wanted:
             return []
         if self._recorder is None:
@@ -371,17 +371,17 @@ class DeviceBench:
         Sweep(plan, opened.bench, self._recorder, watch).run()
         return list(self._results(fresh))
 
-    def _contestants(self, cells: Sequence[Cell]) -> set[tuple[Problem, KernelCell]]:
+    def _to_measure(self, cells: Sequence[Pair]) -> set[tuple[Problem, KernelCell]]:
         """Return what is measured: the cells, the best of their problems, and failures to be stored."""
         space = self.setup.space
         wanted = set(cells)
         filled = self._filled()
         for problem in {cell.problem for cell in cells}:
             if self.observations.measured[problem].any():
-                wanted.add(Cell(problem, int(filled[problem].argmin())))
-        wanted.update(Cell(0, int((space.kernel_of == kernel).argmax())) for kernel in self._unstored)
+                wanted.add(Pair(problem, int(filled[problem].argmin())))
+        wanted.update(Pair(0, int((space.kernel_of == kernel).argmax())) for kernel in self._unstored)
         self._unstored = []
-        return {self.setup.measured_cell(cell) for cell in wanted}
+        return {self.setup.measured_pair(cell) for cell in wanted}
 
     def _plan_request(self, wanted: set[tuple[Problem, KernelCell]], opened: OpenedLibrary) -> PlanRequest:
         keys = {cell.instance for _, cell in wanted}
@@ -396,13 +396,13 @@ class DeviceBench:
             takes=lambda problem, cell: (problem, cell) in wanted,
         )
 
-    def _results(self, fresh: Iterable[tuple[Problem, KernelCell]]) -> Iterator[MeasuredCell]:
+    def _results(self, fresh: Iterable[tuple[Problem, KernelCell]]) -> Iterator[MeasuredPair]:
         """Return what is known of cells by all their visits, as a later session reads it from the store."""
         numbers = {problem: number for number, problem in enumerate(self.setup.space.problems)}
         for problem, kernel_cell in fresh:
             choice = self.setup.choice_of(kernel_cell)
             if choice is not None and self.observations.possible[numbers[problem], choice]:
-                cell = Cell(numbers[problem], choice)
+                cell = Pair(numbers[problem], choice)
                 yield cell, self._time(problem, kernel_cell)
 
     def _time(self, problem: Problem, cell: KernelCell) -> KernelTime | None:
@@ -424,7 +424,7 @@ class DeviceBench:
         setup, observations = self.setup, self.observations
         instance = setup.candidates[0].instance
         shared = replace(setup.shared, dtype=instance.dtype, layout=instance.layout.name)
-        seen: dict[Cell, None] = {}
+        seen: dict[Pair, None] = {}
         for number, problem in enumerate(setup.space.problems):
             for visit in store.past_visits(shared, problem):
                 choice = setup.choice_of(visit.cell)
@@ -433,7 +433,7 @@ class DeviceBench:
                 if visit.status == Status.COMPILE_ERROR.value:
                     observations.note_broken(int(setup.space.kernel_of[choice]))
                 self._visits.setdefault((problem, visit.cell), []).append(visit.round_time)
-                seen[Cell(number, choice)] = None
+                seen[Pair(number, choice)] = None
         for cell in seen:
-            observations.note(cell, self._time(*setup.measured_cell(cell)))
+            observations.note(cell, self._time(*setup.measured_pair(cell)))
         return bool(seen)

@@ -323,7 +323,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
         times=usual_times(times),
         arch=device_of(registry, target, device.model, device.arch, emulated=emulated),
         target=target if runs_elsewhere(registry, target, emulated=emulated) else "",
-        units=device.compute_units or None,
+        compute_units=device.compute_units or None,
         dropped=tuple(dropped),
         unserved=tuple(problem for problem in tried if problem not in problems),
     )

@@ -104,7 +104,7 @@ class SearchedDevice:
     #: architecture or name, as time models know it; empty if unknown
     name: str
     #: compute units; 0 if unknown
-    units: int
+    compute_units: int
 
 
 def load_model(path: Path, direction: str | None = None) -> TimeModel:

@@ -56,7 +56,7 @@ class TrainOptions:
             "what ran the kernels of a table, if not the architecture itself (stores say it)", metavar="ID"
         ),
     )
-    units: int | None = field(
+    compute_units: int | None = field(
         default=None,
         metadata=option(
             "compute units of the device (default: the architecture's, or the number that explains the "
@@ -211,11 +211,11 @@ class SearchOptions:
             show=percent,
         ),
     )
-    #: ``None`` for one that is fitted to ``lessons``, or physical defaults
+    #: ``None`` for one that is fitted to ``transfer_data``, or physical defaults
     model: Path | None = field(
         default=None, metadata=option("begin with a model of 'ckprof train'", metavar="FILE")
     )
-    lessons: tuple[Path, ...] = field(
+    transfer_data: tuple[Path, ...] = field(
         default=(),
         metadata=option(
             "a store or table of earlier measurements on the same device, from which a model and its errors "
@@ -355,7 +355,7 @@ class ReplayOptions:
     dtype: DataType
     #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
     target: str = ""
-    units: int | None = field(
+    compute_units: int | None = field(
         default=None,
         metadata=option(
             "compute units of the device (default: those of its architecture; stores say them)",

@@ -87,9 +87,11 @@ def read_predicted(
             raise InputError(f"these times are of {of}, not of {kind.direction} {kind.dtype}", path)
         tables.append(_table(registry, document, kind, path))
         fields |= {instance.name: instance.fields for instance in document.instances}
-    devices = {(table.arch, table.units) for table in tables}
+    devices = {(table.arch, table.compute_units) for table in tables}
     if len(devices) > 1:
-        names = ", ".join(sorted(f"{arch} with {units} compute units" for arch, units in devices))
+        names = ", ".join(
+            sorted(f"{arch} with {compute_units} compute units" for arch, compute_units in devices)
+        )
         raise InputError(f"the predicted times are of several devices: {names}", paths[0])
     return merged(tuple(tables)), fields
 
@@ -141,7 +143,7 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
         kernels={name: traits for name, traits in kernels.items() if any(key[1] == name for key in times)},
         times=times,
         arch=document.arch.partition(":")[0],
-        units=document.compute_units,
+        compute_units=document.compute_units,
         dropped=tuple(dropped),
         predicted=frozenset(times),
     )

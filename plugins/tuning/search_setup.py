@@ -22,7 +22,7 @@ from ckprof_plugins.tuning.model_use import (
     executed_traits,
     runs_elsewhere,
 )
-from ckprof_plugins.tuning.search.observations import Cell, Choice, Costs, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Choice, Costs, Pair, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.time_model.selector import ModelCandidate, precedence
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class SearchSetup:
                 name=device_of(
                     session.registry, target.id, shared.device.model, recipe.arch, emulated=emulated
                 ),
-                units=shared.device.compute_units,
+                compute_units=shared.device.compute_units,
             ),
             candidates=tuple(ordered),
             problems=tuple(problems),
@@ -128,7 +128,7 @@ class SearchSetup:
         kernel = self.kernel_numbers.get(cell.instance)
         return None if kernel is None else self.choice_numbers.get((kernel, cell.split_k))
 
-    def measured_cell(self, cell: Cell) -> tuple[Problem, KernelCell]:
+    def measured_pair(self, cell: Pair) -> tuple[Problem, KernelCell]:
         """Return how a cell of the space is called where it is measured."""
         choice = self.space.choices[cell.choice]
         key = self.space.kernels[choice.kernel].key

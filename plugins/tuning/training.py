@@ -45,7 +45,7 @@ class TrainRequest:
     element_bytes: int
     #: architecture and compute units of the device that was measured
     device: str
-    units: int
+    compute_units: int
     #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.target`
     target: str = ""
     toolchain: str = ""
@@ -80,7 +80,7 @@ def fit_and_judge(request: TrainRequest) -> tuple[TimeModel, tuple[float, ...]]:
             f"{len(table.problems)} problems are too few to train on, expected {LEAST_PROBLEMS} or more"
         )
     problems = [request.gemm_sizes(problem) for problem in table.problems]
-    fitted = fit(table, request.gemm_sizes, request.units, left_out_groups(problems))
+    fitted = fit(table, request.gemm_sizes, request.compute_units, left_out_groups(problems))
     kernels = {
         name: ModelKernel(
             name=name,
@@ -96,7 +96,7 @@ def fit_and_judge(request: TrainRequest) -> tuple[TimeModel, tuple[float, ...]]:
     model = TimeModel(
         device=request.device,
         target=request.target,
-        units=request.units,
+        compute_units=request.compute_units,
         toolchain=request.toolchain,
         direction=request.direction,
         dtype=request.dtype,
@@ -142,7 +142,7 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
     direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
     table, predicted_half = _learned(session, options, direction.id)
-    device, units, warnings = _device(table, options, sizes)
+    device, compute_units, warnings = _device(table, options, sizes)
     request = TrainRequest(
         table=table,
         direction=direction.id,
@@ -150,7 +150,7 @@ def train(session: Session, options: TrainOptions) -> TrainedModel:
         dtype=options.dtype.value,
         element_bytes=options.dtype.properties.size_bytes,
         device=device,
-        units=units,
+        compute_units=compute_units,
         target=table.target,
         toolchain=options.toolchain,
         layout=options.layout,
@@ -230,17 +230,17 @@ def with_occupancy(table: Measurements, inspection: Inspection, path: Path) -> M
 def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tuple[str, int, tuple[str, ...]]:
     """Return the architecture, its compute units, and warnings."""
     arch = options.arch or table.arch
-    if options.units is not None:
-        return arch, options.units, ()
-    if table.units is not None:
-        return arch, table.units, ()
+    if options.compute_units is not None:
+        return arch, options.compute_units, ()
+    if table.compute_units is not None:
+        return arch, table.compute_units, ()
     architecture = architectures().get(arch)
     if architecture is not None:
         return arch, architecture.compute_units, ()
     from ckprof_plugins.tuning.time_model.fit import guess_units
 
-    units, margin = guess_units(table.without_glitches(), sizes, _UNITS)
+    compute_units, margin = guess_units(table.without_glitches(), sizes, _UNITS)
     if margin >= _CLEAR:
-        return arch, units, ()
+        return arch, compute_units, ()
     doubt = "the times hardly tell it; give --compute-units"
-    return arch, units, (f"taking the device for one of {units} compute units: {doubt}",)
+    return arch, compute_units, (f"taking the device for one of {compute_units} compute units: {doubt}",)

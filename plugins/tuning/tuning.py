@@ -28,7 +28,7 @@ from ckprof_plugins.tuning.model_use import (
     runs_elsewhere,
 )
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
-from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredCell, TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredPair, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof_plugins.tuning.options import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
     from ckprof_plugins.tuning.search.loop import TuneBench
-    from ckprof_plugins.tuning.search.observations import Cell
+    from ckprof_plugins.tuning.search.observations import Pair
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
@@ -114,9 +114,9 @@ class ReplayBench:
         """Return the seconds that were counted."""
         return self._seconds
 
-    def unsupported(self, cells: Sequence[Cell]) -> Iterable[Cell]:
+    def unsupported(self, pairs: Sequence[Pair]) -> Iterable[Pair]:
         """Return nothing: support is known from the beginning."""
-        del cells
+        del pairs
         return ()
 
     @property
@@ -150,14 +150,14 @@ class ReplayBench:
         """Forget the build."""
         self._building = None
 
-    def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
+    def measure(self, pairs: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
         """Look the times up, as many as there is time for."""
         begun = self._seconds
-        for cell in cells:
+        for pair in pairs:
             if most_s is not None and self._seconds - begun >= most_s:
                 return
             self._seconds += self._costs.visit_s
-            yield cell, kernel_time([RoundTime(median_ms=float(self._times[cell]) / 1000, spread_ms=0.0)])
+            yield pair, kernel_time([RoundTime(median_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
 
 
 #: share of the time of a search on a device that planning may take
@@ -185,9 +185,16 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     space = replay_space(table, dict(options.counts))
     bench = ReplayBench(table, space, options.costs)
     architecture = architectures().get(table.arch)
-    units = options.units or table.units or (architecture.compute_units if architecture is not None else 0)
+    compute_units = (
+        options.compute_units
+        or table.compute_units
+        or (architecture.compute_units if architecture is not None else 0)
+    )
     searched = SearchedDevice(
-        kind=replace(kind, target=table.target), dtype=options.dtype, name=table.arch, units=units
+        kind=replace(kind, target=table.target),
+        dtype=options.dtype,
+        name=table.arch,
+        compute_units=compute_units,
     )
     request = search_request(session, space, options.search, searched)
     return search(session, bench, bench.observations(space), request, options.search)
@@ -254,7 +261,7 @@ def search(
         observations,
         bench,
         budget_s=options.budget_s,
-        most_cells=options.most_measurements,
+        most_pairs=options.most_measurements,
         should_stop=options.should_stop,
         on_progress=session.tell,
     )
@@ -272,10 +279,10 @@ def search_request(
 ) -> SearchRequest:
     """Return what a strategy is given.
 
-    :raises InputError: the model or the lessons are of another device, target or direction.
+    :raises InputError: the model or the transfer data are of another device, target or direction.
     """
     kind, dtype = searched.kind, searched.dtype
-    lessons = _lessons(session, options, searched) if options.lessons else None
+    transfer_data = _transfer_data(session, options, searched) if options.transfer_data else None
     sizes = gemm_sizes_of(session.registry, kind.direction, dtype.value)
     model: TimeModel | None = None
     if options.model is not None:
@@ -283,17 +290,21 @@ def search_request(
         if not options.force:
             require_target(model, kind.target, options.model)
             require_device(model, searched.name, options.model)
-    elif lessons is not None and len(lessons.problems) >= LEAST_PROBLEMS and searched.units > 0:
+    elif (
+        transfer_data is not None
+        and len(transfer_data.problems) >= LEAST_PROBLEMS
+        and searched.compute_units > 0
+    ):
         model = fit_model(
             TrainRequest(
-                table=lessons,
+                table=transfer_data,
                 direction=kind.direction,
                 gemm_sizes=sizes,
                 dtype=dtype.value,
                 element_bytes=dtype.properties.size_bytes,
                 device=searched.name,
-                units=searched.units,
-                target=lessons.target,
+                compute_units=searched.compute_units,
+                target=transfer_data.target,
             )
         )
     if model is not None:
@@ -303,9 +314,9 @@ def search_request(
         space=space,
         gemm_sizes=sizes,
         element_bytes=dtype.properties.size_bytes,
-        units=searched.units,
+        compute_units=searched.compute_units,
         model=model,
-        lessons=lessons,
+        transfer_data=transfer_data,
         tie=options.tie,
         seed=options.seed,
     )
@@ -332,22 +343,22 @@ def _doubts(model: TimeModel, space: SearchSpace, sizes: GemmSizes) -> list[str]
     return lines
 
 
-def _lessons(session: Session, options: SearchOptions, searched: SearchedDevice) -> Measurements:
+def _transfer_data(session: Session, options: SearchOptions, searched: SearchedDevice) -> Measurements:
     """Read earlier measurements.
 
     :raises InputError: they are of another device or target and not forced, or a table is wrong.
     """
     kind = searched.kind
-    lessons = read_tables(session.registry, options.lessons, kind).without_glitches()
-    other = lessons.arch and searched.name and lessons.arch != searched.name
-    if (other or lessons.target != kind.target) and not options.force:
-        was = f"{lessons.target} {lessons.arch}".strip()
+    transfer_data = read_tables(session.registry, options.transfer_data, kind).without_glitches()
+    other = transfer_data.arch and searched.name and transfer_data.arch != searched.name
+    if (other or transfer_data.target != kind.target) and not options.force:
+        was = f"{transfer_data.target} {transfer_data.arch}".strip()
         here = f"{kind.target} {searched.name}".strip()
         raise InputError(
             f"it was measured on {was}, which says little about {here}; take it with --force",
-            options.lessons[0],
+            options.transfer_data[0],
         )
-    return lessons
+    return transfer_data
 
 
 def _restricted(table: Measurements, names: set[str], path: Path) -> Measurements:

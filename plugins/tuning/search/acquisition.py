@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.plugin.protocols.searches import replans
-from ckprof_plugins.tuning.search.observations import Cell, SearchSpace
+from ckprof_plugins.tuning.search.observations import Pair, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
-from ckprof_plugins.tuning.search.result import kept_cells
+from ckprof_plugins.tuning.search.result import kept_pairs
 from ckprof_plugins.tuning.search.surrogate import FEW, MOST, LogTimes, Surrogate, thinned
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ _LENGTH: Final = 32
 _DRAWS: Final = 128
 #: a problem is settled if an unmeasured choice is better by more than the tie with at most this probability
 RISK: Final = 0.05
-#: a choice is hopeless if its predicted time, less this many standard deviations, is longer than the best
+#: a choice is negligible if its predicted time, less this many standard deviations, is longer than the best
 #: one: a chance of 1 in 100; of kernels that are kept, 1 in 1,000
-_HOPELESS: Final = 2.33
-_SURELY_HOPELESS: Final = 3.09
+_NEGLIGIBLE: Final = 2.33
+_NEGLIGIBLE_KEPT: Final = 3.09
 #: earlier measurements of each problem that are taken into account, the best ones
-_LESSONS: Final = 8
+_TRANSFERRED: Final = 8
 #: a trained model is judged again when there are so many times as many measurements
 _JUDGED: Final = 1.2
-_MOST_LESSONS: Final = 200
+_MOST_TRANSFERRED: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Posterior:
     """What is still to be gained.
 
     One set of draws decides what is measured, whether a search is settled, and what is reported.
@@ -78,26 +78,26 @@ class Forecaster:
         self._request = request
         space = request.space
         self._count = len(space.problems)
-        self._lessons, problems = _lessons(request)
+        self._transfer_data, problems = _transfer_data(request)
         extended = SearchSpace(
             problems=problems, counts=(1,) * len(problems), kernels=space.kernels, choices=space.choices
         )
         sizes, element_bytes = request.gemm_sizes, request.element_bytes
         features = problem_features(problems, sizes), choice_features(space), space.kernel_of
-        prior = prior_of(extended, sizes, element_bytes, request.model, request.units)
+        prior = prior_of(extended, sizes, element_bytes, request.model, request.compute_units)
         self.surrogate = self._informed = Surrogate(prior, *features)
         #: what is believed instead when measurements say that the trained model is wrong; it knows no
-        #: lessons, which may be of the same mistake. ``None`` where no model was trained
+        #: transfer data, which may be of the same mistake. ``None`` where no model was trained
         self._uninformed: Surrogate | None = None
         self._judged = 0
-        self._surprise_of_lessons = 0.0
+        self._surprise_of_transfer = 0.0
         if request.model is not None:
-            prior = prior_of(extended, sizes, element_bytes, None, request.units)
+            prior = prior_of(extended, sizes, element_bytes, None, request.compute_units)
             self._uninformed = Surrogate(prior, *features)
-            self._informed.learn(self._lessons, thoroughly=True)
-            self._surprise_of_lessons = self._informed.surprise
+            self._informed.learn(self._transfer_data, thoroughly=True)
+            self._surprise_of_transfer = self._informed.surprise
 
-    def outlook(self, observations: Observations, *, thoroughly: bool = False) -> Outlook:
+    def posterior(self, observations: Observations, *, thoroughly: bool = False) -> Posterior:
         """Return what is still to be gained, after learning from all measurements.
 
         :param thoroughly: look for the scale of errors again, even if little was measured since it was found.
@@ -110,7 +110,7 @@ class Forecaster:
         coming = np.where(pending[None], draws, np.inf).min(axis=2, initial=np.inf)
         best = np.minimum(observations.best_log_us[None], coming)
         better, gain = improvement(np.where(pending[None], np.inf, draws), best, self._request.tie)
-        return Outlook(
+        return Posterior(
             choices=listed.choices, mean=listed.mean, draws=draws, pending=pending, better=better, gain=gain
         )
 
@@ -119,43 +119,43 @@ class Forecaster:
         """Problems x choices -> what the time model alone predicts, as logarithms of microseconds."""
         return self._informed.predicted_log_us[: self._count]
 
-    def hopes(self, observations: Observations, kept: Sequence[int] = ()) -> Array:
+    def possible_gains(self, observations: Observations, kept: Sequence[int] = ()) -> Array:
         """Return how much faster than the best open choices of kernels that were tried may be.
 
         Problems x choices -> the logarithm of the ratio, at the fast end of the interval of the prediction.
-        Choices that are hopeless, not open, or of kernels that were never tried have minus infinity; where
+        Choices that are negligible, not open, or of kernels that were never tried have minus infinity; where
         nothing was measured on a problem, the others have infinity.
 
         :param kept: kernels whose intervals are taken so wide that they cannot be overlooked.
         """
         tried = np.flatnonzero(observations.tried[observations.space.kernel_of])
-        hopes = np.full(observations.space.shape, -np.inf)
+        possible_gains = np.full(observations.space.shape, -np.inf)
         means = self.expected_log_us(observations)[:, tried]
         is_kept = np.isin(observations.space.kernel_of[tried], kept)
-        reach = np.where(is_kept, _SURELY_HOPELESS, _HOPELESS)
+        reach = np.where(is_kept, _NEGLIGIBLE_KEPT, _NEGLIGIBLE)
         fast = means - reach * self.surrogate.errors(tried, self._count)
         ahead = observations.best_log_us[:, None] - fast
-        hopes[:, tried] = np.where(observations.open[:, tried] & (ahead > 0.0), ahead, -np.inf)
-        return hopes
+        possible_gains[:, tried] = np.where(observations.open[:, tried] & (ahead > 0.0), ahead, -np.inf)
+        return possible_gains
 
     def _learn(self, observations: Observations, *, thoroughly: bool = False) -> None:
         """Learn from all measurements; the predictions that they speak for are believed."""
         problem, choice = np.nonzero(observations.measured)
         seen = LogTimes(problem=problem, choice=choice, log_us=observations.log_us[problem, choice])
         # as many of them for both, or they could not be compared
-        seen = thinned(seen, MOST - len(self._lessons))
+        seen = thinned(seen, MOST - len(self._transfer_data))
         other = self._uninformed
         if other is not None and len(seen) >= FEW and (thoroughly or len(seen) >= _JUDGED * self._judged):
             self._judged = len(seen)
             other.learn(seen, thoroughly=True)
-            self._informed.learn(_together(seen, self._lessons), thoroughly=True)
-            # how unlikely the measurements are, given the lessons: a Bayes factor
-            right = self._informed.surprise - self._surprise_of_lessons <= other.surprise
+            self._informed.learn(_together(seen, self._transfer_data), thoroughly=True)
+            # how unlikely the measurements are, given the transfer data: a Bayes factor
+            right = self._informed.surprise - self._surprise_of_transfer <= other.surprise
             self.surrogate = self._informed if right else other
             return
         # what is not believed learns nothing until it is judged again
         if self.surrogate is self._informed:
-            seen = _together(seen, self._lessons)
+            seen = _together(seen, self._transfer_data)
         self.surrogate.learn(seen, thoroughly=thoroughly)
 
     def expected_log_us(self, observations: Observations) -> Array:
@@ -176,12 +176,12 @@ class Forecaster:
         return least
 
 
-def _together(seen: LogTimes, lessons: LogTimes) -> LogTimes:
+def _together(seen: LogTimes, transfer_data: LogTimes) -> LogTimes:
     """Return both."""
     return LogTimes(
-        problem=np.concatenate([seen.problem, lessons.problem]),
-        choice=np.concatenate([seen.choice, lessons.choice]),
-        log_us=np.concatenate([seen.log_us, lessons.log_us]),
+        problem=np.concatenate([seen.problem, transfer_data.problem]),
+        choice=np.concatenate([seen.choice, transfer_data.choice]),
+        log_us=np.concatenate([seen.log_us, transfer_data.log_us]),
     )
 
 
@@ -199,16 +199,16 @@ def improvement(draws: Array, best: Array, tie: float) -> tuple[Array, Array]:
     return (saved > np.log1p(tie)).mean(axis=0), (1.0 - np.exp(-np.maximum(saved, 0.0))).mean(axis=0)
 
 
-def _lessons(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...]]:
+def _transfer_data(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...]]:
     """Return earlier measurements of the kernels, and all problems: those of the space come first."""
-    space, table = request.space, request.lessons
+    space, table = request.space, request.transfer_data
     problems = dict.fromkeys(space.problems)
     rows: list[tuple[int, int, float]] = []
     if table is not None:
         numbers_of = {
             (space.kernels[entry.kernel].name, entry.splits): i for i, entry in enumerate(space.choices)
         }
-        per_problem = min(_LESSONS, max(2, _MOST_LESSONS // max(1, len(table.problems))))
+        per_problem = min(_TRANSFERRED, max(2, _MOST_TRANSFERRED // max(1, len(table.problems))))
         numbers = {problem: number for number, problem in enumerate(space.problems)}
         for index, problem in enumerate(table.problems):
             times = {
@@ -227,7 +227,7 @@ def _lessons(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...]]:
     return observed, tuple(problems)
 
 
-#: measurements of one problem at a time: what they say may make the others hopeless
+#: measurements of one problem at a time: what they say may make the others negligible
 _OF_PROBLEM: Final = 4
 
 
@@ -236,11 +236,11 @@ class GuaranteedSearch:
 
     A kernel that was built for one problem costs little to measure on the others. So whatever the strategy
     is, a search ends only if every kernel that was tried, those of the library that is kept among them, was
-    measured on each problem that it supports, unless its prediction there is hopeless: slower than the best
+    measured on each problem that it supports, unless its prediction there is negligible: slower than the best
     at the fast end of its interval, which is wider for kernels of the library.
 
     :param search: what it proposes comes first, while there is time for what must be measured at last.
-    :param forecaster: says what is hopeless.
+    :param forecaster: says what is negligible.
     :param most: kernels of the library that is kept at most; ``None`` for the smallest within the tie.
     :param tie: of the library that is kept.
     """
@@ -271,18 +271,18 @@ class GuaranteedSearch:
         left_s = observations.left_s - costs.build_s(len(new)) - costs.visit_s * len(proposed)
         if int(observations.open[:, observations.tried[kernel_of]].sum()) * costs.visit_s < left_s:
             return False
-        return int((self._forecaster.hopes(observations) > 0.0).sum()) * costs.visit_s >= left_s
+        return int((self._forecaster.possible_gains(observations) > 0.0).sum()) * costs.visit_s >= left_s
 
-    def _missing(self, observations: Observations) -> list[Cell]:
-        """Return the most promising cells of each problem that must be measured."""
-        kept, resting = kept_cells(observations, self._forecaster, self._most, self._tie)
-        hopes = self._forecaster.hopes(observations, kept)
-        for cell in resting:
-            hopes[cell] = np.inf
-        order = np.argsort(-hopes, axis=1, kind="stable")[:, :_OF_PROBLEM]
+    def _missing(self, observations: Observations) -> list[Pair]:
+        """Return the most promising pairs of each problem that must be measured."""
+        kept, resting = kept_pairs(observations, self._forecaster, self._most, self._tie)
+        possible_gains = self._forecaster.possible_gains(observations, kept)
+        for pair in resting:
+            possible_gains[pair] = np.inf
+        order = np.argsort(-possible_gains, axis=1, kind="stable")[:, :_OF_PROBLEM]
         return [
-            Cell(problem, choice)
+            Pair(problem, choice)
             for problem, row in enumerate(order.tolist())
             for choice in row
-            if hopes[problem, choice] > 0.0
+            if possible_gains[problem, choice] > 0.0
         ]

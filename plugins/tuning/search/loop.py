@@ -19,7 +19,7 @@ import numpy as np
 from ckprof.events import StatusLine
 from ckprof.plugin.protocols.searches import replans
 from ckprof.wording import counted
-from ckprof_plugins.tuning.search.observations import Cell
+from ckprof_plugins.tuning.search.observations import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.search.observations import Observations
 
 
-#: a cell and its time by all visits; ``None`` where the latest one failed
-MeasuredCell: TypeAlias = "tuple[Cell, KernelTime | None]"
+#: a pair and its time by all visits; ``None`` where the latest one failed
+MeasuredPair: TypeAlias = "tuple[Pair, KernelTime | None]"
 
 #: proposals in a row whose kernels turn out not to support their problems; the rest is measured then
 _REPLANS: Final = 4
@@ -62,8 +62,8 @@ class TuneBench(Protocol):
     def seconds(self) -> float:
         """Return the seconds that were spent so far."""
 
-    def unsupported(self, cells: Sequence[Cell]) -> Iterable[Cell]:
-        """Return cells that their kernels' own tests reject, at least those among the given ones.
+    def unsupported(self, pairs: Sequence[Pair]) -> Iterable[Pair]:
+        """Return pairs that their kernels' own tests reject, at least those among the given ones.
 
         Nothing is built for the device.
         """
@@ -80,8 +80,8 @@ class TuneBench(Protocol):
     def abandon_build(self) -> None:
         """End a build that nobody waits for any more; do nothing if there is none."""
 
-    def measure(self, cells: Sequence[Cell], most_s: float | None) -> Iterable[MeasuredCell]:
-        """Measure cells of built kernels, problem by problem, in rounds.
+    def measure(self, pairs: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
+        """Measure pairs of built kernels, problem by problem, in rounds.
 
         :param most_s: seconds after which no further measurement begins; those that are missing stay open.
         """
@@ -106,7 +106,7 @@ class Progress(StatusLine):
     seconds: float
     #: seconds of planning so far
     planning_s: float
-    #: cells with a time
+    #: pairs with a time
     measured: int
     #: kernels that are built, or were in an earlier session
     built: int
@@ -146,22 +146,22 @@ class TuneLoop:
         bench: TuneBench,
         *,
         budget_s: float | None = None,
-        most_cells: int | None = None,
+        most_pairs: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         self.observations, self.bench = observations, bench
-        self._budget_s, self._most_cells = budget_s, most_cells
+        self._budget_s, self._most_cells = budget_s, most_pairs
         self._should_stop, self._on_progress = should_stop, on_progress
         #: after each batch
         self.progress: list[Progress] = []
         #: kernel -> why it cannot be built
         self.failures: dict[int, str] = {}
         self.planning_s = 0.0
-        #: cells of built kernels that are measured next
-        self._ready: list[Cell] = []
-        #: cells whose kernels are being built
-        self._waiting: list[Cell] = []
+        #: pairs of built kernels that are measured next
+        self._ready: list[Pair] = []
+        #: pairs whose kernels are being built
+        self._waiting: list[Pair] = []
         #: kernels that are being built
         self._building: list[int] = []
 
@@ -173,7 +173,7 @@ class TuneLoop:
         :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
         """
         self.observations.overlaps = self.bench.overlaps
-        self.observations.most_cells = self._most_cells
+        self.observations.most_pairs = self._most_cells
         try:
             while True:
                 stop = self._step(search)
@@ -200,18 +200,18 @@ class TuneLoop:
             self._end_build(wishes=replans(search))
         return stop
 
-    def _accept(self, batch: Sequence[Cell], *, wishes: bool) -> None:
+    def _accept(self, batch: Sequence[Pair], *, wishes: bool) -> None:
         """Take a batch over: what is built is measured next, the build of everything else begins.
 
         :param wishes: what is to be measured of kernels that are not built is chosen again then.
         """
         observations = self.observations
         kernel_of = observations.space.kernel_of
-        for cell in batch:
-            is_built = observations.built[kernel_of[cell.choice]]
-            (self._ready if is_built else self._waiting).append(cell)
-            observations.pending[cell] = is_built or not wishes
-        missing = sorted({int(kernel_of[cell.choice]) for cell in self._waiting})
+        for pair in batch:
+            is_built = observations.built[kernel_of[pair.choice]]
+            (self._ready if is_built else self._waiting).append(pair)
+            observations.pending[pair] = is_built or not wishes
+        missing = sorted({int(kernel_of[pair.choice]) for pair in self._waiting})
         if missing and not self._building:
             self._building = missing
             observations.building = True
@@ -230,20 +230,20 @@ class TuneLoop:
                 observations.built[kernel] = True
         self._building, observations.building = [], False
         if not wishes:
-            self._ready += [cell for cell in self._waiting if observations.possible[cell]]
+            self._ready += [pair for pair in self._waiting if observations.possible[pair]]
         self._waiting = []
 
     def _measure_ready(self) -> TuneStop | None:
         observations, bench = self.observations, self.bench
-        cells, self._ready = self._ready, []
-        for cell in cells:
-            observations.pending[cell] = False
-        cells = [cell for cell in cells if observations.possible[cell] and not observations.measured[cell]]
+        pairs, self._ready = self._ready, []
+        for pair in pairs:
+            observations.pending[pair] = False
+        pairs = [pair for pair in pairs if observations.possible[pair] and not observations.measured[pair]]
         before = bench.seconds()
         seen = 0
-        for cell, kernel_time in bench.measure(cells, self._left_s()):
+        for pair, kernel_time in bench.measure(pairs, self._left_s()):
             seen += 1
-            observations.note(cell, kernel_time)
+            observations.note(pair, kernel_time)
         observations.costs.saw_visits(seen, bench.seconds() - before)
         self._report()
         return self._reason_to_stop()
@@ -255,38 +255,38 @@ class TuneLoop:
         self.observations.pending[:] = False
         self.observations.building = False
 
-    def _legal(self, search: Search) -> Sequence[Cell]:
-        """Return the next batch, of cells that are supported."""
+    def _legal(self, search: Search) -> Sequence[Pair]:
+        """Return the next batch, of pairs that are supported."""
         observations = self.observations
-        batch: Sequence[Cell] = ()
+        batch: Sequence[Pair] = ()
         observations.left_s = self._left_s()
         for _ in range(_REPLANS):
             started = time.perf_counter()
-            batch = [Cell._make(cell) for cell in search.propose(observations)]
+            batch = [Pair._make(pair) for pair in search.propose(observations)]
             self.planning_s += time.perf_counter() - started
             if not batch:
                 return ()
-            rejected = [cell for cell in self.bench.unsupported(batch) if observations.possible[cell]]
-            for cell in rejected:
-                observations.note(cell, None)
+            rejected = [pair for pair in self.bench.unsupported(batch) if observations.possible[pair]]
+            for pair in rejected:
+                observations.note(pair, None)
             if not set(batch) & set(rejected):
                 return self._cut(batch)
-        return self._cut([cell for cell in batch if observations.possible[cell]])
+        return self._cut([pair for pair in batch if observations.possible[pair]])
 
-    def _cut(self, batch: Sequence[Cell]) -> Sequence[Cell]:
+    def _cut(self, batch: Sequence[Pair]) -> Sequence[Pair]:
         """Return the part of a batch for which there is time: the first kernel that it builds at least."""
         most, observations = self._most_cells, self.observations
         left_s = self._left_s()
         if left_s is not None:
-            numbers = (int(observations.space.kernel_of[cell.choice]) for cell in batch)
+            numbers = (int(observations.space.kernel_of[pair.choice]) for pair in batch)
             new = list(dict.fromkeys(number for number in numbers if not observations.built[number]))
             while len(new) > 1 and observations.costs.build_s(len(new)) > left_s:
                 new.pop()
             kernel_of = observations.space.kernel_of
             batch = [
-                cell
-                for cell in batch
-                if observations.built[number := int(kernel_of[cell.choice])] or number in new
+                pair
+                for pair in batch
+                if observations.built[number := int(kernel_of[pair.choice])] or number in new
             ]
         if most is None:
             return batch

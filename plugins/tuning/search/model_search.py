@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from ckprof_plugins.tuning.search.observations import Cell
+from ckprof_plugins.tuning.search.observations import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ckprof_plugins.tuning.search.observations import Cell, Observations
+    from ckprof_plugins.tuning.search.observations import Observations, Pair
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array
 
@@ -51,13 +51,13 @@ class Offer:
     least: float = 0.0
 
 
-#: cells that are chosen together, of one kernel to be built or of built kernels: problems, places, expected
+#: pairs that are chosen together, of one kernel to be built or of built kernels: problems, places, expected
 #: improvement of all of them, weighted, and the same per second
 _Group: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], float, float]"
 
 
-def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0) -> list[Cell]:
-    """Return the cells of the next batch.
+def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0) -> list[Pair]:
+    """Return the pairs of the next batch.
 
     Kernels are added one by one: always the one whose building, with the measurements on all problems on
     which that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that
@@ -78,11 +78,11 @@ def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0
             break
         first = first or rate
         batch.add(problems, places)
-    if batch.count or (observations.overlaps and batch.cells):
+    if batch.count or (observations.overlaps and batch.pairs):
         batch.open_all()
         while batch.adds_cheaply() and (group := batch.best()) is not None and group[2] >= offer.worth:
             batch.add(*group[:2])
-    return batch.cells
+    return batch.pairs
 
 
 class _Batch:
@@ -96,7 +96,7 @@ class _Batch:
         self._gains = _gains(offer, self._now)
         self._most = min(self._costs.build_round, _MOST_OF_PROBLEM)
         self._taken = np.zeros(len(offer.choices), dtype=np.int64)
-        self.cells: list[Cell] = []
+        self.pairs: list[Pair] = []
         self.seconds = 0.0
         #: kernels to be built
         self.count = 0
@@ -108,7 +108,7 @@ class _Batch:
         return _best_group(gains, self._kernel_of, self._built, kernel_s, self._costs.visit_s)
 
     def add(self, problems: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Take cells into the batch."""
+        """Take pairs into the batch."""
         kernels = np.unique(self._kernel_of[problems, places])
         added = int((~self._built[kernels]).sum())
         self.seconds += self._costs.further_s(self.count) * added
@@ -121,10 +121,10 @@ class _Batch:
             self._now[:, problems] = np.minimum(self._now[:, problems], drawn)
             self._gains = _gains(self._offer, self._now)
         for problem, position in zip(problems.tolist(), places.tolist(), strict=True):
-            self.cells.append(Cell(problem, int(self._offer.choices[problem, position])))
+            self.pairs.append(Pair(problem, int(self._offer.choices[problem, position])))
 
     def open_all(self) -> None:
-        """From now on only kernels are added that are to be built, for problems with any number of cells."""
+        """From now on only kernels are added that are to be built, for problems with any number of pairs."""
         self._most = self._offer.choices.shape[1] + 1
         self._offer = replace(self._offer, pending=self._offer.pending | self._built[self._kernel_of])
         self._gains = _gains(self._offer, self._now)
@@ -161,7 +161,7 @@ def _gains(offer: Offer, now: Array) -> Array:
 def _best_group(
     gains: Array, kernel_of: NDArray[np.int64], built: NDArray[np.bool_], kernel_s: float, visit_s: float
 ) -> _Group | None:
-    """Return the cells that gain most per second: those of one kernel, or the best ones of built kernels."""
+    """Return the pairs that gain most per second: those of one kernel, or the best ones of built kernels."""
     problems, places = np.nonzero(gains > 0.0)
     if not len(problems):
         return None
@@ -207,15 +207,15 @@ class ModelSearch:
     def __init__(self, request: SearchRequest) -> None:
         self._request = request
 
-    def propose(self, observations: Observations) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Pair]:
         """Return the batch that gains most per second; nothing if every problem is settled."""
         started = time.perf_counter()
         forecaster = self._request.forecaster
-        outlook = forecaster.outlook(observations)
-        if not outlook.unsettled.any():
+        posterior = forecaster.posterior(observations)
+        if not posterior.unsettled.any():
             # what ends a search is judged by all that is known
-            outlook = forecaster.outlook(observations, thoroughly=True)
-        worth = outlook.unsettled
+            posterior = forecaster.posterior(observations, thoroughly=True)
+        worth = posterior.unsettled
         if not worth.any():
             return []
         if self._request.model is not None and _are_few(observations):
@@ -225,11 +225,11 @@ class ModelSearch:
             if least < _FEW:
                 return _followed(observations, forecaster.predicted_log_us, worth)
         offer = Offer(
-            choices=outlook.choices,
-            draws=np.where(worth[None, :, None] | outlook.pending[None], outlook.draws, np.inf),
-            weights=np.where(worth, _weights(observations, outlook.mean), 0.0),
+            choices=posterior.choices,
+            draws=np.where(worth[None, :, None] | posterior.pending[None], posterior.draws, np.inf),
+            weights=np.where(worth, _weights(observations, posterior.mean), 0.0),
             worth=_AHEAD_SHARE * self._request.tie,
-            pending=outlook.pending,
+            pending=posterior.pending,
             least=float(np.log1p(self._request.tie)),
         )
         share = self._request.planning_share
@@ -239,7 +239,7 @@ class ModelSearch:
 
 def _are_few(observations: Observations) -> bool:
     """Say whether so few measurements are allowed that none is left for what is not promised."""
-    most = observations.most_cells
+    most = observations.most_pairs
     return most is not None and most <= _FEW * len(observations.space.problems)
 
 
@@ -249,7 +249,7 @@ def _counts(observations: Observations) -> NDArray[np.int64]:
     return counts
 
 
-def _followed(observations: Observations, predicted: Array, problems: NDArray[np.bool_]) -> list[Cell]:
+def _followed(observations: Observations, predicted: Array, problems: NDArray[np.bool_]) -> list[Pair]:
     """Return the choice of some problems that the time model prefers, as if there were no search.
 
     Of choices that do the same work, one is measured before others are. While kernels are built, problems
@@ -265,7 +265,7 @@ def _followed(observations: Observations, predicted: Array, problems: NDArray[np
         order = left[np.argsort(np.round(predicted[problem, left], 9), kind="stable")].tolist()
         choice = next((choice for choice in order if works[choice] not in done), order[0] if order else None)
         if choice is not None and observations.open[problem, choice]:
-            batch.append(Cell(problem, choice))
+            batch.append(Pair(problem, choice))
     return batch
 
 

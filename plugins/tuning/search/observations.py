@@ -112,7 +112,7 @@ class Costs:
             self.unit_s, self.kernel_s = max(0.0, unit_s), max(0.0, kernel_s)
 
 
-class Cell(NamedTuple):
+class Pair(NamedTuple):
     """One thing to measure: positions of a problem and of a choice in the space."""
 
     problem: int
@@ -192,8 +192,8 @@ class Observations:
         #: seconds of the budget that are left; ``None`` without one
         self.left_s: float | None = None
         #: measurements at most, of all problems together; ``None`` for no limit
-        self.most_cells: int | None = None
-        self._times: dict[Cell, KernelTime] = {}
+        self.most_pairs: int | None = None
+        self._times: dict[Pair, KernelTime] = {}
 
     @property
     def measured(self) -> NDArray[np.bool_]:
@@ -230,13 +230,13 @@ class Observations:
             if number == problem
         )
 
-    def note(self, cell: Cell, time: KernelTime | None) -> None:
+    def note(self, pair: Pair, time: KernelTime | None) -> None:
         """Note a verified time; ``None`` where a kernel does not support a problem, or failed on it."""
         if time is None:
-            self.possible[cell] = False
+            self.possible[pair] = False
         else:
-            self.log_us[cell] = np.log(1000 * time.time_ms)
-            self._times[cell] = time
+            self.log_us[pair] = np.log(1000 * time.time_ms)
+            self._times[pair] = time
 
     def note_broken(self, kernel: int) -> None:
         """Note that a kernel cannot be built."""

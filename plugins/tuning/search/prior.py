@@ -47,14 +47,14 @@ class Prior:
 
 
 def prior_of(
-    space: SearchSpace, gemm_sizes: GemmSizes, element_bytes: int, model: TimeModel | None, units: int
+    space: SearchSpace, gemm_sizes: GemmSizes, element_bytes: int, model: TimeModel | None, compute_units: int
 ) -> Prior:
     """Predict all times.
 
     :param model: a trained one; ``None`` for physical defaults.
     :param units: compute units of the device, for these.
     """
-    used = model if model is not None else physical_model(units, element_bytes)
+    used = model if model is not None else physical_model(compute_units, element_bytes)
     sizes = [gemm_sizes(problem) for problem in space.problems]
     together = stacked(sizes)
     times = np.ones(space.shape)
@@ -70,7 +70,7 @@ def prior_of(
             times[:, choice] = np.nan
             scale[choice] = _LARGEST
             continue
-        done = work(kernel.computes, together, splits, used.units)
+        done = work(kernel.computes, together, splits, used.compute_units)
         times[:, choice] = terms(done, used.shared, kernel.parameters).total
         if not kernel.rows:
             scale[choice] = min(_LARGEST, 1.0 + 2.0 * kernel.gap)
@@ -177,15 +177,15 @@ class _PhysicalModel(TimeModel):
         return ()
 
 
-def physical_model(units: int, element_bytes: int) -> TimeModel:
+def physical_model(compute_units: int, element_bytes: int) -> TimeModel:
     """Return the model.
 
     :param units: compute units of the device; 0 if unknown.
     """
-    count = units if units > 0 else 100
+    count = compute_units if compute_units > 0 else 100
     return _PhysicalModel(
         device="",
-        units=count,
+        compute_units=count,
         target="",
         toolchain="",
         direction="",

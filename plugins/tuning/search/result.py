@@ -11,7 +11,7 @@ from ckprof.model.ranking import shares_first_place
 from ckprof.report.best_libraries import best_libraries
 from ckprof.wording import percent
 from ckprof_plugins.tuning.search.loop import TuneStop
-from ckprof_plugins.tuning.search.observations import Cell
+from ckprof_plugins.tuning.search.observations import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.report.best_libraries import BestLibrary
     from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
-    from ckprof_plugins.tuning.search.acquisition import Forecaster, Outlook
+    from ckprof_plugins.tuning.search.acquisition import Forecaster, Posterior
     from ckprof_plugins.tuning.search.loop import Progress, TuneLoop
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
 
@@ -93,19 +93,19 @@ def _of_kernels(
     return choices, np.exp(least)
 
 
-def kept_cells(
+def kept_pairs(
     observations: Observations, forecaster: Forecaster, most: int | None, tie: float
-) -> tuple[list[int], list[Cell]]:
+) -> tuple[list[int], list[Pair]]:
     """Return the kernels of the library that is kept, and what it rests on that was not measured yet."""
     plan = plan_libraries(observations, forecaster, most)
     kept = list(plan.kept(most, tie))
-    cells = []
+    pairs = []
     for problem, times in enumerate(plan.times_us[:, kept]) if kept else ():
         kernel = kept[int(times.argmin())]
-        cell = Cell(problem, int(plan.choices[problem, kernel]))
-        if np.isfinite(times.min()) and observations.open[cell]:
-            cells.append(cell)
-    return kept, cells
+        pair = Pair(problem, int(plan.choices[problem, kernel]))
+        if np.isfinite(times.min()) and observations.open[pair]:
+            pairs.append(pair)
+    return kept, pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +176,8 @@ def tune_result(
     :param most: kernels of the library that is kept at most; ``None`` for the smallest within the tie.
     """
     observations, space = loop.observations, loop.observations.space
-    outlook = forecaster.outlook(observations, thoroughly=True)
-    if stop is TuneStop.SETTLED and outlook.unsettled.any():
+    posterior = forecaster.posterior(observations, thoroughly=True)
+    if stop is TuneStop.SETTLED and posterior.unsettled.any():
         stop = TuneStop.ENDED
     plan = plan_libraries(observations, forecaster, most)
     kept = plan.kept(most, tie)
@@ -189,7 +189,7 @@ def tune_result(
         tie=tie,
         progress=tuple(loop.progress),
         best=tuple(
-            _best(observations, number, outlook, _of_library(observations, plan, kept, number))
+            _best(observations, number, posterior, _of_library(observations, plan, kept, number))
             for number in range(len(space.problems))
         ),
         unbuilt=_unbuilt(observations, forecaster, loop.failures, stop),
@@ -211,7 +211,7 @@ def _of_library(
     return observations.space.kernels[kernel].name, choice.splits
 
 
-def _best(observations: Observations, number: int, outlook: Outlook, kept: tuple[str, int]) -> BestChoice:
+def _best(observations: Observations, number: int, posterior: Posterior, kept: tuple[str, int]) -> BestChoice:
     space = observations.space
     choices, field = observations.ranking(number)
     kernel, splits = space.choices[choices[0]] if choices else (-1, 0)
@@ -222,8 +222,8 @@ def _best(observations: Observations, number: int, outlook: Outlook, kept: tuple
         splits=splits,
         time_us=1000 * field.kernels[0].time_ms if choices else None,
         tied=sum(map(shares_first_place, field.leads())) - 1 if choices else 0,
-        better=float(outlook.better[number]),
-        gain=float(outlook.gain[number]),
+        better=float(posterior.better[number]),
+        gain=float(posterior.gain[number]),
         measured=len(choices),
         unmeasured=int(observations.open[number].sum()),
         kept=kept[0],

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.plugin.protocols.searches import replans
-from ckprof_plugins.tuning.search.observations import Cell
+from ckprof_plugins.tuning.search.observations import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,11 +34,11 @@ class SearchRequest:
     #: bytes of an element of every tensor
     element_bytes: int
     #: compute units of the device; 0 if unknown
-    units: int = 0
+    compute_units: int = 0
     #: a trained model; ``None`` if there is none
     model: TimeModel | None = None
     #: earlier measurements of other problems on the same device; ``None`` if there are none
-    lessons: Measurements | None = None
+    transfer_data: Measurements | None = None
     #: an expected improvement below this share is not worth measuring
     tie: float = 0.02
     #: of everything that is drawn at random
@@ -64,14 +64,14 @@ class ExhaustiveSearch:
     def __init__(self, request: SearchRequest) -> None:
         del request
 
-    def propose(self, observations: Observations) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Pair]:
         """Return all that is open of the next kernels, as many as compilers take at once."""
-        open_cells, kernel_of = observations.open, observations.space.kernel_of
-        left = np.unique(kernel_of[open_cells.any(axis=0)])
+        open_pairs, kernel_of = observations.open, observations.space.kernel_of
+        left = np.unique(kernel_of[open_pairs.any(axis=0)])
         next_kernels = left[: observations.costs.build_round]
-        problems, choices = np.nonzero(open_cells & np.isin(kernel_of, next_kernels)[None])
+        problems, choices = np.nonzero(open_pairs & np.isin(kernel_of, next_kernels)[None])
         order = np.argsort(kernel_of[choices], kind="stable")
-        return [Cell(int(problems[index]), int(choices[index])) for index in order]
+        return [Pair(int(problems[index]), int(choices[index])) for index in order]
 
 
 class RandomSearch:
@@ -83,13 +83,13 @@ class RandomSearch:
     def __init__(self, request: SearchRequest) -> None:
         self._chance = np.random.default_rng(request.seed)
 
-    def propose(self, observations: Observations) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Pair]:
         """Return a random open choice of each problem."""
         batch = []
         for problem, row in enumerate(observations.open):
             left = np.flatnonzero(row)
             if len(left):
-                batch.append(Cell(problem, int(self._chance.choice(left))))
+                batch.append(Pair(problem, int(self._chance.choice(left))))
         return batch
 
 
@@ -109,22 +109,22 @@ class StrategySearch:
         self._origin = f"plugin {strategies.provider(name)}: strategy {name!r}"
         self.replans = replans(self._search)
 
-    def propose(self, observations: Observations) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Pair]:
         """Return the proposal of the search.
 
         :raises PluginError: it raises an error, or proposes what cannot be measured.
         """
         proposed = self._search.propose(observations)
-        cells = list(dict.fromkeys(Cell(int(problem), int(choice)) for problem, choice in proposed))
+        pairs = list(dict.fromkeys(Pair(int(problem), int(choice)) for problem, choice in proposed))
         problems, choices = observations.space.shape
-        for cell in cells:
-            inside = 0 <= cell.problem < problems and 0 <= cell.choice < choices
-            if not inside or not observations.open[cell]:
+        for pair in pairs:
+            inside = 0 <= pair.problem < problems and 0 <= pair.choice < choices
+            if not inside or not observations.open[pair]:
                 raise PluginError(
-                    f"{self._origin} proposes problem {cell.problem}, choice {cell.choice}, "
+                    f"{self._origin} proposes problem {pair.problem}, choice {pair.choice}, "
                     "which is measured already or cannot be measured"
                 )
-        return cells
+        return pairs
 
 
 #: how often a study is asked for something that is not measured yet, before chance decides
@@ -163,14 +163,14 @@ class OptunaSearch:
         ]
         self._reported = np.zeros(request.space.shape, dtype=bool)
 
-    def propose(self, observations: Observations) -> Sequence[Cell]:
+    def propose(self, observations: Observations) -> Sequence[Pair]:
         """Return what each study asks for, or chance where it asks for what is known."""
         batch = []
         for problem, row in enumerate(observations.open):
             self._tell(problem, observations)
             left = np.flatnonzero(row)
             if len(left):
-                batch.append(Cell(problem, self._ask(problem, set(left.tolist()))))
+                batch.append(Pair(problem, self._ask(problem, set(left.tolist()))))
         return batch
 
     def _tell(self, problem: int, observations: Observations) -> None:

@@ -10,7 +10,7 @@ The logarithm of a measured time is the prediction plus an error that consists o
 * a part of a single kernel on a single problem, which nothing predicts, and noise.
 
 So what is measured on one problem corrects the predictions on others, and a kernel that was never built is
-known from its kin. The scale of the errors is the one that makes the measurements most likely.
+known from similar kernels. The scale of the errors is the one that makes the measurements most likely.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 #: standard deviations of the parts, relative; found by maximum likelihood on tables of three sweeps
-_KIN: Final = 0.06
+_SIMILAR: Final = 0.06
 _OWN: Final = 0.025
-_KIN_ON_LIKE: Final = 0.11
+_SIMILAR_ON_LIKE: Final = 0.11
 _OWN_ON_LIKE: Final = 0.03
-_CELL: Final = 0.02
+_PAIR: Final = 0.02
 _PROBLEM: Final = 0.2
 _COMMON: Final = 0.7
 #: how far the share of predicted differences that is true may be from 1, by the scale of all errors; that of
@@ -133,8 +133,8 @@ class Surrogate:
     @property
     def typical_error(self) -> Array:
         """Standard deviation of each prediction without measurements, problems x choices."""
-        own = self._roughness**2 * (_OWN**2 + _OWN_ON_LIKE**2 + _CELL**2)
-        parts = _KIN**2 + _KIN_ON_LIKE**2 + own
+        own = self._roughness**2 * (_OWN**2 + _OWN_ON_LIKE**2 + _PAIR**2)
+        parts = _SIMILAR**2 + _SIMILAR_ON_LIKE**2 + own
         scales = self._prior.choice_scale[None] * self._prior.problem_scale[:, None]
         error: Array = self._scale * np.sqrt(parts * scales**2 + (_TRUST * self._lead) ** 2)
         return error
@@ -202,10 +202,10 @@ class Surrogate:
         square = self._scale**2
         scales = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
         alpha = square * self._weights * scales
-        kin, own = self._kin(seen.choice, np.arange(len(self._kernel_of)))
-        everywhere = alpha @ (_KIN**2 * kin + _OWN**2 * own)
+        similar, own = self._similarity(seen.choice, np.arange(len(self._kernel_of)))
+        everywhere = alpha @ (_SIMILAR**2 * similar + _OWN**2 * own)
         on_like = (self._like[: len(means), seen.problem] * alpha) @ (
-            _KIN_ON_LIKE**2 * kin + _OWN_ON_LIKE**2 * own
+            _SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own
         )
         scale = self._prior.choice_scale[None] * self._prior.problem_scale[: len(means), None]
         offset = _COMMON**2 * self._weights.sum() + _PROBLEM**2 * np.bincount(
@@ -223,10 +223,10 @@ class Surrogate:
         :param problems: how many problems.
         """
         means = self.means()[:problems]
-        hopes = np.where(wanted, means - 0.7 * self.typical_error[:problems], np.inf)
-        length = min(length, hopes.shape[1])
-        choices = np.argsort(hopes, axis=1, kind="stable")[:, :length]
-        used = np.isfinite(np.take_along_axis(hopes, choices, axis=1))
+        possible_gains = np.where(wanted, means - 0.7 * self.typical_error[:problems], np.inf)
+        length = min(length, possible_gains.shape[1])
+        choices = np.argsort(possible_gains, axis=1, kind="stable")[:, :length]
+        used = np.isfinite(np.take_along_axis(possible_gains, choices, axis=1))
         mean = np.take_along_axis(means, choices, axis=1)
         return Shortlist(choices=choices, used=used, mean=mean, covariance=self._joint(choices))
 
@@ -261,11 +261,11 @@ class Surrogate:
         """Return problems x places x places -> covariance without measurements."""
         flat, kinds = np.unique(choices, return_inverse=True)
         kinds = kinds.reshape(choices.shape)
-        kin, own = self._kin(flat, flat)
-        both = (_KIN**2 + _KIN_ON_LIKE**2) * kin + (_OWN**2 + _OWN_ON_LIKE**2) * own
+        similar, own = self._similarity(flat, flat)
+        both = (_SIMILAR**2 + _SIMILAR_ON_LIKE**2) * similar + (_OWN**2 + _OWN_ON_LIKE**2) * own
         scale = self._prior.choice_scale[choices] * self._prior.problem_scale[problems, None]
         lead = _TRUST * self._lead[problems[:, None], choices]
-        parts = both[kinds[:, :, None], kinds[:, None, :]] + (self._roughness * _CELL) ** 2 * np.eye(
+        parts = both[kinds[:, :, None], kinds[:, None, :]] + (self._roughness * _PAIR) ** 2 * np.eye(
             choices.shape[1]
         )
         parts = parts * scale[:, :, None] * scale[:, None, :] + lead[:, :, None] * lead[:, None, :]
@@ -279,9 +279,9 @@ class Surrogate:
         flat, kinds = np.unique(choices, return_inverse=True)
         kinds = kinds.reshape(choices.shape)
         scale = self._prior.choice_scale[choices] * self._prior.problem_scale[problems, None]
-        kin, own = self._kin(seen.choice, flat)
-        everywhere = (_KIN**2 * kin + _OWN**2 * own)[:, kinds]
-        on_like = (_KIN_ON_LIKE**2 * kin + _OWN_ON_LIKE**2 * own)[:, kinds]
+        similar, own = self._similarity(seen.choice, flat)
+        everywhere = (_SIMILAR**2 * similar + _OWN**2 * own)[:, kinds]
+        on_like = (_SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own)[:, kinds]
         cross = everywhere + self._like[seen.problem][:, problems, None] * on_like
         seen_scale = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
         cross *= seen_scale[:, None, None] * scale[None]
@@ -297,29 +297,29 @@ class Surrogate:
 
         The latter are what kernels share that are alike, and what belongs to each kernel alone.
         """
-        kin, own = self._alike(seen.choice, seen.choice)
+        similar, own = self._alike(seen.choice, seen.choice)
         like = self._like[np.ix_(seen.problem, seen.problem)]
         same = seen.problem[:, None] == seen.problem[None]
-        cell = same & (seen.choice[:, None] == seen.choice[None])
+        pair = same & (seen.choice[:, None] == seen.choice[None])
         scale = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
         scales = scale[:, None] * scale[None]
         lead = _TRUST * self._lead[seen.problem, seen.choice]
-        smooth = (_KIN**2 + _KIN_ON_LIKE**2 * like) * kin * scales + lead[:, None] * lead[None]
-        rough = ((_OWN**2 + _OWN_ON_LIKE**2 * like) * own + _CELL**2 * cell) * scales
+        smooth = (_SIMILAR**2 + _SIMILAR_ON_LIKE**2 * like) * similar * scales + lead[:, None] * lead[None]
+        rough = ((_OWN**2 + _OWN_ON_LIKE**2 * like) * own + _PAIR**2 * pair) * scales
         return _COMMON**2 + _PROBLEM**2 * same, smooth, rough
 
-    def _kin(self, rows: Places, columns: Places) -> tuple[Array, Array]:
+    def _similarity(self, rows: Places, columns: Places) -> tuple[Array, Array]:
         """Return how alike two choices are, and by how much more if they are the same kernel."""
-        kin, own = self._alike(rows, columns)
-        return kin, self._roughness**2 * own
+        similar, own = self._alike(rows, columns)
+        return similar, self._roughness**2 * own
 
     def _alike(self, rows: Places, columns: Places) -> tuple[Array, Array]:
         """Return how alike two choices are, and whether they are the same kernel."""
         features = self._choice_features
         row_kinds, row_places = np.unique(rows, return_inverse=True)
-        kin = _likeness(features[row_kinds], features[columns], _CHOICE_LENGTH)[row_places]
+        similar = _likeness(features[row_kinds], features[columns], _CHOICE_LENGTH)[row_places]
         own = self._kernel_of[rows][:, None] == self._kernel_of[columns][None]
-        return kin, own.astype(np.float64)
+        return similar, own.astype(np.float64)
 
 
 def _with_noise(covariance: Array) -> Array:

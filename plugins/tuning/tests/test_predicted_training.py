@@ -27,7 +27,7 @@ PATH = Path("predicted.json")
 def _predicted(table: Measurements, factor: float = 1.0) -> Measurements:
     """Return the times of a table as if they were predicted, each wrong by a factor."""
     times = {key: time_us * factor for key, time_us in table.times.items()}
-    return replace(table, times=times, predicted=frozenset(times), arch="gfx950", units=256)
+    return replace(table, times=times, predicted=frozenset(times), arch="gfx950", compute_units=256)
 
 
 def _blended(measured: Measurements | None, predicted: Measurements) -> tuple[Measurements, float]:

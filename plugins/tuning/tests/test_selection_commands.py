@@ -215,7 +215,7 @@ def test_one_kernel_alone_has_no_efficiency(model, tmp_path, capsys):
     last = lines[0].index("64x64x64_compv3")
     first = lines[0].index("16x64x64_compv3")
     table = tmp_path / "gfx950.csv"
-    table.write_text("\n".join(",".join([*cells[:first], cells[last]]) for cells in lines))
+    table.write_text("\n".join(",".join([*pairs[:first], pairs[last]]) for pairs in lines))
     assert main(["validate", str(model), str(table)]) == 0
     text = capsys.readouterr().out
     assert "86 problems were measured with one kernel alone: nothing to choose among" in text

@@ -26,7 +26,7 @@ from ckprof_plugins.tuning.time_model.intervals import (
     place,
     ranges_of,
 )
-from ckprof_plugins.tuning.time_model.model import Kinship, derived, distance, kinship
+from ckprof_plugins.tuning.time_model.model import Similarity, derived, distance, similarity
 from ckprof_plugins.tuning.time_model.selector import ModelCandidate, precedence
 
 if TYPE_CHECKING:
@@ -181,36 +181,38 @@ def _rounded(value: Any) -> float:
     return float(f"{value:.4g}")
 
 
-def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -> dict[Kinship, float]:
-    """Return how far times of measured kernels are off when they are derived from others of some kinship."""
+def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -> dict[Similarity, float]:
+    """Return how far times of measured kernels are off when they are derived from similar ones."""
     # kernels of one pool are one kernel here
     kernels = {id(kernel.parameters): kernel for kernel in model.kernels.values()}
     times: dict[int, list[tuple[int, int, float]]] = {}
     for (index, name, splits), time in table.times.items():
         times.setdefault(id(model.kernels[name].parameters), []).append((index, splits, time))
-    errors: dict[Kinship, list[float]] = {kind: [] for kind in Kinship}
+    errors: dict[Similarity, list[float]] = {kind: [] for kind in Similarity}
     strange: list[float] = []
     for number, kernel in kernels.items():
         others = {other.name: other for other in kernels.values() if other is not kernel}
         if others:
             least_alike = max(others.values(), key=lambda other: distance(kernel.traits, other.traits))
             strange += _errors(model, least_alike, times[number], problems)
-        for kind in Kinship:
-            kin = {
+        for kind in Similarity:
+            similar = {
                 name: other
                 for name, other in others.items()
-                if kinship(kernel.traits, [other.traits]) not in _CLOSER[kind]
+                if similarity(kernel.traits, [other.traits]) not in _CLOSER[kind]
             }
-            if kin and kinship(kernel.traits, [other.traits for other in kin.values()]) is kind:
-                guess = derived(replace(model, kernels=kin), kernel.name, kernel.traits)
+            if similar and similarity(kernel.traits, [other.traits for other in similar.values()]) is kind:
+                guess = derived(replace(model, kernels=similar), kernel.name, kernel.traits)
                 errors[kind] += _errors(model, guess, times[number], problems)
     found = {kind: float(np.quantile(own, COVERAGE)) for kind, own in errors.items() if own}
     largest = max(found.values(), default=1.0)
-    spreads = {kind: found.get(kind, _UNKNOWN * largest) for kind in Kinship}
+    spreads = {kind: found.get(kind, _UNKNOWN * largest) for kind in Similarity}
     # two families that were measured may well be more alike than another one is to them: that one is taken to
     # be more unlike than the two kernels are that have least in common
     unlike = _UNKNOWN * float(np.quantile(strange, COVERAGE)) if strange else 0.0
-    spreads[Kinship.FAMILY] = max(_STRANGER * spreads[Kinship.FAMILY], spreads[Kinship.ALIKE], unlike)
+    spreads[Similarity.FAMILY] = max(
+        _STRANGER * spreads[Similarity.FAMILY], spreads[Similarity.ALIKE], unlike
+    )
     return spreads
 
 
@@ -223,15 +225,15 @@ def _errors(
         rows = [(index, time) for index, count, time in times if count == splits]
         sizes = stacked([problems[index] for index, _ in rows])
         predicted = terms(
-            work(kernel.computes, sizes, splits, model.units), model.shared, kernel.parameters
+            work(kernel.computes, sizes, splits, model.compute_units), model.shared, kernel.parameters
         ).total
         errors += np.abs(np.log([time for _, time in rows] / predicted)).tolist()
     return errors
 
 
-#: What is left out so that the nearest of the rest are of a kinship.
-_CLOSER: Final[Mapping[Kinship, frozenset[Kinship]]] = {
-    Kinship.ALIKE: frozenset(),
-    Kinship.DEPTH: frozenset({Kinship.ALIKE}),
-    Kinship.FAMILY: frozenset({Kinship.ALIKE, Kinship.DEPTH}),
+#: What is left out so that the nearest of the rest are of a similarity.
+_CLOSER: Final[Mapping[Similarity, frozenset[Similarity]]] = {
+    Similarity.ALIKE: frozenset(),
+    Similarity.DEPTH: frozenset({Similarity.ALIKE}),
+    Similarity.FAMILY: frozenset({Similarity.ALIKE, Similarity.DEPTH}),
 }

@@ -113,7 +113,7 @@ def noise(time_us: Any, shortest_us: float) -> Any:
 
 
 def fit(
-    table: Measurements, gemm_sizes: GemmSizes, units: int, left_out: Sequence[tuple[int, ...]] = ()
+    table: Measurements, gemm_sizes: GemmSizes, compute_units: int, left_out: Sequence[tuple[int, ...]] = ()
 ) -> Fit:
     """Fit all parameters.
 
@@ -121,7 +121,7 @@ def fit(
     :param left_out: groups of problems, by their index; for each, the parameters are fitted again to all
         others, from those that were found on.
     """
-    system = _System(table, [gemm_sizes(problem) for problem in table.problems], units)
+    system = _System(table, [gemm_sizes(problem) for problem in table.problems], compute_units)
     vector, cost = solve(system, system.pulls, system.start, scale=_SOFT, steps=_STEPS)
     refits = {group: system.refit(vector, group) for group in left_out}
     return replace(system.result(vector, cost), refits=refits)
@@ -130,7 +130,7 @@ def fit(
 class _System:
     """The equations: one row per measured time, then the pulls."""
 
-    def __init__(self, table: Measurements, problems: Sequence[Sizes], units: int) -> None:
+    def __init__(self, table: Measurements, problems: Sequence[Sizes], compute_units: int) -> None:
         self.pools = pools_of(table)
         self.traits = [table.kernels[names[0]] for names in self.pools]
         home = {name: number for number, names in enumerate(self.pools) for name in names}
@@ -140,7 +140,7 @@ class _System:
         self.log_times = np.log(self.times)
         self.predicted = np.array([key in table.predicted for key in keys])
         self.shortest = float(self.times.min())
-        self.parts = self._parts(keys, problems, home, units)
+        self.parts = self._parts(keys, problems, home, compute_units)
         self.forms = forms_of(self.parts)
         self.index = np.array([index for index, _, _ in keys])
         self.weights = self._weights(self.index, problems)
@@ -179,7 +179,7 @@ class _System:
         keys: Sequence[tuple[int, str, int]],
         problems: Sequence[Sizes],
         home: dict[str, int],
-        units: int,
+        compute_units: int,
     ) -> list[tuple[int, slice, Any]]:
         """Return (pool, rows, work) for each run of rows with the same pool and splits."""
         blocks = []
@@ -190,7 +190,7 @@ class _System:
                 continue
             pool, splits = marks[begin]
             columns = stacked([problems[index] for index, _, _ in keys[begin:end]])
-            done = work(self.traits[pool], columns, splits, units)
+            done = work(self.traits[pool], columns, splits, compute_units)
             blocks.append((pool, slice(begin, end), done))
             begin = end
         return blocks
@@ -212,19 +212,19 @@ class _System:
 
     def _identifiable(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return which shared and which own parameters the data tell anything about."""
-        untold: set[str] = set()
+        unidentifiable: set[str] = set()
         works = [done for _, _, done in self.parts]
         if not any(done.splits for done in works):
-            untold.add("meeting")
+            unidentifiable.add("meeting")
         if all(isinstance(done.extra_bytes, float) for done in works):
-            untold.add("merging")
+            unidentifiable.add("merging")
         runs = [done.runs for done in works if done.runs is not None]
         if not runs:
-            untold |= {"gathering", "ragged"}
+            unidentifiable |= {"gathering", "ragged"}
         if not any(np.any(run.short) for run in runs):
-            untold.add("short")
-        return tuple(name for name in SHARED if name not in untold), tuple(
-            name for name in OWN if name not in untold
+            unidentifiable.add("short")
+        return tuple(name for name in SHARED if name not in unidentifiable), tuple(
+            name for name in OWN if name not in unidentifiable
         )
 
     def _start(self) -> tuple[dict[str, float], Array]:
@@ -357,9 +357,11 @@ def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[in
     :returns: the number, and the cost of the next best one divided by its own: about 1 means that the data do
         not tell.
     """
-    costs = sorted((fit(table, gemm_sizes, units).cost, units) for units in sorted(set(numbers)))
-    (best, units), (second, _) = costs[:2]
-    return units, second / best
+    costs = sorted(
+        (fit(table, gemm_sizes, compute_units).cost, compute_units) for compute_units in sorted(set(numbers))
+    )
+    (best, compute_units), (second, _) = costs[:2]
+    return compute_units, second / best
 
 
 def forms_of(parts: Sequence[tuple[int, slice, Work]]) -> list[tuple[NDArray[np.intp], Work]]:

@@ -91,23 +91,23 @@ class Work:
     runs: RunCosts | None = None
 
 
-def work(traits: KernelTraits, sizes: Sizes, splits: int, units: int) -> Work:
+def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) -> Work:
     """Return what a kernel does for a problem.
 
     :param splits: parts of the reduction that have workgroups of their own.
     :param units: compute units of the device.
     """
     if traits.schedule is Schedule.WINDOW:
-        return _windows(traits, sizes, units)
+        return _windows(traits, sizes, compute_units)
     tiles, depth = tiles_of(traits, sizes)
     if traits.schedule is Schedule.STREAM:
-        return _stream(traits, sizes, tiles, depth, units)
+        return _stream(traits, sizes, tiles, depth, compute_units)
     loops = ceil_div(depth, splits)
     groups = tiles * splits
     extra, launches = _meeting(traits, sizes, splits)
     return Work(
-        load=groups / units,
-        rounds=ceil_div(groups, units),
+        load=groups / compute_units,
+        rounds=ceil_div(groups, compute_units),
         loops=loops,
         steps=loops,
         tensor_bytes=sizes.tensor_bytes,
@@ -164,13 +164,13 @@ def _misaligned(run: Value, size: int) -> Value:
     return sum(ceil_div(run, part) - run // part for part in parts) / len(parts)
 
 
-def _windows(traits: KernelTraits, sizes: Sizes, units: int) -> Work:
+def _windows(traits: KernelTraits, sizes: Sizes, compute_units: int) -> Work:
     rows, columns, images = traits.tile
     windows = ceil_div(sizes.rows, rows) * ceil_div(sizes.columns, columns)
     groups = windows * ceil_div(sizes.images, images) * sizes.channels
     return Work(
-        load=groups / units,
-        rounds=ceil_div(groups, units),
+        load=groups / compute_units,
+        rounds=ceil_div(groups, compute_units),
         loops=1.0,
         steps=1.0,
         tensor_bytes=sizes.tensor_bytes,
@@ -179,13 +179,13 @@ def _windows(traits: KernelTraits, sizes: Sizes, units: int) -> Work:
     )
 
 
-def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, units: int) -> Work:
-    resident = units * traits.workgroups_per_unit
+def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, compute_units: int) -> Work:
+    resident = compute_units * traits.workgroups_per_unit
     iterations = tiles * depth
     # each workgroup leaves at most one tile unfinished, whose partial sums pass through memory twice
     partial = minimum(tiles, resident) * (2 * PARTIAL_BYTES * traits.tile[0] * traits.tile[1])
     return Work(
-        load=tiles / units,
+        load=tiles / compute_units,
         rounds=None,
         loops=depth,
         steps=ceil_div(iterations, resident),

@@ -45,7 +45,7 @@ class Measurements:
     #: target that ran the kernels where it is not the architecture itself; empty otherwise
     target: str = ""
     #: compute units of the device; ``None`` if the source does not say
-    units: int | None = None
+    compute_units: int | None = None
     #: rows that were left out, with the reason
     dropped: tuple[str, ...] = ()
     #: problems on which kernels were tried, none of which gave a verified time
@@ -115,7 +115,7 @@ class Measurements:
             times=kept,
             arch=self.arch,
             target=self.target,
-            units=self.units,
+            compute_units=self.compute_units,
             dropped=tuple(dropped),
             predicted=self.predicted & kept.keys(),
         )
@@ -134,7 +134,7 @@ class Measurements:
             },
             arch=self.arch,
             target=self.target,
-            units=self.units,
+            compute_units=self.compute_units,
             dropped=self.dropped,
             predicted=frozenset(
                 (positions[index], name, splits)
@@ -178,7 +178,7 @@ def merged(tables: tuple[Measurements, ...]) -> Measurements:
     predicted = {key: found for key, found in predicted.items() if key not in times}
     tried = (problem for table in tables for problem in (*table.problems, *table.unserved))
     arches = {table.arch for table in tables if table.arch}
-    units = {table.units for table in tables if table.units}
+    compute_units = {table.compute_units for table in tables if table.compute_units}
     return Measurements(
         sources=tuple(source for table in tables for source in table.sources),
         problems=tuple(problems),
@@ -187,7 +187,7 @@ def merged(tables: tuple[Measurements, ...]) -> Measurements:
         predicted=frozenset(predicted),
         arch=arches.pop() if len(arches) == 1 else "",
         target=tables[0].target if tables else "",
-        units=units.pop() if len(units) == 1 else None,
+        compute_units=compute_units.pop() if len(compute_units) == 1 else None,
         dropped=tuple(line for table in tables for line in table.dropped),
         unserved=tuple(problem for problem in dict.fromkeys(tried) if problem not in problems),
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.time_model.trees import Tree
 
 
-class Kinship(Enum):
+class Similarity(Enum):
     """What a kernel has in common with the nearest ones that were measured."""
 
     #: one of its family with a tile as deep was measured
@@ -52,7 +52,7 @@ class ModelKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     #: scale of its errors: 70 % of the logarithms of measured / predicted are smaller, on problems that were
     #: left out of the fit. For a derived kernel: what follows from errors on kernels that were left out
     spread: float
-    #: measured times behind it; 0: derived from its kin
+    #: measured times behind it; 0: derived from similar kernels
     rows: int
     #: distance to the kernels that it was derived from; 0 for measured ones
     gap: float = 0.0
@@ -92,7 +92,7 @@ class TimeModel:
     device: str
     #: target that ran the measured kernels where it is not the architecture itself; empty otherwise
     target: str
-    units: int
+    compute_units: int
     #: compiler and the like of the measured kernels; empty if unknown
     toolchain: str
     direction: str
@@ -112,7 +112,7 @@ class TimeModel:
     #: errors on problems that were left out; empty for a model that was not trained
     trials: Trials = field(default_factory=Trials)
     #: spread of kernels that were not measured
-    derived_spreads: Mapping[Kinship, float] = field(default_factory=dict)
+    derived_spreads: Mapping[Similarity, float] = field(default_factory=dict)
     #: how many of the times that it was fitted to were predicted from machine code
     predicted: int = 0
     #: 95 % of measured times lie between ``exp(-predicted_half)`` and ``exp(predicted_half)`` times predicted
@@ -120,13 +120,13 @@ class TimeModel:
     predicted_half: float = 0.0
 
     def kernel(self, name: str, traits: KernelTraits) -> ModelKernel:
-        """Return a kernel, derived from its kin if it was not measured."""
+        """Return a kernel, derived from similar kernels if it was not measured."""
         measured = self.kernels.get(name)
         return measured if measured is not None else derived(self, name, traits)
 
     def time_us(self, kernel: ModelKernel, sizes: Sizes, splits: int = 1) -> float:
         """Return the predicted time of a kernel on a problem in microseconds."""
-        done = work(kernel.computes, sizes, splits, self.units)
+        done = work(kernel.computes, sizes, splits, self.compute_units)
         return float(terms(done, self.shared, kernel.parameters).total)
 
     def half(self, kernel: ModelKernel, reach: float) -> float:
@@ -192,10 +192,10 @@ class TimeModel:
     def kernel_warning(self, traits: KernelTraits) -> str:
         """Return what is strange about a kernel that was not measured; empty if one like it was."""
         measured = [kernel.traits for kernel in self.kernels.values()]
-        kind = kinship(traits, measured)
-        if not measured or kind is Kinship.ALIKE:
+        kind = similarity(traits, measured)
+        if not measured or kind is Similarity.ALIKE:
             return ""
-        if kind is Kinship.DEPTH:
+        if kind is Similarity.DEPTH:
             depths = sorted({depth(one) for one in measured if family(one) == family(traits)})
             known = ", ".join(map(str, depths))
             return f"tile depth {depth(traits)} was not measured, only {known}"
@@ -217,12 +217,12 @@ def family(traits: KernelTraits) -> tuple[str, ...]:
     return (*traits.labels[:1], *unusual)
 
 
-def kinship(traits: KernelTraits, measured: Sequence[KernelTraits]) -> Kinship:
+def similarity(traits: KernelTraits, measured: Sequence[KernelTraits]) -> Similarity:
     """Return what a kernel has in common with those that were measured."""
-    kin = [other for other in measured if family(other) == family(traits)]
-    if not kin:
-        return Kinship.FAMILY
-    return Kinship.ALIKE if any(depth(other) == depth(traits) for other in kin) else Kinship.DEPTH
+    similar = [other for other in measured if family(other) == family(traits)]
+    if not similar:
+        return Similarity.FAMILY
+    return Similarity.ALIKE if any(depth(other) == depth(traits) for other in similar) else Similarity.DEPTH
 
 
 def depth(traits: KernelTraits) -> int:
@@ -238,20 +238,20 @@ def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:
     """
     measured = [kernel for kernel in model.kernels.values() if kernel.rows]
     shares = weights(traits, [kernel.traits for kernel in measured])
-    kind = kinship(traits, [kernel.traits for kernel in measured])
+    kind = similarity(traits, [kernel.traits for kernel in measured])
     spread = model.derived_spreads.get(kind, 1.0)
     gap = sum(share * distance(traits, measured[index].traits) for index, share in shares.items())
     if len(shares) == 1:
         (index,) = shares
-        kin = measured[index]
+        similar = measured[index]
         return msgspec.structs.replace(
-            kin, name=name, traits=traits, others=kin.computes, spread=spread, rows=0, gap=gap
+            similar, name=name, traits=traits, others=similar.computes, spread=spread, rows=0, gap=gap
         )
     totals = dict.fromkeys(KernelParameters.__dataclass_fields__, 1.0)
     for index, share in shares.items():
-        kin = measured[index]
+        similar = measured[index]
         for one in totals:
-            value = getattr(kin.parameters, one) / _scale(one, kin.computes)
+            value = getattr(similar.parameters, one) / _scale(one, similar.computes)
             totals[one] *= value**share
     parameters = KernelParameters(**{one: value * _scale(one, traits) for one, value in totals.items()})
     return ModelKernel(

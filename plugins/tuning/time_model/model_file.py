@@ -12,7 +12,7 @@ from ckprof.errors import InputError
 from ckprof.version import __version__
 from ckprof_plugins.tuning.time_model.formula import SharedParameters
 from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES, Trials
-from ckprof_plugins.tuning.time_model.model import Kinship, ModelKernel, TimeModel
+from ckprof_plugins.tuning.time_model.model import ModelKernel, Similarity, TimeModel
 from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ModelDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, om
     ckprof: str
     device: str
     target: str
-    units: int = msgspec.field(name="compute_units")
+    compute_units: int
     toolchain: str
     direction: str
     dtype: str
@@ -57,7 +57,7 @@ class ModelDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, om
     shared: SharedParameters
     kernels: list[ModelKernel]
     #: spread of kernels that were not measured
-    derived_spreads: dict[Kinship, float]
+    derived_spreads: dict[Similarity, float]
     #: errors on problems that were left out
     trials: Trials
     trees: tuple[Tree, ...]
@@ -125,7 +125,7 @@ def _check(document: ModelDocument, path: Path) -> None:
         raise InputError("the model has no kernels", path)
     if document.predicted < 0 or not 0 <= document.predicted_half < inf:
         raise InputError("predicted and predicted_half must not be negative", path)
-    if document.units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
+    if document.compute_units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
         raise InputError("compute_units, element_bytes and shortest_us must be positive", path)
     shared = document.shared
     if min(shared.bandwidth, shared.merging, shared.gathering) <= 0 or not 0 <= shared.tail <= 1:
@@ -159,7 +159,7 @@ def _check_errors(document: ModelDocument, path: Path) -> None:
     """Refuse what is known about errors if it cannot be looked up."""
     places = document.trials.places
     lengths = {len(place) for place in places}
-    whole = lengths == {PLACE_AXES} and set(document.derived_spreads) == set(Kinship)
+    whole = lengths == {PLACE_AXES} and set(document.derived_spreads) == set(Similarity)
     if not whole or any(
         not 0 <= trial.problem < len(places)
         or len(trial.beyond) != len(RANGE_AXES)

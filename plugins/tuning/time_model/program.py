@@ -266,7 +266,7 @@ class Program:
         problem = self._problem = symbolic_problem(form, self._recorder)
         sizes = gemm_sizes(problem)
         self._terms: list[Terms] = [
-            terms(work(kernel.computes, sizes, splits, model.units), model.shared, kernel.parameters)
+            terms(work(kernel.computes, sizes, splits, model.compute_units), model.shared, kernel.parameters)
             for kernel, splits in slots
         ]
         self._totals: list[Symbol] = [term.total for term in self._terms]

@@ -167,7 +167,7 @@ class Selector:
         self, kernel: ModelKernel, splits: int, time_us: float, sizes: Sizes, reach: float
     ) -> Prediction:
         half = self.model.half(kernel, reach)
-        done = work(kernel.computes, sizes, splits, self.model.units)
+        done = work(kernel.computes, sizes, splits, self.model.compute_units)
         return Prediction(
             kernel=kernel.name,
             splits=splits,

@@ -52,7 +52,7 @@ def correction(trees: Sequence[Tree], row: Sequence[float]) -> float:
 def features(model: TimeModel, kernel: ModelKernel, sizes: Sizes, splits: int) -> list[float]:
     """Return the features of a kernel on a problem, in the order of :data:`FEATURES`."""
     traits = kernel.computes
-    done = work(traits, sizes, splits, model.units)
+    done = work(traits, sizes, splits, model.compute_units)
     parts = terms(done, model.shared, kernel.parameters)
     tile_m, tile_n, tile_k = traits.tile
     total = parts.total

@@ -41,7 +41,7 @@ class Recorded:
     known: str
     searched: str
     direction: str
-    units: int
+    compute_units: int
     #: what ran the kernels, if not the architecture itself
     target: str = ""
     #: with everything built, and with what builds take
@@ -64,7 +64,7 @@ SWEEPS = {
         known="gfx950_fwd_bf16_20kernels",
         searched="gfx950_fwd_bf16_30kernels_even",
         direction="fwd",
-        units=256,
+        compute_units=256,
         built=ReplayCosts(build_s=0.0, visit_s=1.0),
         # 16 compilers for AMD GPUs
         to_build=ReplayCosts(
@@ -75,7 +75,7 @@ SWEEPS = {
         known="h200_fwd_bf16_train",
         searched="h200_fwd_bf16_unseen",
         direction="fwd",
-        units=132,
+        compute_units=132,
         target="cuda",
         **seconds(0.011),
     ),
@@ -83,7 +83,7 @@ SWEEPS = {
         known="h200_bwd_weight_bf16_train",
         searched="h200_bwd_weight_bf16_unseen",
         direction="bwd_weight",
-        units=132,
+        compute_units=132,
         target="cuda",
         **seconds(0.012),
     ),
@@ -105,7 +105,7 @@ def searched(sweep: Recorded, name: str, seed: int, *, trained: bool, costs: Rep
         space=space,
         gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
         element_bytes=2,
-        units=sweep.units,
+        compute_units=sweep.compute_units,
         model=model,
         tie=0.003,
         seed=seed,
@@ -142,7 +142,7 @@ def trained_on(sweep: Recorded):
                 dtype="bf16",
                 element_bytes=2,
                 device="recorded",
-                units=sweep.units,
+                compute_units=sweep.compute_units,
                 target=sweep.target,
             )
         )
@@ -208,7 +208,7 @@ def big_space() -> SearchSpace:
 @pytest.mark.parametrize("measured", [0, 400])
 def test_planning_3000_kernels_on_100_problems(benchmark, measured: int) -> None:
     space = big_space()
-    request = SearchRequest(space=space, gemm_sizes=forward_sizes, element_bytes=2, units=256)
+    request = SearchRequest(space=space, gemm_sizes=forward_sizes, element_bytes=2, compute_units=256)
     observations = Observations(space)
     chance = np.random.default_rng(0)
     problems = chance.integers(0, len(space.problems), measured)

@@ -67,7 +67,7 @@ class Replayed:
 
 
 def request_for(table: Measurements, **changes) -> SearchRequest:
-    values = {"gemm_sizes": forward_sizes, "element_bytes": 2, "units": 256}
+    values = {"gemm_sizes": forward_sizes, "element_bytes": 2, "compute_units": 256}
     return SearchRequest(space=replay_space(table), **{**values, **changes})
 
 

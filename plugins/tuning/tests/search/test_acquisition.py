@@ -10,7 +10,7 @@ import pytest
 from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.acquisition import RISK, GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
-from ckprof_plugins.tuning.search.observations import Cell
+from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.surrogate import LogTimes, Surrogate
 from ckprof_plugins.tuning.time_model.measurements import Measurements
@@ -68,8 +68,8 @@ LONGER = [pytest.param(change, marks=pytest.mark.thorough) for change in (noisy,
 
 def shares(found: Replayed) -> tuple[float, float]:
     """Return on which share of the problems something is better by more than the tie: as said, and truly."""
-    outlook = found.request.forecaster.outlook(found.loop.observations, thoroughly=True)
-    said = np.mean(outlook.better)
+    posterior = found.request.forecaster.posterior(found.loop.observations, thoroughly=True)
+    said = np.mean(posterior.better)
     return float(said), float((found.efficiency < 1 / (1 + found.request.tie)).mean())
 
 
@@ -119,7 +119,7 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
     class BestOfItsOwn:
         def propose(self, observations):
             return [
-                Cell(problem, int((times[(problem + 1) % len(times)]).argmin()))
+                Pair(problem, int((times[(problem + 1) % len(times)]).argmin()))
                 for problem in range(len(times))
                 if not observations.measured[problem].any()
             ]
@@ -169,11 +169,11 @@ def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
     costs = ReplayCosts(build_s=5.0, visit_s=0.5)
     observations = ReplayBench(dozen, request.space, costs).observations(request.space)
     observations.built[[0, 1]] = True
-    observations.note(Cell(0, 0), time_of(10.0))
+    observations.note(Pair(0, 0), time_of(10.0))
 
     class Builds:
         def propose(self, observations):
-            return [Cell(3, 7)]
+            return [Pair(3, 7)]
 
     search = GuaranteedSearch(Builds(), request.forecaster, None, TIE)
     for left_s, kernels in ((None, {7}), (600.0, {7}), (8.0, {0, 1})):
@@ -188,7 +188,7 @@ def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
 ) -> None:
     """What was measured of other problems may be of the same mistake; nobody learns what is not believed."""
     table = table_of("gfx950_fwd_bf16_20kernels")
-    lessons = table.subset(tuple(range(0, len(table.problems), 40)))
+    transfer_data = table.subset(tuple(range(0, len(table.problems), 40)))
     learned: list[tuple[Surrogate, int, bool]] = []
     learn = Surrogate.learn
 
@@ -198,7 +198,7 @@ def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
 
     monkeypatch.setattr(Surrogate, "learn", noted)
     model = fit_model(train_request(table))
-    found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, lessons=lessons, kept=4)
+    found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, transfer_data=transfer_data, kept=4)
     informed, of_lessons, _ = learned[0]
     believed = found.request.forecaster.surrogate
     measured = int(found.loop.observations.measured.sum())

@@ -14,7 +14,7 @@ from ckprof.kernels.build.units import partition
 from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneStop
 from ckprof_plugins.tuning.search.model_search import best_batch
-from ckprof_plugins.tuning.search.observations import Cell, Costs, Observations
+from ckprof_plugins.tuning.search.observations import Costs, Observations, Pair
 from plugins.tuning.tests.search.conftest import replay, time_of
 from plugins.tuning.tests.search.test_search import offer, small_space
 
@@ -81,10 +81,10 @@ def test_a_build_takes_kernels_along_that_would_cost_a_build_later() -> None:
         costs = Costs(start_s=5.0, unit_s=5.0, kernel_s=0.5, jobs=1, per_unit=per_unit, visit_s=0.1)
         observations = Observations(small_space(), costs)
         for problem in range(3):
-            observations.note(Cell(problem, 0), time_of(100.0))
+            observations.note(Pair(problem, 0), time_of(100.0))
         observations.built[0] = True
 
-        chosen.append({cell.choice for cell in best_batch(offer(draws, 4), observations)})
+        chosen.append({pair.choice for pair in best_batch(offer(draws, 4), observations)})
     # by itself each kernel is a translation unit: the second costs as much as the first
     assert chosen == [{1}, {1, 2}]
 
@@ -98,23 +98,23 @@ def test_idle_compilers_build_ahead_only_where_they_do_not_disturb() -> None:
         observations = Observations(small_space(), Costs(kernel_s=10.0, visit_s=0.1))
         observations.overlaps = overlaps
         for problem in range(3):
-            observations.note(Cell(problem, 0), time_of(100.0))
+            observations.note(Pair(problem, 0), time_of(100.0))
         observations.built[[0, 1]] = True
-        found.append({cell.choice for cell in best_batch(offer(draws, 4), observations)})
+        found.append({pair.choice for pair in best_batch(offer(draws, 4), observations)})
     assert found == [{1}, {1, 2}]
 
 
 def test_what_is_going_to_be_measured_is_not_chosen_again() -> None:
     observations = Observations(small_space(), Costs(kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
-        observations.note(Cell(problem, 0), time_of(100.0))
+        observations.note(Pair(problem, 0), time_of(100.0))
     observations.built[:] = True
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, 0, 1], draws[0, 0, 2] = np.log(80.0), np.log(85.0)  # the second gains nothing beside the first
     draws[0, 1, 3] = np.log(90.0)
     pending = np.zeros((3, 4), dtype=bool)
     pending[0, 1] = True
-    assert best_batch(offer(draws, 4, pending), observations) == [Cell(1, 3)]
+    assert best_batch(offer(draws, 4, pending), observations) == [Pair(1, 3)]
 
 
 # --- overlap ----------------------------------------------------------------------------------------------

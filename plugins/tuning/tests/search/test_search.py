@@ -22,10 +22,10 @@ from ckprof_plugins.tuning.search.acquisition import improvement
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import Offer, best_batch
 from ckprof_plugins.tuning.search.observations import (
-    Cell,
     Choice,
     Costs,
     Observations,
+    Pair,
     SearchKernel,
     SearchSpace,
 )
@@ -69,24 +69,24 @@ def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
     space = small_space()
     observations = Observations(space, Costs(start_s=0.0, kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
-        observations.note(Cell(problem, 0), time_of(100.0))
+        observations.note(Pair(problem, 0), time_of(100.0))
     observations.built[0] = True
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, :, 1] = np.log(90.0)  # 10 % on every problem
     draws[0, 2, 2] = np.log(85.0)  # more, but on one problem alone
     batch = best_batch(offer(draws, 4), observations)
-    assert batch == [Cell(0, 1), Cell(1, 1), Cell(2, 1)]
+    assert batch == [Pair(0, 1), Pair(1, 1), Pair(2, 1)]
 
 
 def test_what_is_built_is_measured_before_anything_is_compiled() -> None:
     observations = Observations(small_space(), Costs(start_s=0.0, kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
-        observations.note(Cell(problem, 0), time_of(100.0))
+        observations.note(Pair(problem, 0), time_of(100.0))
     observations.built[[0, 3]] = True
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, :, 1] = np.log(90.0)
     draws[0, 1, 3] = np.log(97.0)
-    assert best_batch(offer(draws, 4), observations) == [Cell(1, 3)]
+    assert best_batch(offer(draws, 4), observations) == [Pair(1, 3)]
 
 
 def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
@@ -99,16 +99,16 @@ def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
         costs = Costs(start_s=0.0, kernel_s=10.0, jobs=jobs, visit_s=0.1)
         observations = Observations(small_space(), costs)
         for problem in range(3):
-            observations.note(Cell(problem, 0), time_of(100.0))
+            observations.note(Pair(problem, 0), time_of(100.0))
         observations.built[0] = True
-        batches.append({cell.choice for cell in best_batch(offer(draws, 4), observations)})
+        batches.append({pair.choice for pair in best_batch(offer(draws, 4), observations)})
     assert batches == [{1}, {1, 3}]
 
 
 def test_nothing_to_gain_is_nothing_to_do() -> None:
     observations = Observations(small_space())
     for problem in range(3):
-        observations.note(Cell(problem, 0), time_of(50.0))
+        observations.note(Pair(problem, 0), time_of(50.0))
     assert best_batch(offer(np.full((4, 3, 4), np.log(60.0)), 4), observations) == []
 
 
@@ -147,7 +147,7 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
     model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
-    limits = {"most_cells": 3 * len(table.problems)}
+    limits = {"most_pairs": 3 * len(table.problems)}
     found = replay(
         strategies, table, model=model, limits=limits, costs=ReplayCosts(build_s=0, visit_s=1), tie=0.005
     )
@@ -168,7 +168,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
         for problem, row in zip(table.problems, rows, strict=True)
     ]
     for count in (1, 2, 3, 4):
-        limits = {"most_cells": count * len(table.problems)}
+        limits = {"most_pairs": count * len(table.problems)}
         costs = ReplayCosts(build_s=0, visit_s=1)
         found = replay(strategies, table, model=model, limits=limits, costs=costs, tie=0.02)
         first = [
@@ -202,7 +202,7 @@ def test_occurrences_decide_which_problem_is_improved(strategies, few) -> None:
     bench = ReplayBench(table, space, ReplayCosts(build_s=0.0, visit_s=1.0))
     observations = bench.observations(space)
     for problem in range(2):
-        observations.note(Cell(problem, 0), time_of(1e6))
+        observations.note(Pair(problem, 0), time_of(1e6))
     batch = StrategySearch(strategies, "model", request).propose(observations)
     assert batch[0].problem == 1
     assert rare != common
@@ -219,8 +219,8 @@ class Stubborn:
     def seconds(self):
         return self.now
 
-    def unsupported(self, cells):
-        return [cell for cell in cells if cell.choice == 1]
+    def unsupported(self, pairs):
+        return [pair for pair in pairs if pair.choice == 1]
 
     def begin_build(self, kernels):
         self.building = kernels
@@ -237,10 +237,10 @@ class Stubborn:
         failures = {2: "it cannot be built: no such instruction"} if 2 in kernels else {}
         return BuildOutcome(failures=failures, kernels=len(kernels), seconds=len(kernels))
 
-    def measure(self, cells, most_s):
-        assert not {cell.choice for cell in cells} & {1, 2}
-        for cell in cells:
-            yield cell, None if cell == Cell(0, 3) else time_of(10.0 + cell.choice)
+    def measure(self, pairs, most_s):
+        assert not {pair.choice for pair in pairs} & {1, 2}
+        for pair in pairs:
+            yield pair, None if pair == Pair(0, 3) else time_of(10.0 + pair.choice)
 
 
 def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> None:
@@ -261,19 +261,19 @@ def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> Non
 class Recorded(Stubborn):
     """A bench that has measured everything in several rounds."""
 
-    def __init__(self, space: SearchSpace, times: Mapping[Cell, KernelTime | None]) -> None:
+    def __init__(self, space: SearchSpace, times: Mapping[Pair, KernelTime | None]) -> None:
         super().__init__(space)
         self.times = times
 
-    def unsupported(self, cells):
+    def unsupported(self, pairs):
         return ()
 
     def end_build(self):
         return BuildOutcome(kernels=len(self.building), seconds=1.0)
 
-    def measure(self, cells, most_s):
-        for cell in cells:
-            yield cell, self.times[cell]
+    def measure(self, pairs, most_s):
+        for pair in pairs:
+            yield pair, self.times[pair]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
@@ -282,29 +282,29 @@ def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, no
     made = list(attempts(Made(problems=3, instances=4, rounds=6, processes=2, noise=noise)))
     space = small_space()
     keys = sorted({one.key.kernel.instance for one in made})
-    measured: dict[Cell, list[Attempt]] = {}
+    measured: dict[Pair, list[Attempt]] = {}
     for one in made:
-        cell = Cell(space.problems.index(one.key.problem), keys.index(one.key.kernel.instance))
-        measured.setdefault(cell, []).append(one)
-    rounds = {cell: tuple(filter(None, (one.round_time for one in of))) for cell, of in measured.items()}
+        pair = Pair(space.problems.index(one.key.problem), keys.index(one.key.kernel.instance))
+        measured.setdefault(pair, []).append(one)
+    rounds = {pair: tuple(filter(None, (one.round_time for one in of))) for pair, of in measured.items()}
     request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=space)
-    bench = Recorded(space, {cell: kernel_time(of) for cell, of in rounds.items()})
+    bench = Recorded(space, {pair: kernel_time(of) for pair, of in rounds.items()})
     loop = TuneLoop(Observations(space), bench)
     stop = loop.run(StrategySearch(strategies, "exhaustive", request))
     result = tune_result(loop, request.forecaster, stop, strategy="exhaustive", tie=0.02, most=None)
     for number, said in enumerate(tune_values(result)["problems"]):
         outcomes = [
             Outcome(
-                key=f"k{cell.choice}",
+                key=f"k{pair.choice}",
                 problem_index=number,
                 status=Status.OK,
                 split_k=1,
                 measurement=of[-1].measurement,
                 verification=of[-1].verification,
-                rounds=rounds[cell],
+                rounds=rounds[pair],
             )
-            for cell, of in measured.items()
-            if cell.problem == number
+            for pair, of in measured.items()
+            if pair.problem == number
         ]
         ranked = ranking(outcomes, {f"k{choice}": choice for choice in range(4)})
         best = time_of_outcome(ranked[0].outcome)
@@ -318,13 +318,13 @@ def test_going_on_measures_nothing_twice(strategies, few) -> None:
     request = request_for(few)
     bench = ReplayBench(few, request.space, ReplayCosts())
     observations = bench.observations(request.space)
-    TuneLoop(observations, bench, most_cells=40).run(StrategySearch(strategies, "model", request))
+    TuneLoop(observations, bench, most_pairs=40).run(StrategySearch(strategies, "model", request))
     known = observations.measured.copy()
-    asked: list[Cell] = []
+    asked: list[Pair] = []
     measure = bench.measure
-    bench.measure = lambda cells, most_s: (asked.extend(cells), measure(cells, most_s))[1]
+    bench.measure = lambda pairs, most_s: (asked.extend(pairs), measure(pairs, most_s))[1]
     TuneLoop(observations, bench).run(StrategySearch(strategies, "model", request))
-    assert asked and not any(known[cell] for cell in asked)
+    assert asked and not any(known[pair] for pair in asked)
 
 
 # --- the plugin point -------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_bad_strategies_are_reported(few) -> None:
     def fails(observations):
         raise ZeroDivisionError("oh")
 
-    strategies = strategies_of([fixed("a", fails), fixed("b", lambda k: [Cell(99, 0)])])
+    strategies = strategies_of([fixed("a", fails), fixed("b", lambda k: [Pair(99, 0)])])
     with pytest.raises(
         PluginError, match=r"plugin0: strategy 'a': start\(\): propose raised ZeroDivisionError: oh"
     ):
@@ -386,5 +386,5 @@ def test_optuna_is_a_strategy_or_says_what_is_missing(strategies, few) -> None:
         with pytest.raises(UsageError, match=r"pip install 'ckprof\[tune\]'"):
             replay(strategies, table, "optuna")
         return
-    found = replay(strategies, table, "optuna", limits={"most_cells": 20})
+    found = replay(strategies, table, "optuna", limits={"most_pairs": 20})
     assert found.loop.observations.measured.sum() == 20

@@ -28,22 +28,22 @@ def made(seed: int = 0):
 
 
 def dense_covariance(prior, problem_features, choice_features, kernel_of, scale):
-    """Return the covariance of all errors, cell by cell, straight from the definition."""
-    cells = [(p, c) for p in range(P) for c in range(C)]
-    found = np.zeros((len(cells), len(cells)))
+    """Return the covariance of all errors, pair by pair, straight from the definition."""
+    pairs = [(p, c) for p in range(P) for c in range(C)]
+    found = np.zeros((len(pairs), len(pairs)))
     lead = prior.log_us - prior.log_us.mean(axis=1, keepdims=True)
-    for i, (p, c) in enumerate(cells):
-        for j, (q, d) in enumerate(cells):
+    for i, (p, c) in enumerate(pairs):
+        for j, (q, d) in enumerate(pairs):
             like = np.exp(
                 -((problem_features[p] - problem_features[q]) ** 2).sum() / 2 / module._PROBLEM_LENGTH**2
             )
-            kin = np.exp(
+            similar = np.exp(
                 -((choice_features[c] - choice_features[d]) ** 2).sum() / 2 / module._CHOICE_LENGTH**2
             )
             own = float(kernel_of[c] == kernel_of[d])
-            value = module._KIN**2 * kin + module._OWN**2 * own
-            value += like * (module._KIN_ON_LIKE**2 * kin + module._OWN_ON_LIKE**2 * own)
-            value += module._CELL**2 * (i == j)
+            value = module._SIMILAR**2 * similar + module._OWN**2 * own
+            value += like * (module._SIMILAR_ON_LIKE**2 * similar + module._OWN_ON_LIKE**2 * own)
+            value += module._PAIR**2 * (i == j)
             value *= scale**2 * prior.choice_scale[c] * prior.choice_scale[d]
             value *= prior.problem_scale[p] * prior.problem_scale[q]
             value += scale**2 * module._TRUST**2 * lead[p, c] * lead[q, d]
@@ -70,9 +70,9 @@ def test_posterior_is_that_of_the_textbook() -> None:
     listed = model.shortlist(wanted, 3, P)
     after = full - gain @ full[places]
     for problem in range(P):
-        cells = problem * C + listed.choices[problem]
-        assert listed.mean[problem] == pytest.approx(mean[cells])
-        assert listed.covariance[problem] == pytest.approx(after[np.ix_(cells, cells)], abs=1e-9)
+        pairs = problem * C + listed.choices[problem]
+        assert listed.mean[problem] == pytest.approx(mean[pairs])
+        assert listed.covariance[problem] == pytest.approx(after[np.ix_(pairs, pairs)], abs=1e-9)
 
 
 def test_draws_have_the_distribution_and_unused_places_are_never_best() -> None:
@@ -106,10 +106,10 @@ def test_of_too_many_measurements_the_best_stay_and_some_of_the_others() -> None
         log_us=np.concatenate([np.arange(5.0), 7 + 2 * np.arange(5.0)]),
     )
     kept = module.thinned(seen, 6)
-    cells = list(zip(kept.problem.tolist(), kept.choice.tolist(), strict=True))
-    assert len(cells) == len(set(cells)) == 6
-    assert {(0, 0), (0, 1), (1, 0)} <= set(cells)
-    assert {(0, 2), (1, 4)} <= set(cells), "the first and the last of the others"
+    pairs = list(zip(kept.problem.tolist(), kept.choice.tolist(), strict=True))
+    assert len(pairs) == len(set(pairs)) == 6
+    assert {(0, 0), (0, 1), (1, 0)} <= set(pairs)
+    assert {(0, 2), (1, 4)} <= set(pairs), "the first and the last of the others"
 
 
 def test_predictions_that_are_worth_nothing_are_forgotten() -> None:

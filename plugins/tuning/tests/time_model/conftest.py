@@ -24,7 +24,7 @@ def request(table: Measurements) -> TrainRequest:
         dtype="bf16",
         element_bytes=2,
         device="gfx950",
-        units=256,
+        compute_units=256,
     )
 
 

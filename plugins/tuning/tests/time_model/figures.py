@@ -72,7 +72,7 @@ def h200_request(direction: str, table: Measurements) -> TrainRequest:
         element_bytes=2,
         device="h200",
         target="cuda",
-        units=MULTIPROCESSORS,
+        compute_units=MULTIPROCESSORS,
     )
 
 

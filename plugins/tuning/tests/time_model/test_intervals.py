@@ -26,7 +26,7 @@ from ckprof_plugins.tuning.time_model.intervals import (
     ranges_of,
 )
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.model import Kinship, TimeModel, kinship
+from ckprof_plugins.tuning.time_model.model import Similarity, TimeModel, similarity
 from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
 from ckprof_plugins.tuning.training import fit_and_judge, fit_model
 from ckprof_plugins.tuning.validation import Validation, judged_model
@@ -48,7 +48,7 @@ def part(table: Measurements, *, first: bool) -> Measurements:
 
 
 def halves(table: Measurements) -> tuple[TimeModel, Measurements]:
-    return fit_model(replace(request(part(table, first=True)), units=60)), part(table, first=False)
+    return fit_model(replace(request(part(table, first=True)), compute_units=60)), part(table, first=False)
 
 
 def noisy(
@@ -206,13 +206,13 @@ def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20:
         model_20, [ModelCandidate(name="64x64x64_compv3", traits=known)], forward_with_runs
     ).rank(table_20.problems[0])
     assert widths["stranger"] > 1.5 * measured.predictions[0].uncertainty
-    assert kinship(known, []) is Kinship.FAMILY
+    assert similarity(known, []) is Similarity.FAMILY
     # what takes chunks of its own has the depth of its configuration where it cannot
     chunks = RunChunks(axis=RunAxis.REDUCTION, size=64, least=16, short_k=32)
     chunked = replace(known, chunks=chunks)
     deeper = replace(known, chunks=replace(chunks, short_k=64))
-    assert kinship(chunked, [deeper]) is Kinship.DEPTH
-    assert kinship(chunked, [chunked, deeper]) is Kinship.ALIKE
+    assert similarity(chunked, [deeper]) is Similarity.DEPTH
+    assert similarity(chunked, [chunked, deeper]) is Similarity.ALIKE
 
 
 def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:

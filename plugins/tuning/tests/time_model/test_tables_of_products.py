@@ -122,7 +122,13 @@ def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> N
     sizes = gemm_sizes_of(registry, "gemm", "fp16")
     model = fit_model(
         TrainRequest(
-            table=found, direction="gemm", gemm_sizes=sizes, dtype="fp16", element_bytes=2, device="", units=9
+            table=found,
+            direction="gemm",
+            gemm_sizes=sizes,
+            dtype="fp16",
+            element_bytes=2,
+            device="",
+            compute_units=9,
         )
     )
     selector = Selector(
