@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ckprof.model.computation import Computation, TensorView
-    from ckprof_plugins.baselines.torch_elementwise import Step
+    from ckprof_plugins.baselines.torch_elementwise import TorchStep
 
 _TYPES: Final = {
     DataType.FP16: torch.float16,
@@ -67,7 +67,7 @@ def _adds_rounded_parts(work: Computation) -> bool:
     return dilated and work.operation == "bwd_weight" and work.tensors[-1].dtype is not DataType.FP32
 
 
-def _steps(work: Computation) -> tuple[Step, ...]:
+def _steps(work: Computation) -> tuple[TorchStep, ...]:
     """Return what follows the convolution.
 
     :raises NotInTorchError: torch cannot do it.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ckprof.model.computation import Computation, TensorView
-    from ckprof_plugins.baselines.torch_elementwise import Step
+    from ckprof_plugins.baselines.torch_elementwise import TorchStep
 
 #: ids of the operations that are products of matrices A and B, with the axes G (of a batch), M, N and K
 OPERATIONS: Final = ("gemm",)
@@ -107,7 +107,7 @@ def roundings(work: Computation) -> int:
     return roundings_of(_steps(work))
 
 
-def _steps(work: Computation) -> tuple[Step, ...]:
+def _steps(work: Computation) -> tuple[TorchStep, ...]:
     """Return what follows the product.
 
     :raises NotInTorchError: torch cannot do it.

@@ -26,7 +26,7 @@ _TIMEOUT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class CudaDevice:
     """One GPU."""
 
     #: what ``--device`` takes, unless CUDA_VISIBLE_DEVICES reorders them
@@ -41,7 +41,7 @@ class Device:
 
 
 @lru_cache(maxsize=1)
-def devices() -> tuple[Device, ...]:
+def devices() -> tuple[CudaDevice, ...]:
     """Return the GPUs of this machine; empty without a driver."""
     tool = shutil.which(_TOOL)
     if tool is None:
@@ -53,9 +53,9 @@ def devices() -> tuple[Device, ...]:
     return read_devices(done.stdout) if done.returncode == 0 else ()
 
 
-def read_devices(text: str) -> tuple[Device, ...]:
+def read_devices(text: str) -> tuple[CudaDevice, ...]:
     """Return what the lines of the tool tell; lines that are no device are left out."""
-    devices: list[Device] = []
+    devices: list[CudaDevice] = []
     for line in text.splitlines():
         values = [value.strip() for value in line.split(",")]
         if len(values) != len(_FIELDS) or not values[0].isdecimal():
@@ -64,7 +64,7 @@ def read_devices(text: str) -> tuple[Device, ...]:
         if not (major.isdecimal() and minor.isdecimal()):
             continue
         devices.append(
-            Device(
+            CudaDevice(
                 index=int(values[0]),
                 name=values[1],
                 capability=int(major) * 10 + int(minor),
@@ -94,7 +94,7 @@ _FILE: Final = Path(__file__).with_name("data_sheets.json")
 _VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 
 
-class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _DataSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     multiprocessors: int
     gbytes_per_s: float
@@ -132,7 +132,7 @@ def theoretical_roofs(index: int) -> tuple[Roof, ...]:
     )
 
 
-def _visible_device(index: int) -> Device | None:
+def _visible_device(index: int) -> CudaDevice | None:
     """Return the device that a process sees under a number."""
     visible = list(devices())
     chosen = os.environ.get(_VISIBLE)
@@ -147,9 +147,9 @@ def _visible_device(index: int) -> Device | None:
 
 
 @lru_cache(maxsize=1)
-def _sheets() -> tuple[_Sheet, ...]:
-    return msgspec.convert(msgspec.json.decode(_FILE.read_bytes())["devices"], tuple[_Sheet, ...])
+def _sheets() -> tuple[_DataSheet, ...]:
+    return msgspec.convert(msgspec.json.decode(_FILE.read_bytes())["devices"], tuple[_DataSheet, ...])
 
 
-def _sheet(name: str) -> _Sheet | None:
+def _sheet(name: str) -> _DataSheet | None:
     return next((sheet for sheet in _sheets() if sheet.name in name), None)

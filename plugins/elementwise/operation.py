@@ -33,7 +33,7 @@ Values: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class OperationParameter:
     """A number that an operation takes when a kernel runs.
 
     :param choices: words for the numbers from 0 on; empty for a free number.
@@ -124,7 +124,7 @@ class OperationProperties:
 
     #: further names in lines, lists and options
     aliases: tuple[str, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[OperationParameter, ...] = ()
     d_tensors: tuple[DTensor, ...] = ()
     #: what the first and the second operand are made from before they are multiplied; empty: they are as they
     #: are. Nothing is done with sums then

@@ -22,8 +22,8 @@ from ckprof_plugins.elementwise.operation import (
     DExtent,
     DTensor,
     OperandChange,
+    OperationParameter,
     OperationProperties,
-    Parameter,
     apply_unary,
     unary_constraint,
     unary_cpp,
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     Arrays = tuple[Array, ...]
 
 
-_CLAMP: Final = (Parameter("floor", 0.0), Parameter("ceiling", 256.0))
+_CLAMP: Final = (OperationParameter("floor", 0.0), OperationParameter("ceiling", 256.0))
 _CLAMPED: Final = ("return ck_tile::min(ck_tile::max(y, floor), ceiling);",)
 _OPERAND_SCALES: Final = ("scale_in", "scale_wei")
 #: of variances that are drawn: what is divided by the root of less shows how sums are rounded, little else
 _LEAST_VARIANCE: Final = 2.0**-4
-_SCALES: Final = tuple(Parameter(name, 1.0) for name in (*_OPERAND_SCALES, "scale_out"))
+_SCALES: Final = tuple(OperationParameter(name, 1.0) for name in (*_OPERAND_SCALES, "scale_out"))
 
 
 class ElementwiseOp(Enum):
@@ -203,7 +203,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.BIAS_NORMALIZE_CLAMP: OperationProperties(
         aliases=("bias_bnorm_clamp",),
-        parameters=(*_CLAMP, Parameter("epsilon", 1e-4)),
+        parameters=(*_CLAMP, OperationParameter("epsilon", 1e-4)),
         d_tensors=(
             *(DTensor("bias"), DTensor("mean"), DTensor("variance", least=_LEAST_VARIANCE)),
             *(DTensor("gamma"), DTensor("beta")),
@@ -216,7 +216,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE: OperationProperties(
         aliases=("scale",),
-        parameters=(Parameter("scale", 1.0),),
+        parameters=(OperationParameter("scale", 1.0),),
         flop=1,
         cpp=("return scale * x;",),
         formula=lambda x, d, p: p["scale"] * x,
@@ -224,7 +224,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.BILINEAR: OperationProperties(
         aliases=("bilinear",),
-        parameters=(Parameter("alpha", 1.0), Parameter("beta", 1.0)),
+        parameters=(OperationParameter("alpha", 1.0), OperationParameter("beta", 1.0)),
         d_tensors=(DTensor("d0"),),
         flop=3,
         cpp=("return alpha * x + beta * d0;",),
@@ -233,7 +233,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE_ADD_SCALE_ADD_RELU: OperationProperties(
         aliases=("scaleadd_scaleadd_relu",),
-        parameters=(Parameter("alpha1", 1.0), Parameter("alpha2", 1.0)),
+        parameters=(OperationParameter("alpha1", 1.0), OperationParameter("alpha2", 1.0)),
         d_tensors=(DTensor("d0"), DTensor("bias", DExtent.CHANNEL)),
         flop=5,
         cpp=("const float y = alpha1 * x + alpha2 * d0 + d1;", "return y > 0 ? y : 0;"),
@@ -277,8 +277,12 @@ _TABLE: Final = {
     ElementwiseOp.DYNAMIC_UNARY_OP: OperationProperties(
         aliases=("dynamic_op",),
         parameters=(
-            Parameter("function", 0.0, choices=tuple(UNARY)),
-            *(Parameter("alpha", 1.0), Parameter("beta", 1.0), Parameter("gamma", 2.0)),
+            OperationParameter("function", 0.0, choices=tuple(UNARY)),
+            *(
+                OperationParameter("alpha", 1.0),
+                OperationParameter("beta", 1.0),
+                OperationParameter("gamma", 2.0),
+            ),
         ),
         flop=1,
         cpp=unary_cpp(),
@@ -288,7 +292,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE_ADD: OperationProperties(
         aliases=("scaleadd_ab",),
-        parameters=tuple(Parameter(name, 1.0) for name in _OPERAND_SCALES),
+        parameters=tuple(OperationParameter(name, 1.0) for name in _OPERAND_SCALES),
         operands=tuple(map(_scale_add, _OPERAND_SCALES)),
         flop=0,
         cpp=(),

@@ -27,7 +27,7 @@ _CHILD: Final = "ckprof_plugins.emulator.child"
 _TAIL: Final = 400
 
 
-class LaunchTimes:
+class LaunchTimer:
     """Asks a library that is linked with the emulated device; a context manager.
 
     A kernel that brings the process down costs one answer: the next question starts another process.
@@ -37,7 +37,7 @@ class LaunchTimes:
         self._setup = setup
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> LaunchTimes:
+    def __enter__(self) -> LaunchTimer:
         return self
 
     def __exit__(
@@ -114,7 +114,7 @@ def predict(request: PredictionRequest) -> tuple[TimeAnswer, ...]:
         most_steps=MOST_STEPS,
         profile=request.profile,
     )
-    with LaunchTimes(setup) as times:
+    with LaunchTimer(setup) as times:
         return tuple(
             _answer(question, times.ask(_asked(question)), arch, model) for question in request.questions
         )

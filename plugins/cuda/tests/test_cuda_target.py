@@ -103,7 +103,7 @@ class TestRecipe:
         self, capability: int, code: str, engine_w: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Engine W is for one capability alone."""
-        device = cuda_devices.Device(index=0, name="X", capability=capability, memory_mib=1, driver="1")
+        device = cuda_devices.CudaDevice(index=0, name="X", capability=capability, memory_mib=1, driver="1")
         monkeypatch.setattr(cuda_recipe, "devices", lambda: (device,))
         recipe = CudaTarget().recipe(BuildRequest(arch="gfx942"))
         assert any(flag.endswith(f"code={code}") for flag in recipe.compile_flags)

@@ -9,11 +9,11 @@ from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import DeviceIdentifier, RoofTarget
 from ckprof_plugins.cuda import devices as cuda
-from ckprof_plugins.cuda.devices import Device
+from ckprof_plugins.cuda.devices import CudaDevice
 from ckprof_plugins.cuda.target import CudaTarget
 
-H200 = Device(index=0, name="NVIDIA H200", capability=90, memory_mib=143771, driver="580.95.05")
-PART = Device(
+H200 = CudaDevice(index=0, name="NVIDIA H200", capability=90, memory_mib=143771, driver="580.95.05")
+PART = CudaDevice(
     index=1,
     name="NVIDIA A100-SXM4-80GB",
     capability=80,

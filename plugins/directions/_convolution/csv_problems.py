@@ -46,7 +46,7 @@ _REQUIRED: Final = ("n", "c", "k", "hi", "wi", "y", "x")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _CsvRow:
     """One row with lower-case column names."""
 
     values: Mapping[str, str]
@@ -96,7 +96,7 @@ def read_csv(
     cases: list[ProblemCase] = []
     errors: list[InputError] = []
     for (number, _), values in zip(numbered[1:], rows[1:], strict=True):
-        row = _Row(values=dict(zip(header, values, strict=False)), path=path, line=number)
+        row = _CsvRow(values=dict(zip(header, values, strict=False)), path=path, line=number)
         try:
             if len(values) != len(header):
                 raise row.error(f"the row has {len(values)} values, the header {len(header)}")
@@ -106,7 +106,7 @@ def read_csv(
     return cases, errors
 
 
-def _problem_of(row: _Row, operations: Sequence[Operation]) -> ProblemCase:
+def _problem_of(row: _CsvRow, operations: Sequence[Operation]) -> ProblemCase:
     groups = row.integer(_COLUMNS["groups"], 1)
     channels = {name: row.integer(_COLUMNS[name]) for name in ("in_channels", "out_channels")}
     for name, total in channels.items():
@@ -147,19 +147,19 @@ def _problem_of(row: _Row, operations: Sequence[Operation]) -> ProblemCase:
     )
 
 
-def _splits(row: _Row) -> tuple[int, ...]:
+def _splits(row: _CsvRow) -> tuple[int, ...]:
     if not row.text(_COLUMNS["split_k"]):
         return ()
     splits = row.integer(_COLUMNS["split_k"])
     return (splits if splits > 0 else AUTO,)
 
 
-def _is_3d(row: _Row) -> bool:
+def _is_3d(row: _CsvRow) -> bool:
     """Say whether the row has a depth axis: tables of 2D problems may carry 1 there."""
     return row.integer(_AXES["input"][0], 1) > 1 or row.integer(_AXES["filter"][0], 1) > 1
 
 
-def _direction(row: _Row, operations: Sequence[Operation]) -> str | None:
+def _direction(row: _CsvRow, operations: Sequence[Operation]) -> str | None:
     text = row.text(_COLUMNS["direction"]).lower()
     if not text:
         return None

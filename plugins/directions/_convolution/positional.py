@@ -58,7 +58,7 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
         raise line.error(f"nothing after ckProfiler; form: {form_of(direction)}")
     for form in direction.all_forms:
         if tokens[0].text in form.operations:
-            return _Call(line, tokens, direction, form).case()
+            return _CallArguments(line, tokens, direction, form).case()
     if not tokens[0].text.lstrip("+-").isdecimal():
         raise line.error(
             f"expected a MIOpenDriver conv line or {form_of(direction)}, got {tokens[0].text!r}",
@@ -69,7 +69,7 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
     return ProblemCase(problem=problem)
 
 
-class _Call:
+class _CallArguments:
     """An operation with its arguments.
 
     :raises InputError: a leading argument is missing, or has a value that means nothing.

@@ -13,7 +13,7 @@ from ckprof.model.architecture import find_architecture
 from ckprof.model.instance import Instance
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.directions._convolution.kernel import ConvOperation
-from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
+from ckprof_plugins.pipelines._base.rules import RuleSubject, broken_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,7 +111,7 @@ class KernelFamily(ABC, Generic[RecordT, InstanceT]):
 
         :raises UsageError: there is no such architecture.
         """
-        candidate = Candidate(
+        candidate = RuleSubject(
             instance=self.checked(instance),
             arch=find_architecture(arch),
             api_level=api_level,

@@ -24,7 +24,7 @@ _Instance_co = TypeVar("_Instance_co", bound=Instance, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate(Generic[_Instance_co]):
+class RuleSubject(Generic[_Instance_co]):
     """What a rule judges: an instance and where it shall be built."""
 
     instance: _Instance_co
@@ -58,10 +58,10 @@ class Rule:
 
     id: str
     #: how the rule is broken, or ``None``; takes candidates of the rule's family
-    check: Callable[[Candidate[Any]], Violation | None]
+    check: Callable[[RuleSubject[Any]], Violation | None]
 
 
-def broken_rules(rules: Sequence[Rule], candidate: Candidate[Any]) -> tuple[UnmetRequirement, ...]:
+def broken_rules(rules: Sequence[Rule], candidate: RuleSubject[Any]) -> tuple[UnmetRequirement, ...]:
     """Return every rule that the candidate breaks, in the order of ``rules``."""
     unmet = []
     for rule in rules:
@@ -75,7 +75,7 @@ def broken_rules(rules: Sequence[Rule], candidate: Candidate[Any]) -> tuple[Unme
     return tuple(unmet)
 
 
-def _api_level(candidate: Candidate[Instance]) -> Violation | None:
+def _api_level(candidate: RuleSubject[Instance]) -> Violation | None:
     if candidate.api_level in API_LEVELS:
         return None
     levels = ", ".join(API_LEVELS)
@@ -86,7 +86,7 @@ def _api_level(candidate: Candidate[Instance]) -> Violation | None:
     )
 
 
-def _wave_size(candidate: Candidate[Instance]) -> Violation | None:
+def _wave_size(candidate: RuleSubject[Instance]) -> Violation | None:
     lanes = candidate.arch.lanes_per_wave
     if lanes == _WIDE_WAVE:
         return None
@@ -104,7 +104,7 @@ def latest_level_rule(feature: str) -> Rule:
     :param feature: what the older ones lack, in the plural.
     """
 
-    def check(candidate: Candidate[Instance]) -> Violation | None:
+    def check(candidate: RuleSubject[Instance]) -> Violation | None:
         level = candidate.api_level
         if level not in API_LEVELS or level == LATEST_API_LEVEL:
             return None
@@ -124,7 +124,7 @@ API_LEVEL_RULE = Rule(id="api-level", check=_api_level)
 WAVE_SIZE_RULE = Rule(id="wave-size", check=_wave_size)
 
 
-def _direction(candidate: Candidate[Instance]) -> Violation | None:
+def _direction(candidate: RuleSubject[Instance]) -> Violation | None:
     if candidate.operation is not None:
         return None
     direction = candidate.instance.direction

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
 from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
-from ckprof_plugins.pipelines._base.rules import Candidate, Rule, Violation
+from ckprof_plugins.pipelines._base.rules import Rule, RuleSubject, Violation
 from ckprof_plugins.pipelines._gemm.tile_rules import (
     FLOAT8_TILES,
     INT8_TILES,
@@ -163,7 +163,7 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
 _TRANSPOSED_BYTES: Final = 2
 
 
-def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _feature(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     surface = SURFACES.get(candidate.api_level)
     if surface is None:
         return None
@@ -174,7 +174,7 @@ def _feature(candidate: Candidate[GemmInstance]) -> Violation | None:
     return Violation(f"API level {candidate.api_level} has no {feature} (it has {has})", feature, has)
 
 
-def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
+def _missing(candidate: RuleSubject[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
     """Return the first feature that the level lacks, and what it has instead."""
     instance = candidate.instance
     pipelines = surface.gemm_pipelines.get(candidate.kernel) if candidate.kernel else frozenset()
@@ -241,7 +241,7 @@ def _missing(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple
     return _unloadable(candidate, surface) if surface.imposes_widths else None
 
 
-def _unloadable(candidate: Candidate[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
+def _unloadable(candidate: RuleSubject[GemmInstance], surface: LevelSurface) -> tuple[str, str] | None:
     """Return the first operand that the level's headers cannot load in the width that the instance has."""
     instance = candidate.instance
     waves = math.prod(instance.wave_grid.sizes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof.model.types import DataType
-from ckprof_plugins.pipelines._base.rules import Candidate, Violation
+from ckprof_plugins.pipelines._base.rules import RuleSubject, Violation
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
-    TiledCandidate = Candidate[GemmInstance] | Candidate[UniversalGemmInstance]
+    TiledCandidate = RuleSubject[GemmInstance] | RuleSubject[UniversalGemmInstance]
 
 
 #: MMA tiles that headers older than the latest have for operands of 8 bits

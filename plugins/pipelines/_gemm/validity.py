@@ -6,7 +6,7 @@ from typing import Final
 
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
-from ckprof_plugins.pipelines._base.rules import API_LEVEL_RULE, DIRECTION_RULE, Candidate, Rule, Violation
+from ckprof_plugins.pipelines._base.rules import API_LEVEL_RULE, DIRECTION_RULE, Rule, RuleSubject, Violation
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance, d_layouts_of, per_channel
 from ckprof_plugins.pipelines._gemm.level_rules import LEVEL_FEATURE_RULE
 from ckprof_plugins.pipelines._gemm.tile_rules import (
@@ -31,7 +31,7 @@ _NARROW_WAVE = 32
 _NARROW_WAVE_MMA = 16
 
 
-def _tile_grain(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _tile_grain(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if candidate.kernel is None:
         return None
@@ -49,14 +49,14 @@ def _tile_grain(candidate: Candidate[GemmInstance]) -> Violation | None:
 _OWN_WAVE_GRIDS = {GemmPipeline.COMPV5: (1, 1, 2)}
 
 
-def _wave_grid(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _wave_grid(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.wave_grid.sizes == _OWN_WAVE_GRIDS.get(instance.gemm_pipeline):
         return None
     return known_wave_grid(candidate)
 
 
-def _narrow_wave(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _narrow_wave(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     if candidate.arch.lanes_per_wave != _NARROW_WAVE:
         return None
     extent = candidate.instance.mma_tile.m
@@ -69,7 +69,7 @@ def _narrow_wave(candidate: Candidate[GemmInstance]) -> Violation | None:
     )
 
 
-def _coverage(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _coverage(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     """All lanes of a block load the same number of elements of a tile, in whole vectors."""
     instance = candidate.instance
     grid = instance.wave_grid
@@ -134,7 +134,7 @@ _WIDEST_VECTOR_BYTES = 32
 _WRONG_INTERWAVE = frozenset({((64, 64, 64), (2, 2)), ((64, 16, 64), (2, 1)), ((16, 32, 64), (1, 2))})
 
 
-def _layout(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _layout(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     layout = candidate.instance.layout
     if layout.ndim != candidate.instance.ndim:
         ndim = candidate.instance.ndim
@@ -148,7 +148,7 @@ def _layout(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _vector_size(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _vector_size(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     for name, size, dtype in zip("abc", instance.vector_sizes, instance.types.of_tensors, strict=True):
         size_bytes = dtype.properties.size_bytes
@@ -166,7 +166,7 @@ def _vector_size(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _compute_type(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _compute_type(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.compute_type is None:
         return None
@@ -181,7 +181,7 @@ def _compute_type(candidate: Candidate[GemmInstance]) -> Violation | None:
     )
 
 
-def _smem_buffering(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _smem_buffering(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     gemm_pipeline = candidate.instance.gemm_pipeline
     buffering = gemm_pipeline.properties.buffering
     doubled = candidate.instance.double_smem_buffer
@@ -194,7 +194,7 @@ def _smem_buffering(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _pads(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _pads(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     if all(candidate.instance.pads):
         return None
     return Violation(
@@ -204,7 +204,7 @@ def _pads(candidate: Candidate[GemmInstance]) -> Violation | None:
     )
 
 
-def _explicit_gemm(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _explicit_gemm(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if not instance.explicit_gemm:
         return None
@@ -227,7 +227,7 @@ def _explicit_gemm(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _gemm_pipeline(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _gemm_pipeline(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.gemm_pipeline is GemmPipeline.COMPV5 and candidate.kernel is not ConvKernel.FORWARD:
         return Violation(
@@ -238,7 +238,7 @@ def _gemm_pipeline(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _merged_groups(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _merged_groups(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     merged = instance.num_groups_to_merge
     if merged == 1:
@@ -255,7 +255,7 @@ def _merged_groups(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _split_image(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _split_image(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.split_image and candidate.kernel is not ConvKernel.FORWARD:
         return Violation(
@@ -264,7 +264,7 @@ def _split_image(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _wrong_interwave(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     shape = (instance.tile.sizes, instance.wave_grid.sizes[:2])
     if (
@@ -287,11 +287,11 @@ def _wrong_interwave(candidate: Candidate[GemmInstance]) -> Violation | None:
 _FORWARD: Final = f"{ConvKernel.FORWARD.value} of implicit_gemm"
 
 
-def _is_forward(candidate: Candidate[GemmInstance]) -> bool:
+def _is_forward(candidate: RuleSubject[GemmInstance]) -> bool:
     return candidate.kernel is ConvKernel.FORWARD and candidate.instance.pipeline == "implicit_gemm"
 
 
-def _types(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _types(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     """Only kernels of forward have operands of 8 bits, and tensors of several types."""
     instance = candidate.instance
     if instance.types.text == TypeSet.shared(instance.dtype).text and instance.dtype in SHARED_TYPES:
@@ -303,7 +303,7 @@ def _types(candidate: Candidate[GemmInstance]) -> Violation | None:
     return Violation(f"types {types}: {found} has none of these, {_FORWARD} has", found, _FORWARD)
 
 
-def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _elementwise(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.elementwise_op is None or candidate.operation is None:
         return None
@@ -333,7 +333,7 @@ def _elementwise(candidate: Candidate[GemmInstance]) -> Violation | None:
     return None
 
 
-def _made_operands(candidate: Candidate[GemmInstance]) -> Violation | None:
+def _made_operands(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     """What operands are made from has their types, which are known where all tensors have one."""
     instance, types = candidate.instance, candidate.instance.types
     what = f"elementwise_op {instance.elementwise_op.value}" if instance.elementwise_op else ""

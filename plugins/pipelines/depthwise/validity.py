@@ -8,8 +8,8 @@ from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
     DIRECTION_RULE,
     WAVE_SIZE_RULE,
-    Candidate,
     Rule,
+    RuleSubject,
     Violation,
     latest_level_rule,
 )
@@ -25,7 +25,7 @@ _LDS_BYTES = 65536
 _WIDEST_LDS_VECTOR = 4
 
 
-def _layout(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _layout(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     layout = candidate.instance.layout
     if layout.name == _LAYOUT and candidate.instance.ndim == layout.ndim:
         return None
@@ -36,12 +36,12 @@ def _layout(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     )
 
 
-def _filter(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _filter(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     filt = candidate.instance.filt
     return None if filt % 2 else Violation(f"the filter's side must be odd, it is {filt}", filt, "odd")
 
 
-def _vector_size(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _vector_size(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     sizes = {"in_vec": candidate.instance.in_vec, "out_vec": candidate.instance.out_vec}
     wrong = {name: size for name, size in sizes.items() if size & (size - 1)}
     if not wrong:
@@ -52,7 +52,7 @@ def _vector_size(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     )
 
 
-def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _sub_tile(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     i = candidate.instance
     if i.sub_h > i.tile_h or i.sub_w > i.tile_w:
         sub, tile = f"{i.sub_h}x{i.sub_w}", f"{i.tile_h}x{i.tile_w}"
@@ -66,7 +66,7 @@ def _sub_tile(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     return None
 
 
-def _batch(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _batch(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     i = candidate.instance
     # A tile with too many sub-tiles breaks the rule before this one.
     tiles = max(1, i.tiles_per_wave)
@@ -75,18 +75,18 @@ def _batch(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     return Violation(f"nbatch {i.nbatch} is no multiple of {tiles}, the tiles per wave", i.nbatch, tiles)
 
 
-def _stride(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _stride(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     stride = candidate.instance.str_w
     if stride == 1 or stride % 2 == 0:
         return None
     return Violation(f"str_w must be 1 or even, it is {stride}", stride, "1 or even")
 
 
-def _pad(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _pad(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     return None if candidate.instance.pad_w > 0 else Violation("pad_w must be positive, it is 0", 0, 1)
 
 
-def _row_access(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _row_access(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     i = candidate.instance
     read = min(i.in_vec, _WIDEST_LDS_VECTOR)
     if i.sub_w * i.str_w % read:
@@ -110,7 +110,7 @@ def _row_access(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
     return None
 
 
-def _lds(candidate: Candidate[DepthwiseInstance]) -> Violation | None:
+def _lds(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     needed = candidate.instance.lds_bytes
     if needed <= _LDS_BYTES:
         return None

@@ -12,7 +12,7 @@ from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from ckprof_plugins.pipelines._base.rules import Candidate, broken_rules
+from ckprof_plugins.pipelines._base.rules import RuleSubject, broken_rules
 from ckprof_plugins.pipelines._gemm.traits import product_traits
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
@@ -77,7 +77,7 @@ class UniversalGemmPipeline:
 
         :raises UsageError: there is no such architecture.
         """
-        candidate = Candidate(
+        candidate = RuleSubject(
             instance=_own(instance),
             arch=find_architecture(arch),
             api_level=api_level,

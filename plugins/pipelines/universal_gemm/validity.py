@@ -10,8 +10,8 @@ from ckprof.model.types import DataType
 from ckprof_plugins.pipelines._base.rules import (
     API_LEVEL_RULE,
     WAVE_SIZE_RULE,
-    Candidate,
     Rule,
+    RuleSubject,
     Violation,
 )
 from ckprof_plugins.pipelines._gemm.tile_rules import (
@@ -103,7 +103,7 @@ _TILE_GRAIN: Final = (16, 16, 8)
 _WIDEST_VECTOR_BYTES: Final = 16
 
 
-def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _feature(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     instance = candidate.instance
     level = candidate.api_level
     surface = SURFACES.get(level)
@@ -127,7 +127,7 @@ def _feature(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     return Violation(f"API level {level} has no {missing} (it has {has})", missing, has)
 
 
-def _turned_wrongly(candidate: Candidate[UniversalGemmInstance]) -> tuple[str, str] | None:
+def _turned_wrongly(candidate: RuleSubject[UniversalGemmInstance]) -> tuple[str, str] | None:
     """Return what the level lacks of a kernel that turns operands in registers, and what it has instead."""
     if reads_transposed(candidate):
         return None
@@ -144,7 +144,7 @@ def _names(pipelines: Iterable[GemmPipeline]) -> str:
     return ", ".join(sorted(pipeline.value for pipeline in pipelines))
 
 
-def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _gemm_pipeline(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     gemm_pipeline = candidate.instance.gemm_pipeline
     if gemm_pipeline in GEMM_PIPELINES:
         return None
@@ -156,7 +156,7 @@ def _gemm_pipeline(candidate: Candidate[UniversalGemmInstance]) -> Violation | N
     )
 
 
-def _batched(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _batched(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     """CK Tile's batched kernel has one buffer in local memory, and computes one tile per block."""
     instance = candidate.instance
     if not isinstance(instance, BatchedGemmInstance):
@@ -172,7 +172,7 @@ def _batched(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     return None
 
 
-def _multi_d(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _multi_d(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     """D tensors are combined with what the CShuffle epilogue has in local memory, in fp32."""
     instance = candidate.instance
     if not isinstance(instance, MultiDGemmInstance):
@@ -189,7 +189,7 @@ def _multi_d(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
     return None
 
 
-def _tile_grain(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _tile_grain(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     sizes = candidate.instance.tile.sizes
     for axis, size, grain in zip("mnk", sizes, _TILE_GRAIN, strict=True):
         if size % grain:
@@ -197,7 +197,7 @@ def _tile_grain(candidate: Candidate[UniversalGemmInstance]) -> Violation | None
     return None
 
 
-def _shuffle_repeat(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _shuffle_repeat(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     unfit = unfit_for_shuffle(candidate)
     if unfit is None:
         return None
@@ -210,7 +210,7 @@ def _shuffle_repeat(candidate: Candidate[UniversalGemmInstance]) -> Violation | 
     )
 
 
-def _vector_size(candidate: Candidate[UniversalGemmInstance]) -> Violation | None:
+def _vector_size(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
     instance = candidate.instance
     types = instance.types
     for name, size, dtype in zip("abc", instance.vector_sizes, types.of_tensors, strict=True):

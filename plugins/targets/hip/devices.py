@@ -24,7 +24,7 @@ _UPPER: Final = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class HipDevice:
     """One GPU."""
 
     #: what ``--device`` takes
@@ -50,7 +50,7 @@ class _Node:
     identifier: str
 
 
-def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Device, ...]:
+def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[HipDevice, ...]:
     """Return the GPUs that a process may use, in the runtime's order; empty without a driver.
 
     :param topology: folder with one folder per node, CPUs among them.
@@ -76,7 +76,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[Devic
     for variable in selecting_variables():
         nodes = _visible(nodes, os.environ[variable])
     return tuple(
-        Device(
+        HipDevice(
             index=index,
             arch=node.arch,
             compute_units=node.units,

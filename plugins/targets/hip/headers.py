@@ -78,7 +78,7 @@ _TABLE: Final = Path(__file__).with_name("api_levels.json")
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
-class Document(msgspec.Struct, forbid_unknown_fields=True):
+class ApiLevelTable(msgspec.Struct, forbid_unknown_fields=True):
     """The table of levels."""
 
     schema: str
@@ -89,7 +89,7 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
     levels: dict[str, dict[str, str]]
 
 
-class Parameter(NamedTuple):
+class TemplateParameter(NamedTuple):
     """One template parameter."""
 
     #: ``typename``, or the type of a value
@@ -98,9 +98,9 @@ class Parameter(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def table() -> Document:
+def table() -> ApiLevelTable:
     """Return the table of levels."""
-    return msgspec.json.decode(_TABLE.read_bytes(), type=Document)
+    return msgspec.json.decode(_TABLE.read_bytes(), type=ApiLevelTable)
 
 
 def detect_api_level(root: Path) -> str:
@@ -119,7 +119,7 @@ def detect_api_level(root: Path) -> str:
     raise ToolchainError(_unknown(root, declared))
 
 
-def template_parameters(text: str, name: str) -> tuple[Parameter, ...]:
+def template_parameters(text: str, name: str) -> tuple[TemplateParameter, ...]:
     """Return the parameters of the template called ``name``; empty if the text has none.
 
     :param text: the header.
@@ -141,7 +141,7 @@ def expand(kinds: str) -> tuple[str, ...]:
     return tuple(expanded)
 
 
-def _matches(parameters: tuple[Parameter, ...], kinds: str) -> bool:
+def _matches(parameters: tuple[TemplateParameter, ...], kinds: str) -> bool:
     wanted = expand(kinds)
     listed, further = parameters[: len(wanted)], parameters[len(wanted) :]
     return tuple(parameter.kind for parameter in listed) == wanted and all(
@@ -185,15 +185,15 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _parameter(text: str) -> Parameter:
+def _parameter(text: str) -> TemplateParameter:
     declared, _, default = text.partition("=")
     words = declared.replace("...", " ").split()
     kind = words[0] if len(words) < 2 else " ".join(words[:-1])
     kind = "typename" if kind == "class" else kind.removeprefix("ck_tile::")
-    return Parameter(kind, bool(default.strip()))
+    return TemplateParameter(kind, bool(default.strip()))
 
 
-def _unknown(root: Path, declared: Mapping[str, tuple[Parameter, ...]]) -> str:
+def _unknown(root: Path, declared: Mapping[str, tuple[TemplateParameter, ...]]) -> str:
     lines = [
         f"{root}: the CK Tile headers there are of no API level that ckprof knows "
         f"({', '.join(table().levels)})"

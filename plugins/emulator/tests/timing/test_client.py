@@ -9,7 +9,7 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof_plugins.emulator import prediction
 from ckprof_plugins.emulator.child import Question, Setup
-from ckprof_plugins.emulator.prediction import LaunchTimes
+from ckprof_plugins.emulator.prediction import LaunchTimer
 
 QUESTION = Question(key="0" * 32, ndim=2, values=(1,) * 22, split_k=1, tensor_bytes=(4, 4, 4))
 #: answers the set-up and so many questions, then ends
@@ -30,7 +30,7 @@ def test_a_library_that_is_none_is_refused(tmp_path):
     library = tmp_path / "some.so"
     library.write_text("no library")
     with (
-        LaunchTimes(_setup(library)) as times,
+        LaunchTimer(_setup(library)) as times,
         pytest.raises(ToolchainError, match=r"some\.so: times cannot"),
     ):
         times.ask(QUESTION)
@@ -38,7 +38,7 @@ def test_a_library_that_is_none_is_refused(tmp_path):
 
 def test_a_process_that_ends_costs_one_answer(monkeypatch, tmp_path):
     monkeypatch.setattr(prediction, "_command", lambda: [sys.executable, "-c", ANSWERS.format(count=2)])
-    with LaunchTimes(_setup(tmp_path)) as times:
+    with LaunchTimer(_setup(tmp_path)) as times:
         reasons = [times.ask(QUESTION).reason for _ in range(7)]
     ended = "the kernel ended the process that predicts its time"
     assert reasons == ["", "", ended, "", "", ended, ""]
@@ -46,5 +46,5 @@ def test_a_process_that_ends_costs_one_answer(monkeypatch, tmp_path):
 
 def test_a_process_that_does_not_start_well_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(prediction, "_command", lambda: [sys.executable, "-c", "pass"])
-    with LaunchTimes(_setup(tmp_path)) as times, pytest.raises(ToolchainError, match="its process ended"):
+    with LaunchTimer(_setup(tmp_path)) as times, pytest.raises(ToolchainError, match="its process ended"):
         times.ask(QUESTION)
