@@ -57,8 +57,8 @@ def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
     text = subprocess.run(
         [find_disassembler(), "-d", str(path)], capture_output=True, text=True, check=True
     ).stdout
-    metadata = read_metadata(path)
-    notes = {str(note[".name"]): note for note in metadata.kernels}
+    records, code_bytes = read_metadata(path)
+    notes = {str(note[".name"]): note for note in records}
     found: dict[str, tuple[list[str], dict[str, object]]] = {}
     start, name = -1, ""
     for line in filter(None, map(_LINE.match, text.splitlines())):
@@ -69,7 +69,7 @@ def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
         address = int(line["address"], 16)
         start = address if start < 0 else start
         # what lies behind the end is padding
-        if address < start + metadata.code_bytes.get(name, 0):
+        if address < start + code_bytes.get(name, 0):
             found[name][0].append(line["text"])
     return found
 

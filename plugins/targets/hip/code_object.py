@@ -7,7 +7,6 @@ kept, by the digest of the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -29,16 +28,6 @@ _OWNER: Final = "AMDGPU"
 _METADATA: Final = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metadata:
-    """What the ELF file itself tells."""
-
-    #: the note's records, one per kernel
-    kernels: tuple[dict[str, Any], ...]
-    #: function -> bytes of code
-    code_bytes: dict[str, int]
-
-
 def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     """Return the kernels of a code object, in the order of its note.
 
@@ -54,11 +43,11 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
         return msgspec.json.decode(memo.read_bytes(), type=tuple[DeviceKernel, ...])
     except (OSError, msgspec.DecodeError):
         pass  # not read yet
-    metadata = read_metadata(path)
-    counts = count_instructions(path, metadata.code_bytes)
+    records, code_bytes = read_metadata(path)
+    counts = count_instructions(path, code_bytes)
     kernels = tuple(
-        _kernel(record, metadata, counts.get(str(record[".name"])) or InstructionCounts(), arch)
-        for record in metadata.kernels
+        _kernel(record, code_bytes, counts.get(str(record[".name"])) or InstructionCounts(), arch)
+        for record in records
     )
     try:
         write_atomically(memo, msgspec.json.encode(kernels).decode())
@@ -67,8 +56,8 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     return kernels
 
 
-def read_metadata(path: Path) -> Metadata:
-    """Return the note and the symbols of a code object.
+def read_metadata(path: Path) -> tuple[tuple[dict[str, Any], ...], dict[str, int]]:
+    """Return the records of a code object's note, one per kernel, and the bytes of code of each function.
 
     :raises InputError: it is no code object.
     :raises ToolchainError: pyelftools is missing.
@@ -102,7 +91,7 @@ def read_metadata(path: Path) -> Metadata:
         raise InputError(f"not a code object: {exc}", path) from None
     for note in notes:
         if note["n_name"] == _OWNER and _note_type(note) == _METADATA:
-            return Metadata(kernels=_records(note["n_descdata"], path), code_bytes=sizes)
+            return _records(note["n_descdata"], path), sizes
     raise InputError("not a code object of an AMD GPU: it has no metadata note", path)
 
 
@@ -119,7 +108,9 @@ def _records(data: bytes | str, path: Path) -> tuple[dict[str, Any], ...]:
         raise InputError(f"its metadata cannot be read: {exc!r}", path) from None
 
 
-def _kernel(record: dict[str, Any], metadata: Metadata, counts: InstructionCounts, arch: str) -> DeviceKernel:
+def _kernel(
+    record: dict[str, Any], code_bytes: dict[str, int], counts: InstructionCounts, arch: str
+) -> DeviceKernel:
     name = str(record[".name"])
 
     def number(field: str) -> int:
@@ -140,7 +131,7 @@ def _kernel(record: dict[str, Any], metadata: Metadata, counts: InstructionCount
         wave_lanes=number(".wavefront_size"),
         workgroup_lanes=lanes,
         argument_bytes=number(".kernarg_segment_size"),
-        code_bytes=metadata.code_bytes.get(name, 0),
+        code_bytes=code_bytes.get(name, 0),
         occupancy=occupancy(
             arch, vgprs=vgprs, agprs=agprs, sgprs=sgprs, lds_bytes=lds, workgroup_lanes=lanes
         ),

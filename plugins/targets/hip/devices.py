@@ -6,7 +6,7 @@ No library of ROCm is loaded: a parent process that did would hold the device wh
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -36,18 +36,8 @@ class HipDevice:
     memory_bytes: int = 0
     #: how the GPU is divided, e.g. ``SPX``; empty for one that cannot be
     partition: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
-    """One GPU as the driver describes it."""
-
-    arch: str
-    units: int
-    memory_bytes: int
-    partition: str
-    #: what the variables may call it
-    identifier: str
+    #: what the variables that choose devices may call it
+    identifier: str = ""
 
 
 def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[HipDevice, ...]:
@@ -56,7 +46,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[HipDe
     :param topology: folder with one folder per node, CPUs among them.
     :param graphics: folder with one folder per device of the graphics drivers.
     """
-    nodes: list[_Node] = []
+    nodes: list[HipDevice] = []
     for node in sorted(topology.glob("[0-9]*"), key=lambda path: int(path.name)):
         values = _properties(node / "properties")
         arch = arch_name(values.get("gfx_target_version", 0))
@@ -65,9 +55,10 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[HipDe
             banks = (_properties(bank) for bank in node.glob("mem_banks/*/properties"))
             minor = f"renderD{values.get('drm_render_minor', 0)}"
             nodes.append(
-                _Node(
+                HipDevice(
+                    index=len(nodes),
                     arch=arch,
-                    units=units,
+                    compute_units=units,
                     memory_bytes=sum(bank.get("size_in_bytes", 0) for bank in banks),
                     partition=_line(graphics / minor / "device" / "current_compute_partition"),
                     identifier=f"GPU-{values.get('unique_id', 0):016x}",
@@ -75,16 +66,7 @@ def devices(topology: Path = TOPOLOGY, graphics: Path = GRAPHICS) -> tuple[HipDe
             )
     for variable in selecting_variables():
         nodes = _visible(nodes, os.environ[variable])
-    return tuple(
-        HipDevice(
-            index=index,
-            arch=node.arch,
-            compute_units=node.units,
-            memory_bytes=node.memory_bytes,
-            partition=node.partition,
-        )
-        for index, node in enumerate(nodes)
-    )
+    return tuple(replace(node, index=index) for index, node in enumerate(nodes))
 
 
 def selecting_variables() -> tuple[str, ...]:
@@ -116,7 +98,7 @@ def _properties(path: Path) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
-def _visible(nodes: list[_Node], selection: str) -> list[_Node]:
+def _visible(nodes: list[HipDevice], selection: str) -> list[HipDevice]:
     """Apply a list of indices and identifiers.
 
     As in the runtime it ends at the first entry that names no device, and a repeated one counts once.

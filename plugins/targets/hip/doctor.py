@@ -75,9 +75,9 @@ def _devices() -> list[Finding]:
 
 
 def _compilers() -> list[Finding]:
-    search = search_hip_compilers()
+    compilers, rejections = search_hip_compilers()
     lines = []
-    for hip in search.compilers:
+    for hip in compilers:
         archs = ", ".join(arch for arch in architectures() if arch in hip.archs)
         missing = [name for name, path in (("lld", hip.linker),) if not path]
         state = State.BROKEN if missing else State.OK
@@ -102,9 +102,7 @@ def _compilers() -> list[Finding]:
                 INSTALL_COMMAND,
             )
         )
-    lines += [
-        Finding("HIP compiler", State.OPTIONAL, str(rejection), "not used") for rejection in search.rejections
-    ]
+    lines += [Finding("HIP compiler", State.OPTIONAL, str(rejection), "not used") for rejection in rejections]
     return lines
 
 

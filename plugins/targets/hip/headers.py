@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -89,14 +89,6 @@ class ApiLevelTable(msgspec.Struct, forbid_unknown_fields=True):
     levels: dict[str, dict[str, str]]
 
 
-class TemplateParameter(NamedTuple):
-    """One template parameter."""
-
-    #: ``typename``, or the type of a value
-    kind: str
-    has_default: bool
-
-
 @lru_cache(maxsize=1)
 def table() -> ApiLevelTable:
     """Return the table of levels."""
@@ -119,8 +111,10 @@ def detect_api_level(root: Path) -> str:
     raise ToolchainError(_unknown(root, declared))
 
 
-def template_parameters(text: str, name: str) -> tuple[TemplateParameter, ...]:
+def template_parameters(text: str, name: str) -> tuple[tuple[str, bool], ...]:
     """Return the parameters of the template called ``name``; empty if the text has none.
+
+    Each is ``typename`` or the type of a value, and whether it has a default.
 
     :param text: the header.
     """
@@ -141,12 +135,10 @@ def expand(kinds: str) -> tuple[str, ...]:
     return tuple(expanded)
 
 
-def _matches(parameters: tuple[TemplateParameter, ...], kinds: str) -> bool:
+def _matches(parameters: tuple[tuple[str, bool], ...], kinds: str) -> bool:
     wanted = expand(kinds)
     listed, further = parameters[: len(wanted)], parameters[len(wanted) :]
-    return tuple(parameter.kind for parameter in listed) == wanted and all(
-        parameter.has_default for parameter in further
-    )
+    return tuple(kind for kind, _ in listed) == wanted and all(has_default for _, has_default in further)
 
 
 def _read(path: Path) -> str:
@@ -185,21 +177,21 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _parameter(text: str) -> TemplateParameter:
+def _parameter(text: str) -> tuple[str, bool]:
     declared, _, default = text.partition("=")
     words = declared.replace("...", " ").split()
     kind = words[0] if len(words) < 2 else " ".join(words[:-1])
     kind = "typename" if kind == "class" else kind.removeprefix("ck_tile::")
-    return TemplateParameter(kind, bool(default.strip()))
+    return kind, bool(default.strip())
 
 
-def _unknown(root: Path, declared: Mapping[str, tuple[TemplateParameter, ...]]) -> str:
+def _unknown(root: Path, declared: Mapping[str, tuple[tuple[str, bool], ...]]) -> str:
     lines = [
         f"{root}: the CK Tile headers there are of no API level that ckprof knows "
         f"({', '.join(table().levels)})"
     ]
     for name, parameters in declared.items():
-        kinds = " ".join(parameter.kind for parameter in parameters) or "not found"
+        kinds = " ".join(kind for kind, _ in parameters) or "not found"
         lines.append(f"  {name}: {kinds}")
     lines.append("use other headers with --ck-root or $CK_ROOT")
     return "\n".join(lines)

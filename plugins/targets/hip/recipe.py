@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.build.cache import ObjectCache
@@ -121,24 +120,19 @@ def recipe(request: BuildRequest) -> BuildRecipe:
             f"--api-level {request.api_level}: the headers in {headers.root} are of {headers.api_level}"
         )
     hip = find_hip_compiler(base, request.compiler)
-    tools = _Tools(hip=hip, headers=headers, hip_root=find_hip_root())
     if request.purpose is Purpose.SUPPORT_CHECK:
-        return _recipe(request, tools, _answers())
+        return _recipe(request, hip, headers, None, ANSWER_FLAGS, _answers())
     if request.sources_only:
-        return _recipe(request, tools, _library(request, hip, runnable=False))
+        return _recipe(request, hip, headers, None, LIBRARY_FLAGS, _library(request, hip, runnable=False))
     libraries = find_device_libraries()
     if not hip.linker:
         raise ToolchainError(
             f"{' '.join(hip.compiler.command)} finds no lld for device code; {install_advice(base)}"
         )
-    tools = replace(
-        tools,
-        location_flags=library_flags(libraries, hip, base),
-        digested=(libraries,),
-    )
     if request.purpose is Purpose.RUN or (request.purpose is Purpose.BUILD and there):
-        return _recipe(request, tools, _library(request, hip, runnable=there))
-    return _recipe(request, tools, _code_objects())
+        parts = _library(request, hip, runnable=there)
+        return _recipe(request, hip, headers, libraries, LIBRARY_FLAGS, parts)
+    return _recipe(request, hip, headers, libraries, DEVICE_FLAGS, _code_objects())
 
 
 #: type of the tensors -> name of its rate, and how many times that a kernel may reach: fp32 can be multiplied
@@ -146,78 +140,55 @@ def recipe(request: BuildRequest) -> BuildRecipe:
 _RATES: Final = {DataType.FP32: ("f32", 4.0), DataType.FP16: ("f16", 1.0), DataType.BF16: ("bf16", 1.0)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tools:
-    """What this machine has of what kernels are compiled with."""
-
-    hip: HipCompiler
-    headers: CkHeaders
-    hip_root: Path
-    #: where device code finds its libraries
-    location_flags: tuple[str, ...] = ()
-    #: folders besides those of headers whose content decides what is compiled
-    digested: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ProductParts:
-    """What recipes say differently for each kind of product; the fields are those of a recipe."""
-
-    flags: tuple[str, ...]
-    functions_per_unit: int
-    further_memory_bytes: int
-    product: Product = Product.LIBRARY
-    prefix_header: str = ""
-    precompiling: Precompiling | None = None
-    kernel_flags: tuple[str, ...] = ()
-    unit_flags: tuple[str, ...] = ()
-    support_sources: tuple[Path, ...] = ()
-    link_flags: tuple[str, ...] = ()
-    cannot_run: str = ""
+def _code_objects() -> dict[str, Any]:
+    """Return what recipes of code objects have besides."""
+    return {
+        "product": Product.CODE_OBJECTS,
+        "prefix_header": PREFIX_HEADER,
+        "precompiling": PRECOMPILING,
+        "support_sources": (),
+        "link_flags": (),
+        "functions_per_unit": _FUNCTIONS_PER_UNIT,
+        "further_memory_bytes": _FURTHER_MEMORY,
+    }
 
 
-def _code_objects() -> _ProductParts:
-    return _ProductParts(
-        product=Product.CODE_OBJECTS,
-        flags=DEVICE_FLAGS,
-        prefix_header=PREFIX_HEADER,
-        precompiling=PRECOMPILING,
-        functions_per_unit=_FUNCTIONS_PER_UNIT,
-        further_memory_bytes=_FURTHER_MEMORY,
-    )
-
-
-def _answers() -> _ProductParts:
-    return _ProductParts(
-        flags=ANSWER_FLAGS,
+def _answers() -> dict[str, Any]:
+    """Return what recipes of libraries that answer about support have besides."""
+    return {
+        "prefix_header": "",
         # without it, objects of host code alone all define the same symbol
-        unit_flags=("-Xclang", "-cuid={key}"),
-        support_sources=_ANSWERS,
-        link_flags=("-no-hip-rt", "-Wl,-z,defs"),
-        functions_per_unit=_ANSWERS_PER_UNIT,
-        further_memory_bytes=4 * 2**20,
-    )
+        "unit_flags": ("-Xclang", "-cuid={key}"),
+        "support_sources": _ANSWERS,
+        "link_flags": ("-no-hip-rt", "-Wl,-z,defs"),
+        "functions_per_unit": _ANSWERS_PER_UNIT,
+        "further_memory_bytes": 4 * 2**20,
+    }
 
 
-def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> _ProductParts:
+def _library(request: BuildRequest, hip: HipCompiler, *, runnable: bool) -> dict[str, Any]:
+    """Return what recipes of libraries that run have besides.
+
+    :raises ToolchainError: host and device code cannot be joined.
+    """
+    arch = request.arch.partition(":")[0]
     if runnable and not hip.bundler:
         raise ToolchainError(
             f"{' '.join(hip.compiler.command)} finds no clang-offload-bundler to join host and device code; "
-            f"{install_advice(request.arch.partition(':')[0])}"
+            f"{install_advice(arch)}"
         )
-    arch = request.arch.partition(":")[0]
     # a device that brings its own runtime adds the flags of that
     runtime = () if request.device else runtime_link_flags()
-    return _ProductParts(
-        flags=LIBRARY_FLAGS,
+    return {
+        "prefix_header": "",
         # a level that the user names is meant for both
-        kernel_flags=() if any(flag.startswith("-O") for flag in request.extra_flags) else KERNEL_FLAGS,
-        support_sources=_RUNTIME,
-        link_flags=("-pthread", "-Wl,-z,defs", *runtime),
-        functions_per_unit=_FUNCTIONS_PER_UNIT,
-        further_memory_bytes=_FURTHER_MEMORY,
-        cannot_run="" if runnable else _why_not(arch),
-    )
+        "kernel_flags": () if any(flag.startswith("-O") for flag in request.extra_flags) else KERNEL_FLAGS,
+        "support_sources": _RUNTIME,
+        "link_flags": ("-pthread", "-Wl,-z,defs", *runtime),
+        "functions_per_unit": _FUNCTIONS_PER_UNIT,
+        "further_memory_bytes": _FURTHER_MEMORY,
+        "cannot_run": "" if runnable else _why_not(arch),
+    }
 
 
 def _peak_flops(arch: str) -> tuple[tuple[DataType, float], ...]:
@@ -244,53 +215,58 @@ def _why_not(arch: str) -> str:
     return f"no {arch} was found (devices here: {there}), so its kernels can be compiled but not run here"
 
 
-def _recipe(request: BuildRequest, tools: _Tools, parts: _ProductParts) -> BuildRecipe:
+def _recipe(
+    request: BuildRequest,
+    hip: HipCompiler,
+    headers: CkHeaders,
+    libraries: Path | None,
+    flags: tuple[str, ...],
+    parts: dict[str, Any],
+) -> BuildRecipe:
+    """Return the recipe of a product.
+
+    :param libraries: device libraries, if device code is compiled.
+    :param flags: of every source of the product.
+    :param parts: fields of the recipe that are the product's.
+    """
     base = request.arch.partition(":")[0]
     machine = find_architecture(base).machine
-    shim = _shim(tools.hip, tools.hip_root, base)
-    hip_headers = tools.hip_root / "include" / "hip"
+    hip_root = find_hip_root()
+    shim = _shim(hip, hip_root, base)
+    device_flags = library_flags(libraries, hip, base) if libraries else ()
+    # headers of HIP and device libraries lie outside the folders that are searched for headers
+    outside = (hip_root / "include" / "hip", *((libraries,) if libraries else ()))
     digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
     return BuildRecipe(
         target="hip",
         arch=request.arch,
-        api_level=tools.headers.api_level,
-        compiler=tools.hip.compiler,
+        api_level=headers.api_level,
+        compiler=hip.compiler,
         compile_flags=(
             "-x",
             "hip",
             f"--offload-arch={request.arch}",
             *FLAGS,
-            *parts.flags,
+            *flags,
             *shim,
             *request.extra_flags,
         ),
-        variables=compiler_variables(tools.hip.compiler.command),
+        variables=compiler_variables(hip.compiler.command),
         location_flags=(
-            f"--rocm-path={tools.hip_root}",
-            *tools.location_flags,
+            f"--rocm-path={hip_root}",
+            *device_flags,
             *(("-include", str(_SHIM)) if shim else ()),
         ),
-        link_flags=parts.link_flags,
-        include_dirs=(tools.headers.root, INCLUDE_DIR, abi_dir()),
-        digested_dirs=(tools.headers.root / "ck_tile", abi_dir(), INCLUDE_DIR),
-        prefix_header=parts.prefix_header,
-        support_sources=parts.support_sources,
-        # headers of HIP and device libraries lie outside the folders that are searched for headers
+        include_dirs=(headers.root, INCLUDE_DIR, abi_dir()),
+        digested_dirs=(headers.root / "ck_tile", abi_dir(), INCLUDE_DIR),
         machine_identity=digest_parts(
-            *(digests.of(folder) for folder in (hip_headers, *tools.digested)),
-            *(Path(flag).name for flag in tools.location_flags),
+            *(digests.of(folder) for folder in outside), *(Path(flag).name for flag in device_flags)
         ),
         compile_memory_bytes=_COMPILE_MEMORY,
-        further_memory_bytes=parts.further_memory_bytes,
-        functions_per_unit=parts.functions_per_unit,
         fields_without_cost=FIELDS_WITHOUT_COST,
-        product=parts.product,
-        kernel_flags=parts.kernel_flags,
-        unit_flags=parts.unit_flags,
-        precompiling=parts.precompiling,
-        cannot_run=parts.cannot_run,
         last_level_cache_bytes=machine.last_level_cache_bytes if machine else 0,
         peak_flops=_peak_flops(base),
+        **parts,
     )
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
@@ -58,16 +58,12 @@ class HipCompiler:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HipSearch:
-    """What a search for compilers found, in order of preference."""
-
-    compilers: tuple[HipCompiler, ...]
-    rejections: tuple[Rejection, ...]
-
-
-def search_hip_compilers(arch: str | None = None, *, first_only: bool = False) -> HipSearch:
+def search_hip_compilers(
+    arch: str | None = None, *, first_only: bool = False
+) -> tuple[tuple[HipCompiler, ...], tuple[Rejection, ...]]:
     """Look for usable compilers: ``$HIPCXX``, those of ROCm, then the usual names, newest first.
+
+    Returned in order of preference, with those that were found and cannot be used.
 
     :param arch: only those that can compile for it.
     :param first_only: stop at the first usable one.
@@ -82,7 +78,7 @@ def search_hip_compilers(arch: str | None = None, *, first_only: bool = False) -
                 break
         elif expected or answer.reason != "not found":
             rejections.append(answer)
-    return HipSearch(compilers=tuple(compilers.values()), rejections=tuple(rejections))
+    return tuple(compilers.values()), tuple(rejections)
 
 
 def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
@@ -100,10 +96,10 @@ def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
             f"the compiler asked for cannot be used: {answer}; "
             "leave out --compiler to take the first usable one"
         )
-    search = search_hip_compilers(arch, first_only=True)
-    if search.compilers:
-        return search.compilers[0]
-    unusable = "".join(f"\n  {rejection}" for rejection in search.rejections)
+    compilers, rejections = search_hip_compilers(arch, first_only=True)
+    if compilers:
+        return compilers[0]
+    unusable = "".join(f"\n  {rejection}" for rejection in rejections)
     raise ToolchainError(
         f"no compiler for {arch} found; looked for $HIPCXX, ROCm's amdclang++ and hipcc, clang++, clang++-N"
         + (f"; found but unusable:{unusable}" if unusable else "")
@@ -155,15 +151,6 @@ def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | Rejecti
     return hip
 
 
-class _Answers(TypedDict):
-    """What a compiler was asked, as it is kept on disk; an empty path is that of a missing tool."""
-
-    archs: list[str]
-    resource_dir: str
-    linker: str
-    bundler: str
-
-
 @functools.lru_cache(maxsize=32)
 def _ask(compiler: Compiler) -> HipCompiler:
     """Ask what the compiler knows; answers are kept on disk as long as it does not change."""
@@ -190,9 +177,10 @@ def _ask(compiler: Compiler) -> HipCompiler:
     )
 
 
-def _recall(memo: Path) -> _Answers | None:
+def _recall(memo: Path) -> dict[str, Any] | None:
+    """Return what a compiler was asked, as it is kept on disk; an empty path is that of a missing tool."""
     try:
-        record: _Answers = json.loads(memo.read_text())
+        record: dict[str, Any] = json.loads(memo.read_text())
         # a tool that was missing may have been installed since
         complete = isinstance(record["archs"], list) and all(
             path and Path(path).exists()

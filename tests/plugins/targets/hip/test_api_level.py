@@ -76,4 +76,4 @@ def test_a_missing_header_is_told(tmp_path):
 )
 def test_parameters_are_read_as_written(text, kinds):
     found = template_parameters(text, "T")
-    assert " ".join(parameter.kind for parameter in found) == kinds
+    assert " ".join(kind for kind, _ in found) == kinds
