@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.rule_sets.gemm_config import (
@@ -22,25 +22,18 @@ if TYPE_CHECKING:
 _VECTORS: Final = (4, 8, 8)
 
 
-class _TileRow(NamedTuple):
-    tile: Sizes
-    wave_grid: Sizes
-    mma_tile: Sizes
-    #: whether there is a compv4 kernel, with twice the ``tile_k``
-    double_buffered: bool
-
-
-_ROWS: Final = (
-    _TileRow((16, 64, 64), (1, 4, 1), (16, 16, 16), True),
-    _TileRow((32, 64, 64), (2, 2, 1), (16, 16, 16), True),
-    _TileRow((64, 64, 64), (4, 1, 1), (16, 16, 16), True),
-    _TileRow((32, 128, 64), (1, 4, 1), (32, 32, 16), False),
-    _TileRow((64, 128, 64), (2, 2, 1), (32, 32, 16), False),
-    _TileRow((128, 128, 64), (4, 4, 1), (32, 32, 16), False),
-    _TileRow((16, 64, 128), (1, 4, 1), (16, 16, 32), True),
-    _TileRow((32, 64, 128), (2, 2, 1), (16, 16, 32), True),
-    _TileRow((64, 64, 128), (4, 1, 1), (16, 16, 32), True),
-    _TileRow((128, 64, 128), (8, 2, 1), (16, 16, 32), False),
+#: tile, wave grid, MMA tile, and whether there is a compv4 kernel, with twice the ``tile_k``
+_ROWS: Final[tuple[tuple[Sizes, Sizes, Sizes, bool], ...]] = (
+    ((16, 64, 64), (1, 4, 1), (16, 16, 16), True),
+    ((32, 64, 64), (2, 2, 1), (16, 16, 16), True),
+    ((64, 64, 64), (4, 1, 1), (16, 16, 16), True),
+    ((32, 128, 64), (1, 4, 1), (32, 32, 16), False),
+    ((64, 128, 64), (2, 2, 1), (32, 32, 16), False),
+    ((128, 128, 64), (4, 4, 1), (32, 32, 16), False),
+    ((16, 64, 128), (1, 4, 1), (16, 16, 32), True),
+    ((32, 64, 128), (2, 2, 1), (16, 16, 32), True),
+    ((64, 64, 128), (4, 1, 1), (16, 16, 32), True),
+    ((128, 64, 128), (8, 2, 1), (16, 16, 32), False),
 )
 
 _BACKWARD: Final = (
@@ -79,10 +72,10 @@ def _configs(direction: str, ndim: int, request: RuleSetRequest) -> Iterator[Gem
     stages = (False, True) if direction == "bwd_weight" else (False,)
     for gemm_pipeline, epilogue in _GEMM_PIPELINES.get(direction, ()):
         doubled = gemm_pipeline is GemmPipeline.COMPV4
-        for row in _ROWS:
-            if doubled and not row.double_buffered:
+        for tile, wave_grid, mma_tile, double_buffered in _ROWS:
+            if doubled and not double_buffered:
                 continue
-            m, n, k = row.tile
+            m, n, k = tile
             for two_stage in stages:
                 for dtype in request.dtypes:
                     config = GemmConfig(
@@ -90,8 +83,8 @@ def _configs(direction: str, ndim: int, request: RuleSetRequest) -> Iterator[Gem
                         ndim=ndim,
                         dtype=dtype,
                         tile=(m, n, 2 * k if doubled else k),
-                        wave_grid=row.wave_grid,
-                        mma_tile=row.mma_tile,
+                        wave_grid=wave_grid,
+                        mma_tile=mma_tile,
                         vectors=_VECTORS,
                         gemm_pipeline=gemm_pipeline,
                         scheduler=Scheduler.INTRAWAVE,

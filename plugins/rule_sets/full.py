@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -73,20 +73,6 @@ class Feature(msgspec.Struct, forbid_unknown_fields=True):
     classes: list[str] = msgspec.field(default_factory=lambda: ["half", "float"])
 
 
-class WaveGrids(msgspec.Struct, forbid_unknown_fields=True):
-    """Wave grids per tile."""
-
-    base: dict[str, list[str]]
-    override: dict[str, dict[str, list[str]]]
-
-
-class Depthwise(msgspec.Struct, forbid_unknown_fields=True):
-    """The depthwise kernels."""
-
-    columns: list[str]
-    rows: list[list[int]]
-
-
 class Tables(msgspec.Struct, forbid_unknown_fields=True):
     """The whole file. Keys: direction, then number of dimensions, tile, or class."""
 
@@ -94,7 +80,9 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     vectors_without_entry: list[str]
     tiles: dict[str, dict[str, dict[str, list[str]]]]
-    wave_grids: WaveGrids
+    #: per tile; those of a direction take the place of the others
+    wave_grids: dict[str, list[str]]
+    wave_grid_overrides: dict[str, dict[str, list[str]]]
     mma_exceptions: list[MmaException]
     mma_never: list[str]
     vector_codes: dict[str, dict[str, dict[str, list[str]]]]
@@ -103,7 +91,8 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
     gemm_pipelines_by_class: dict[str, dict[str, dict[str, list[str]]]]
     wavelet_legacy_mma_k_tiles: dict[str, list[str]]
     features: dict[str, list[Feature]]
-    depthwise: Depthwise
+    depthwise_columns: list[str]
+    depthwise_rows: list[list[int]]
 
     def base_tiles(self, direction: str, ndim: int, dtype: DataType) -> list[str]:
         """Return the tiles of regular kernels; none for a number of dimensions without a table."""
@@ -116,8 +105,8 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
 
     def grids_of(self, direction: str, tile: str) -> list[Sizes]:
         """Return the wave grids chosen for a tile."""
-        override = self.wave_grids.override.get(direction, {}).get(tile)
-        return [sizes(text) for text in override or self.wave_grids.base.get(tile, ["1x1x1"])]
+        override = self.wave_grid_overrides.get(direction, {}).get(tile)
+        return [sizes(text) for text in override or self.wave_grids.get(tile, ["1x1x1"])]
 
     def exception_of(self, direction: str, tile: str, grid: Sizes) -> list[tuple[int, int]]:
         """Return the m and n of MMA tiles that do not follow the rule; empty if the rule holds."""
@@ -211,10 +200,10 @@ def _pair(text: str) -> tuple[int, int]:
 
 def depthwise_rows() -> list[dict[str, Any]]:
     """Return the fields of the depthwise kernels; the pads keep the size of the image."""
-    table = tables().depthwise
+    table = tables()
     rows = []
-    for row in table.rows:
-        fields = dict(zip(table.columns, row, strict=True))
+    for row in table.depthwise_rows:
+        fields = dict(zip(table.depthwise_columns, row, strict=True))
         pad = (fields["filt"] - 1) // 2
         rows.append({**fields, "pad_h": pad, "pad_w": pad})
     return rows
@@ -226,15 +215,6 @@ _DEPTHWISE_LAYOUT = "ngchw"
 #: A filter of 3x3 is only worth a kernel of its own for blocks of at most that many results.
 _FILTER3X3_RESULTS = 4096
 _SMALLEST_TILE_K = 8
-
-
-class _Kind(NamedTuple):
-    """What kernels of one part of the rule set have in common."""
-
-    direction: str
-    ndim: int
-    dtype: DataType
-    arch: Architecture
 
 
 class FullRuleSet:
@@ -249,7 +229,7 @@ class FullRuleSet:
         for direction in request.directions:
             for ndim in request.ndims:
                 for dtype in request.dtypes:
-                    for config, defect in _gemm_configs(_Kind(direction, ndim, dtype, request.arch)):
+                    for config, defect in _gemm_configs(direction, ndim, dtype, request.arch):
                         seen.setdefault(config, defect)
         entries = [
             entry_of(make_instance(config, number), request.arch, defect)
@@ -258,9 +238,11 @@ class FullRuleSet:
         return entries + _depthwise_entries(request, len(entries))
 
 
-def _gemm_configs(kind: _Kind) -> Iterator[tuple[GemmConfig, UnmetRequirement | None]]:
+def _gemm_configs(
+    direction: str, ndim: int, dtype: DataType, arch: Architecture
+) -> Iterator[tuple[GemmConfig, UnmetRequirement | None]]:
     table = tables()
-    direction, ndim, dtype, _ = kind
+    kind = direction, ndim, dtype, arch
     for tile in table.base_tiles(direction, ndim, dtype):
         schedules = table.schedules_of(direction, tile, dtype)
         for config in _configs_of_tile(kind, tile, schedules, Features()):
@@ -289,10 +271,13 @@ def _no_table(direction: str, ndim: int) -> UnmetRequirement:
 
 
 def _configs_of_tile(
-    kind: _Kind, tile_text: str, schedules: Sequence[Schedule], features: Features
+    kind: tuple[str, int, DataType, Architecture],
+    tile_text: str,
+    schedules: Sequence[Schedule],
+    features: Features,
 ) -> Iterator[GemmConfig]:
     table = tables()
-    direction, _, dtype, arch = kind
+    direction, ndim, dtype, arch = kind
     tile = sizes(tile_text)
     size_bytes = dtype.properties.size_bytes
     all_vectors = table.vectors_of(direction, tile_text, dtype)
@@ -311,7 +296,7 @@ def _configs_of_tile(
                 legacy = features.stream_k is not None or (wavelet and legacy_wavelet)
                 first = GemmConfig(
                     direction=direction,
-                    ndim=kind.ndim,
+                    ndim=ndim,
                     dtype=dtype,
                     tile=tile,
                     wave_grid=grid,
