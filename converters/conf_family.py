@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.types import SHARED_TYPES
+from ckprof.plugin.kinds import Kind
 
 # steps of plugins import it from here
 from ckprof_converters.drop_rules import Drop as Drop
@@ -131,7 +132,7 @@ class ConfFamily:
     index_ids: bool = False
     lax_ndim: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    steps: tuple[str | Step, ...] = ()
+    steps: tuple[str | Callable[..., Drop | None], ...] = ()
     note: str = ""
     conflicting_family: str = ""
     operand_tensors: int = 1
@@ -144,3 +145,7 @@ class ConfFamily:
         if self.counts or self.rejection:
             return self.counts
         return (len(self.fields),)
+
+
+#: the tables, as a kind of objects that plugins register
+CONF_FAMILIES: Final = Kind[ConfFamily]("conf family", ConfFamily, "ckprof.testing.list_trials:family_trials")

@@ -22,18 +22,18 @@ FEATURE_PACKAGES: Final = (
 
 #: modules with hook implementations, loaded by the plugin manager
 PLUGIN_MODULES: Final = (
-    "ckprof_plugins.baselines.plugin",
-    "ckprof_plugins.directions.plugin",
-    "ckprof_plugins.operations.gemm.plugin",
-    "ckprof_plugins.pipelines.depthwise.plugin",
-    "ckprof_plugins.pipelines._gemm.plugin",
-    "ckprof_plugins.pipelines.implicit_gemm.plugin",
-    "ckprof_plugins.pipelines.stream_k.plugin",
-    "ckprof_plugins.pipelines.two_stage.plugin",
-    "ckprof_plugins.pipelines.universal_gemm.plugin",
-    "ckprof_plugins.rule_sets.plugin",
-    "ckprof_plugins.targets.cpu.plugin",
-    "ckprof_plugins.targets.hip.plugin",
+    "ckprof_plugins.baselines",
+    "ckprof_plugins.directions",
+    "ckprof_plugins.operations.gemm",
+    "ckprof_plugins.pipelines.depthwise",
+    "ckprof_plugins.pipelines._gemm",
+    "ckprof_plugins.pipelines.implicit_gemm",
+    "ckprof_plugins.pipelines.stream_k",
+    "ckprof_plugins.pipelines.two_stage",
+    "ckprof_plugins.pipelines.universal_gemm",
+    "ckprof_plugins.rule_sets",
+    "ckprof_plugins.targets.cpu",
+    "ckprof_plugins.targets.hip",
     *(
         f"ckprof_plugins.{name}.plugin"
         for name in FEATURE_PACKAGES

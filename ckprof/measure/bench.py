@@ -346,7 +346,7 @@ class KernelBench:
         if self._options.device_name:
             return Reading()  # none of the machine's devices computes
         target, device = self.library.target, self._options.device_index
-        readings = (observer.read(target, device) for observer in self._observers)
+        readings = (observer.observe(target, device) for observer in self._observers)
         return combine([reading for reading in readings if reading is not None])
 
     def _pass_on(self, event: Event) -> None:

@@ -38,7 +38,7 @@ class HostObserver:
     def __init__(self, embedded: frozenset[str]) -> None:
         self._embedded = embedded
 
-    def read(self, target: str, device: int) -> Reading:
+    def observe(self, target: str, device: int) -> Reading:
         """Return what the operating system says."""
         del device
         computes = target in self._embedded

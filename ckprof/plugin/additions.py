@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ckprof.plugin.boundary import Boundary, has_member, shown
+from ckprof.plugin.boundary import Boundary, exact, has_member, shown
 from ckprof.plugin.kinds import Kind
-from ckprof.plugin.members import members_of
+from ckprof.plugin.members import Member, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,21 +38,21 @@ class Additions:
         #: objects, and places of objects, in the order in which they were added
         self.items: list[object] = []
 
-    def add(self, item: object) -> None:
-        """Register an object; its kind is the protocol whose members it has, or that it derives from.
+    def add(self, *items: object) -> None:
+        """Register objects; the kind of each is the protocol whose members it has, or that it derives from.
 
         A :class:`ckprof.plugin.kinds.Kind` is a kind of objects that plugins may add from then on.
         """
-        self.items.append(item)
+        self.items += items
 
-    def add_lazy(self, protocol: type, place: str) -> None:
+    def add_lazy(self, protocol: type, *places: str) -> None:
         """Register what is imported when a command first asks for objects of the kind.
 
         :param protocol: that of the kind, e.g. :class:`ckprof.plugin.protocols.Pipeline`.
-        :param place: ``module:attribute``: an object, a list or tuple of objects, or a class or function
+        :param places: ``module:attribute``: an object, a list or tuple of objects, or a class or function
             without parameters that returns either.
         """
-        self.items.append(Lazy(protocol, place))
+        self.items += [Lazy(protocol, place) for place in places]
 
 
 def kinds_added(additions: Mapping[str, Additions]) -> Iterator[tuple[str, Kind[Any]]]:
@@ -68,24 +68,26 @@ def kinds_of(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> li
 
     :raises PluginError: it has no member of any protocol, or has several protocols.
     """
-    if isinstance(item, Lazy):
+    if type(item) is Lazy:
         named = [kind for kind in kinds if kind.protocol is item.protocol]
         if not named:
             known = ", ".join(kind.protocol.__name__ for kind in kinds)
-            raise boundary.wrong(
-                f"add_lazy: {shown(item.protocol)} is no protocol of a kind (known: {known})"
-            )
+            raise boundary.wrong(f"add_lazy: {item.protocol.__name__} is no protocol of a kind ({known})")
         return named
     derived = [kind for kind in kinds if kind.protocol in type(item).__mro__]
     if derived:
         return derived
-    shares = {kind: _share(item, kind, boundary) for kind in kinds}
+    if issubclass(type(item), type):
+        raise boundary.wrong("added a class, expected an object of it; add_lazy takes the place of a class")
+    # texts and numbers have members of their own
+    apart = type(item).__module__ == "builtins"
+    shares = {kind: 0 if apart else _share(item, kind) for kind in kinds}
     whole = [kind for kind in kinds if shares[kind] == 1 and not dataclasses.is_dataclass(kind.protocol)]
     near: dict[Kind[Any], float] = {kind: len(members_of(kind.protocol)) for kind in whole}
     near = near or {kind: share for kind, share in shares.items() if share}
     best = [kind for kind, value in near.items() if value == max(near.values())]
     if not best:
-        raise boundary.wrong(f"added {shown(item)}, which has no member of any kind of objects")
+        raise boundary.wrong(f"added {shown(item)}, {_nearest(item, kinds, boundary)}")
     if whole and len(best) > 1:
         names = " and ".join(kind.protocol.__name__ for kind in best)
         raise boundary.wrong(f"added {shown(item)}, which has {names}: derive it from the one that is meant")
@@ -97,20 +99,45 @@ def objects_of(item: object, kind: Kind[Any], plugin: str, culprit: Culprit) -> 
 
     :raises PluginError: it cannot be imported or made.
     """
-    if not isinstance(item, Lazy):
+    if type(item) is not Lazy:
         return (item,)
     module, _, path = item.place.partition(":")
     with Boundary(plugin, f"{kind.name} at {item.place}", culprit):
         found: Any = importlib.import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
-        if isinstance(found, (type, FunctionType)):
+        if issubclass(type(found), (type, FunctionType)):
             found = found()
-    return found if isinstance(found, (list, tuple)) else (found,)
+    return found if issubclass(type(found), (list, tuple)) else (found,)
 
 
-def _share(item: object, kind: Kind[Any], boundary: Boundary) -> float:
+def _nearest(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> str:
+    """Return which kind an object of no kind is nearest to, and what it lacks, for messages."""
+    with boundary.member("id"):
+        id_ = exact(getattr(item, "id", None))
+    lacking = {
+        kind.name: [member.spelling for member in members_of(kind.protocol) if not _has(item, member, kind)]
+        for kind in kinds
+        if kind.identifier == "id" and not dataclasses.is_dataclass(kind.protocol)
+    }
+    if not isinstance(id_, str):
+        return "which has no member of any kind of objects"
+    least = min(map(len, lacking.values()))
+    near = [f"{name} (lacks {', '.join(names)})" for name, names in lacking.items() if len(names) == least]
+    return f"{id_!r}, which is of no kind; nearest: {', '.join(near)}"
+
+
+def _share(item: object, kind: Kind[Any]) -> float:
     """Return which part of the members that tell a kind's objects from others an object has."""
     members = [member for member in members_of(kind.protocol) if member.name not in _COMMON]
-    having = [member for member in members if has_member(item, boundary, member, kind.protocol)]
-    return len(having) / len(members)
+    return sum(_has(item, member, kind) for member in members) / max(1, len(members))
+
+
+def _has(item: object, member: Member, kind: Kind[Any]) -> bool:
+    """Say whether an object has a member; one that cannot be read is reported where it is used."""
+    try:
+        return has_member(item, Boundary("", member.name), member, kind.protocol)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return True

@@ -76,10 +76,10 @@ class Kind(Generic[T]):
 
     #: singular name for messages
     name: str
-    #: a hook that returns such objects
-    hook: str = ""
-    #: what an object must have; ``object`` for data that is not called
-    protocol: type = object
+    #: what an object must have
+    protocol: type
+    #: ``module:function``: yields what ``ckprof plugins --check`` tries with an object
+    trials: str
     #: protocols of which an object has all members or none
     abilities: tuple[type, ...] = ()
     #: attribute that identifies an object among its kind
@@ -88,9 +88,6 @@ class Kind(Generic[T]):
     further_check: Callable[[Any], str] | None = None
     #: called once with the registry and all objects
     prepare: Callable[[Registry, RegistryEntries[Any]], None] | None = None
-    #: of a kind that a plugin adds: what ``ckprof plugins --check`` tries of an object, given
-    #: :class:`ckprof.testing.samples.Samples`
-    trials: Callable[[Any, Any], Any] | None = None
 
     @overload
     def __get__(self, registry: None, owner: type) -> Kind[T]: ...

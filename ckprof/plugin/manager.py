@@ -16,7 +16,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import pluggy
 
@@ -47,8 +47,6 @@ TRACE_VARIABLE: Final = "CKPROF_TRACE_HOOKS"
 
 #: hooks that may change what they are given
 _CHANGING: Final = "ckprof_modify_"
-#: hooks that return lists of objects, which are checked one by one
-_REGISTERING: Final = "ckprof_register_"
 #: the hook in which plugins register objects
 _REGISTER: Final = "ckprof_register"
 
@@ -138,13 +136,11 @@ class PluginManager:
         ask_for_problem_types(self.problem_types)
 
     def problem_types(self) -> Iterator[type[object]]:
-        """Yield the types of problems of the operations that plugins add, of which nothing else is wanted."""
-        for hook in ("ckprof_register_directions", "ckprof_register_operations"):
-            for plugin, operations in self.call(hook):
-                for operation in cast("Sequence[object]", operations):
-                    with Boundary(plugin, "operation: problem_types"):
-                        types = tuple(getattr(operation, "problem_types", ()))
-                    yield from types
+        """Yield the types of problems of all operations, of which nothing else is wanted."""
+        from ckprof.plugin.registry import Registry
+
+        for operation in Registry(self).operations:
+            yield from operation.problem_types
 
     def register(self, plugin: object, name: str) -> None:
         """Register an object with hook implementations, as tests and embedding programs do.
@@ -276,18 +272,14 @@ class PluginManager:
 
 
 def _checked_answer(plugin: str, specification: FunctionType, answer: object) -> object:
-    """Return what a hook has returned; what is in the lists of registering hooks is checked one by one.
+    """Return what a hook has returned; what an event's hook returns does not matter.
 
     :raises PluginError: it is of another type than the hook declares.
     """
     hook, expected = specification.__name__, specification.__annotations__["return"]
-    if hook.startswith(_REGISTERING):
-        fits, expected = isinstance(answer, (list, tuple)), "a list"
-    else:
-        fits = (expected == "None" and hook != _REGISTER) or check_of(expected)(answer)
-    if not fits:
-        raise PluginError(f"plugin {plugin}: {hook} returned {shown(answer)}, expected {expected}")
-    return answer
+    if (expected == "None" and hook != _REGISTER) or check_of(expected)(answer):
+        return answer
+    raise PluginError(f"plugin {plugin}: {hook} returned {shown(answer)}, expected {expected}")
 
 
 def _check_lists(plugin: str, specification: FunctionType, arguments: Mapping[str, object]) -> None:

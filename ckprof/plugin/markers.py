@@ -5,8 +5,8 @@ A plugin is a module, or an object, with functions marked by :data:`hookimpl`::
     from ckprof import hookimpl
 
     @hookimpl
-    def ckprof_register_pipelines():
-        return [MyPipeline()]
+    def ckprof_register(registry):
+        registry.add(MyPipeline())
 
 An installed package announces it in the entry point group ``ckprof``; a loose file is named with
 ``--plugin path/to/file.py`` or in ``ckprof.toml``.

@@ -100,8 +100,11 @@ def check_of(annotation: str) -> Check:
 @cache
 def function_result(annotation: str) -> str:
     """Return ``R`` of a ``Callable[[...], R]``, with or without ``| None``; empty for another annotation."""
-    for node in ast.walk(ast.parse(annotation, mode="eval")):
-        match node:
+    alternatives = [ast.parse(annotation, mode="eval").body]
+    while alternatives:
+        match alternatives.pop():
+            case ast.BinOp(left=left, right=right):
+                alternatives += [left, right]
             case ast.Subscript(value=ast.Name(id="Callable"), slice=ast.Tuple(elts=[_, result])):
                 return ast.unparse(result)
     return ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from ckprof.errors import PluginError, UsageError
+from ckprof.errors import UsageError
 from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
+from ckprof.plain_text import unknown_name
 from ckprof.plugin import protocols, timing
 from ckprof.plugin.additions import kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
@@ -30,30 +31,18 @@ T = TypeVar("T")
 def _use_directions(registry: Registry, pipelines: RegistryEntries[Any]) -> None:
     for pipeline in pipelines:
         if isinstance(pipeline, protocols.DirectionUser):
-            pipeline.use_directions(registry.directions.as_mapping())
+            pipeline.use_directions(registry.operations.as_mapping())
 
 
 def _use_families(registry: Registry, readers: RegistryEntries[Any]) -> None:
     """Give the grammar tables of list lines to what reads lists with them.
 
-    :raises PluginError: a table is of another type, or contradicts itself.
+    :raises PluginError: a table contradicts itself.
     """
     for reader in readers:
         if isinstance(reader, protocols.FamilyReader):
-            families = registry.families
-            for id_, family in families.as_mapping().items():
-                if not isinstance(family, reader.family_type):
-                    raise PluginError(
-                        f"plugin {families.provider(id_)}: ckprof_register_conf_families returned "
-                        f"{shown(family)}, expected {reader.family_type.__name__}"
-                    )
-            added = [
-                family
-                for kind in registry.kinds
-                if kind.protocol is reader.family_type is not object
-                for family in registry.entries(kind)
-            ]
-            reader.use_families((*families, *added))
+            kinds = [kind for kind in registry.kinds if kind.protocol is reader.family_type]
+            reader.use_families(tuple(family for kind in kinds for family in registry.entries(kind)))
 
 
 def _know_problem_types(registry: Registry, operations: RegistryEntries[Any]) -> None:
@@ -83,6 +72,10 @@ def _record_type_problem(variant: protocols.CatalogVariant) -> str:
     return ""
 
 
+#: what objects are tried with by ``ckprof plugins --check``
+_LISTS: Final = "ckprof.testing.list_trials"
+_MEASURED: Final = "ckprof.testing.measurement_trials"
+
 #: what operations may be able to do besides
 _OPERATION_ABILITIES: Final = (
     protocols.FurtherOperands,
@@ -108,27 +101,19 @@ class Registry:
     raises that error, too, where ids clash or a plugin registers something that its protocol does not allow.
     """
 
-    #: the operations that families of convolutions are told of
-    directions = Kind[protocols.Operation](
-        "direction",
-        "ckprof_register_directions",
-        protocols.Operation,
-        _OPERATION_ABILITIES,
-        prepare=_know_problem_types,
-    )
-    #: what else kernels compute
-    further_operations = Kind[protocols.Operation](
+    #: what kernels compute: the directions of convolution, and whatever else there is
+    operations = Kind[protocols.Operation](
         "operation",
-        "ckprof_register_operations",
         protocols.Operation,
+        f"{_MEASURED}:operation_trials",
         _OPERATION_ABILITIES,
         prepare=_know_problem_types,
     )
-    #: the kernel families, which know all directions
+    #: the kernel families, which know all operations
     pipelines = Kind[protocols.Pipeline](
         "pipeline",
-        "ckprof_register_pipelines",
         protocols.Pipeline,
+        f"{_LISTS}:pipeline_trials",
         (
             protocols.ClaimingPipeline,
             protocols.DirectionUser,
@@ -146,8 +131,8 @@ class Registry:
     #: where kernels are built and run
     targets = Kind[protocols.Target](
         "target",
-        "ckprof_register_targets",
         protocols.Target,
+        f"{_MEASURED}:target_trials",
         (
             protocols.DeviceIdentifier,
             protocols.FieldIgnoringTarget,
@@ -160,53 +145,60 @@ class Registry:
     )
     #: devices that any machine has
     devices = Kind[protocols.NamedDevice](
-        "device", "ckprof_register_devices", protocols.NamedDevice, (protocols.PredictingDevice,)
+        "device", protocols.NamedDevice, f"{_MEASURED}:device_trials", (protocols.PredictingDevice,)
     )
     #: other libraries to measure
-    baselines = Kind[protocols.Baseline]("baseline", "ckprof_register_baselines", protocols.Baseline)
+    baselines = Kind[protocols.Baseline]("baseline", protocols.Baseline, f"{_MEASURED}:baseline_trials")
     #: sets of problems, beside those that ship with ckprof
     problem_sets = Kind[protocols.ProblemSetFile](
-        "problem set", "ckprof_register_problem_sets", protocols.ProblemSetFile
+        "problem set", protocols.ProblemSetFile, f"{_MEASURED}:problem_set_trials"
     )
     #: what makes instances from rules
     rule_sets = Kind[protocols.RuleSet](
-        "rule set", "ckprof_register_rule_sets", protocols.RuleSet, (protocols.OnDemandRuleSet,)
+        "rule set",
+        protocols.RuleSet,
+        f"{_LISTS}:rule_set_trials",
+        (protocols.OnDemandRuleSet,),
     )
     #: where sweeps run
-    engines = Kind[protocols.Engine]("engine", "ckprof_register_engines", protocols.Engine)
+    engines = Kind[protocols.Engine]("engine", protocols.Engine, f"{_MEASURED}:engine_trials")
     #: what reads evidence while kernels are measured
-    observers = Kind[protocols.Observer]("observer", "ckprof_register_observers", protocols.Observer)
+    observers = Kind[protocols.Observer]("observer", protocols.Observer, f"{_MEASURED}:observer_trials")
     #: ways to search for the best kernels
     strategies = Kind[protocols.SearchStrategy](
-        "strategy", "ckprof_register_strategies", protocols.SearchStrategy
+        "strategy", protocols.SearchStrategy, f"{_MEASURED}:strategy_trials"
     )
     #: formats of the results of runs
-    formats = Kind[protocols.ReportFormat]("format", "ckprof_register_report_formats", protocols.ReportFormat)
+    formats = Kind[protocols.ReportFormat](
+        "format", protocols.ReportFormat, f"{_MEASURED}:report_format_trials"
+    )
     #: formats of comparisons of instance strings
     parity_formats = Kind[protocols.ParityFormat](
-        "parity format", "ckprof_register_parity_formats", protocols.ParityFormat
+        "parity format", protocols.ParityFormat, f"{_MEASURED}:parity_format_trials"
     )
     #: formats of comparisons of measurements
     comparison_formats = Kind[protocols.ComparisonFormat](
-        "comparison format", "ckprof_register_comparison_formats", protocols.ComparisonFormat
+        "comparison format",
+        protocols.ComparisonFormat,
+        f"{_MEASURED}:comparison_format_trials",
     )
     #: what programs get of the results of runs
     results_views = Kind[protocols.ResultsView](
-        "view of results", "ckprof_register_results_views", protocols.ResultsView
+        "view of results", protocols.ResultsView, f"{_MEASURED}:results_view_trials"
     )
     #: what else inspections show
     inspection_views = Kind[protocols.InspectionView](
-        "view of inspections", "ckprof_register_inspection_views", protocols.InspectionView
+        "view of inspections", protocols.InspectionView, f"{_MEASURED}:inspection_view_trials"
     )
     #: formats that stores import and export
     store_formats = Kind[protocols.StoreFormat](
-        "store format", "ckprof_register_store_formats", protocols.StoreFormat
+        "store format", protocols.StoreFormat, f"{_MEASURED}:store_format_trials"
     )
     #: programs that use tuned results
     consumers = Kind[protocols.Consumer](
         "consumer",
-        "ckprof_register_consumers",
         protocols.Consumer,
+        "ckprof.testing.consumer_trials:consumer_trials",
         (
             protocols.FileAuditor,
             protocols.ResultReader,
@@ -216,23 +208,21 @@ class Registry:
     )
     #: what derives lists from installed libraries
     extractors = Kind[protocols.ListExtractor](
-        "extractor", "ckprof_register_extractors", protocols.ListExtractor
+        "extractor", protocols.ListExtractor, f"{_LISTS}:extractor_trials"
     )
     #: the kinds of catalogs
     variants = Kind[protocols.CatalogVariant](
         "catalog variant",
-        "ckprof_register_catalog_variants",
         protocols.CatalogVariant,
+        f"{_LISTS}:variant_trials",
         identifier="name",
         further_check=_record_type_problem,
     )
-    #: grammar tables of list lines
-    families = Kind[object]("conf family", "ckprof_register_conf_families")
     #: what reads instance lists; each has the grammar tables of all plugins
     converters = Kind[protocols.Converter](
         "converter",
-        "ckprof_register_converters",
         protocols.Converter,
+        f"{_LISTS}:converter_trials",
         (
             protocols.FamilyReader,
             protocols.LineExplainer,
@@ -244,15 +234,15 @@ class Registry:
     #: what reads the same lists as CK Builder does; each has the grammar tables of all plugins
     builder_readers = Kind[protocols.BuilderReader](
         "builder reader",
-        "ckprof_register_builder_readers",
         protocols.BuilderReader,
+        f"{_LISTS}:builder_reader_trials",
         (protocols.BuilderPrinter, protocols.FamilyReader),
         prepare=_use_families,
     )
     #: the kinds of instance strings
-    string_kinds = Kind[StringKind]("kind of instance string", "ckprof_register_string_kinds", StringKind)
+    string_kinds = Kind[StringKind]("kind of instance string", StringKind, f"{_LISTS}:string_kind_trials")
     #: what can be typed after ``ckprof``; those that need not be imported to be listed are in COMMANDS.toml
-    commands = Kind[Command]("command", protocol=Command, identifier="name")
+    commands = Kind[Command]("command", Command, f"{_MEASURED}:command_trials", identifier="name")
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager
@@ -286,17 +276,11 @@ class Registry:
         :raises PluginError: something belongs to no kind.
         """
         added: dict[Kind[Any], list[tuple[str, object]]] = {kind: [] for kind in self.kinds}
-        # for as long as objects also come from hooks of their own
-        open_kinds = [
-            kind
-            for kind in self.kinds
-            if kind.protocol is not object and kind is not type(self).further_operations
-        ]
         for plugin, additions in self._additions.items():
             boundary = Boundary(plugin, "ckprof_register", self.manager.culprit)
             for item in additions.items:
                 if not issubclass(type(item), Kind):
-                    for kind in kinds_of(item, open_kinds, boundary):
+                    for kind in kinds_of(item, self.kinds, boundary):
                         added[kind].append((plugin, item))
         return added
 
@@ -310,24 +294,22 @@ class Registry:
                 for protocol in (kind.protocol, *kind.abilities):
                     for member in members_of(protocol):
                         getattr(entry, member.name, None)
-        _ = self.operations, self.strings
+        _ = self.strings
         return self
 
     def _registered(self, kind: Kind[T]) -> Iterator[tuple[str, str, T]]:
         """Yield id, plugin and guarded object of each object of a kind."""
-        registered = self.manager.call(kind.hook) if kind.hook else []
-        items = [(name, item) for name, given in registered for item in cast("list[object]", given)]
-        for plugin, added in self._added.get(kind, ()):
-            items += [(plugin, item) for item in objects_of(added, kind, plugin, self.manager.culprit)]
+        items = [
+            (plugin, item)
+            for plugin, added in self._added.get(kind, ())
+            for item in objects_of(added, kind, plugin, self.manager.culprit)
+        ]
         for plugin, item in items:
             boundary = Boundary(plugin, kind.name, self.manager.culprit)
             with boundary.member(kind.identifier):
                 id_ = exact(getattr(item, kind.identifier, None))
             if not isinstance(id_, str) or not id_:
-                raise PluginError(
-                    f"plugin {plugin}: {kind.hook or 'ckprof_register'} returned {shown(item)}, "
-                    f"which has no {kind.identifier}"
-                )
+                raise boundary.wrong(f"{shown(item)} has no {kind.identifier}")
             boundary = Boundary(plugin, f"{kind.name} {id_!r}", self.manager.culprit)
             entry = (
                 item if kind.protocol is object else guarded(item, boundary, kind.protocol, kind.abilities)
@@ -336,16 +318,6 @@ class Registry:
             if problem:
                 raise boundary.wrong(problem)
             yield id_, plugin, cast("T", entry)
-
-    @cached_property
-    def operations(self) -> RegistryEntries[protocols.Operation]:
-        """Everything that is computed: the directions of convolution and all other operations."""
-        entries = [
-            (operation.id, registered.provider(operation.id), operation)
-            for registered in (self.directions, self.further_operations)
-            for operation in registered.registered
-        ]
-        return RegistryEntries("direction", entries)
 
     @cached_property
     def strings(self) -> StringGrammar:
@@ -364,9 +336,9 @@ class Registry:
         :raises UsageError: there is none.
         """
         for operation in self.operations:
-            if name in operation.aliases:
+            if name == operation.id or name in operation.aliases:
                 return operation
-        return self.operations.find(name)
+        raise UsageError(unknown_name("direction", name, self.operations.ids))
 
     def instance_of(
         self, catalog: Catalog, record: CatalogRecord, families: Sequence[str] = ()

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import ComparisonFormat, ParityFormat, ReportFormat
 
+if TYPE_CHECKING:
+    from ckprof.plugin.additions import Additions
+
 
 @hookimpl
-def ckprof_register_report_formats() -> list[ReportFormat]:
+def ckprof_register(registry: Additions) -> None:
+    """Register the formats of runs and of both kinds of comparisons."""
+    registry.add_lazy(ReportFormat, "ckprof.report.plugin:run_formats")
+    registry.add_lazy(ParityFormat, "ckprof.report.plugin:parity_formats")
+    registry.add_lazy(ComparisonFormat, "ckprof.report.plugin:comparison_formats")
+
+
+def run_formats() -> list[ReportFormat]:
     """Return table, JSON, CSV, Markdown, JUnit and GitHub's annotations for runs and batches."""
     from ckprof.report import batch_report, failure, run_ci, run_data, run_table
 
@@ -55,8 +67,7 @@ def ckprof_register_report_formats() -> list[ReportFormat]:
     ]
 
 
-@hookimpl
-def ckprof_register_parity_formats() -> list[ParityFormat]:
+def parity_formats() -> list[ParityFormat]:
     """Return table, JSON, JUnit, Markdown and GitHub's annotations for comparisons of instance strings."""
     from ckprof.report import failure, parity_ci, parity_text
 
@@ -86,8 +97,7 @@ def ckprof_register_parity_formats() -> list[ParityFormat]:
     ]
 
 
-@hookimpl
-def ckprof_register_comparison_formats() -> list[ComparisonFormat]:
+def comparison_formats() -> list[ComparisonFormat]:
     """Return table, JSON, CSV, Markdown, JUnit and GitHub's annotations for comparisons of measurements."""
     from ckprof.report import failure
     from ckprof.report.comparison import ci_formats, data_formats, text_formats

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.plugin.markers import hookimpl
+from ckprof import hookimpl
 
 if TYPE_CHECKING:
-    from ckprof.plugin.protocols import StoreFormat
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
-def ckprof_register_store_formats() -> list[StoreFormat]:
-    """Enter run reports, NDJSON, Parquet and T4."""
-    from ckprof.store import shard
-    from ckprof.store.formats import parquet, run_json, t4
+def ckprof_register(registry: Additions) -> None:
+    """Register NDJSON, Parquet, run reports and T4."""
+    from ckprof.plugin.protocols import StoreFormat
 
-    return [module.FORMAT for module in (shard, parquet, run_json, t4)]
+    registry.add_lazy(StoreFormat, "ckprof.store.shard:FORMAT")
+    registry.add_lazy(StoreFormat, "ckprof.store.formats.parquet:FORMAT")
+    registry.add_lazy(StoreFormat, "ckprof.store.formats.run_json:FORMAT")
+    registry.add_lazy(StoreFormat, "ckprof.store.formats.t4:FORMAT")

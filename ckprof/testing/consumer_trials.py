@@ -27,36 +27,26 @@ if TYPE_CHECKING:
 _NOTHING: Final = b"a line, of nothing = at all: 1\n"
 
 
-class ConsumerTrials:
-    """What a consumer is tried with.
-
-    :param samples: their folder is written to.
-    """
-
-    def __init__(self, samples: Samples) -> None:
-        self._folder = samples.folder
-        self._arch = samples.profiler.target().default_arch
-
-    def consumer(self, consumer: Consumer) -> Trials:
-        """Yield the trials of a consumer and of each of its abilities."""
-        path = self._folder / "nothing"
-        path.write_bytes(_NOTHING)
-        yield "looks at a file", lambda: _recognised(consumer, path)
-        if isinstance(consumer, FileAuditor):
-            yield "judges a file of nothing", lambda: _judged(consumer, path)
-        if isinstance(consumer, ResultReader):
-            yield "reads the times of a file of nothing", lambda: _read(consumer, path)
-        if isinstance(consumer, ResultWriter):
-            yield "writes no winners", lambda: _written(consumer, self._arch)
-        if isinstance(consumer, TraceReader):
-            yield "reads a line of nothing", lambda: _seen(consumer)
+def consumer_trials(samples: Samples, consumer: Consumer) -> Trials:
+    """Yield the trials of a consumer and of each of its abilities."""
+    path = samples.folder / "nothing"
+    path.write_bytes(_NOTHING)
+    yield "looks at a file", lambda: _recognised(consumer, path)
+    if isinstance(consumer, FileAuditor):
+        yield "judges a file of nothing", lambda: _judged(consumer, path)
+    if isinstance(consumer, ResultReader):
+        yield "reads the times of a file of nothing", lambda: _read(consumer, path)
+    if isinstance(consumer, ResultWriter):
+        yield "writes no winners", lambda: _written(consumer, samples.profiler.target().default_arch)
+    if isinstance(consumer, TraceReader):
+        yield "reads a line of nothing", lambda: _seen(consumer)
 
 
 def _recognised(consumer: Consumer, path: Path) -> str:
     for content in (b"", _NOTHING):
-        answer = consumer.recognises(path, content)
+        answer = consumer.owns(path, content)
         if not isinstance(answer, bool):
-            raise PluginError(f"recognises returns {answer!r}, expected True or False")
+            raise PluginError(f"owns returns {answer!r}, expected True or False")
     return "an empty one, and one of nothing"
 
 

@@ -30,152 +30,154 @@ if TYPE_CHECKING:
     from ckprof.testing.samples import Sample, Samples
 
 
-class ListTrials:
-    """What each kind of object is tried with.
+def pipeline_trials(samples: Samples, pipeline: Pipeline) -> Trials:
+    """Yield the trials of a kernel family on an instance.
 
-    :param samples: what it is tried on.
+    :raises CkprofError: none can be had.
     """
+    sample = samples.of_pipeline(pipeline.id)
+    yield "records round-trip", lambda: _round_trip(samples, sample.catalog)
+    yield "describes its instances", lambda: _described(sample, pipeline)
+    arch = samples.profiler.target().default_arch
+    yield "renders", lambda: _rendered(sample, arch)
+    yield "builds, says what instance_string says, and runs", lambda: _run(samples, sample)
 
-    def __init__(self, samples: Samples) -> None:
-        self._samples = samples
-        self._registry = samples.profiler.registry
 
-    def pipeline(self, pipeline: Pipeline) -> Trials:
-        """Yield the trials of a kernel family on an instance.
+def rule_set_trials(samples: Samples, rule_set: RuleSet) -> Trials:
+    """Yield the trials of a rule set."""
+    query = InstanceQuery(rule_set=rule_set.id)
+    yield "enumerates instances that are valid", partial(_counted, samples, query)
 
-        :raises CkprofError: none can be had.
-        """
-        sample = self._samples.of_pipeline(pipeline.id)
-        yield "records round-trip", lambda: self._round_trip(sample.catalog)
-        yield "describes its instances", lambda: _described(sample, pipeline)
-        arch = self._samples.profiler.target().default_arch
-        yield "renders", lambda: _rendered(sample, arch)
-        yield "builds, says what instance_string says, and runs", lambda: self._run(sample)
 
-    def rule_set(self, rule_set: RuleSet) -> Trials:
-        """Yield the trials of a rule set."""
-        query = InstanceQuery(rule_set=rule_set.id)
-        yield "enumerates instances that are valid", partial(self._counted, query)
+def converter_trials(samples: Samples, converter: Converter) -> Trials:
+    """Yield the trials of a converter on the first list that it recognises."""
+    yield "converts a list", lambda: _converted(samples, converter)
 
-    def converter(self, converter: Converter) -> Trials:
-        """Yield the trials of a converter on the first list that it recognises."""
-        yield "converts a list", lambda: self._converted(converter)
 
-    def builder_reader(self, reader: BuilderReader) -> Trials:
-        """Yield the trials of what knows CK Builder's strings, on the first list that it recognises."""
-        yield "reads a list", lambda: self._read(reader)
+def builder_reader_trials(samples: Samples, reader: BuilderReader) -> Trials:
+    """Yield the trials of what knows CK Builder's strings, on the first list that it recognises."""
+    yield "reads a list", lambda: _read(samples, reader)
 
-    def variant(self, variant: CatalogVariant) -> Trials:
-        """Yield the trials of a kind of catalogs."""
-        yield "records round-trip", lambda: self._round_trip(self._catalog(variant.name))
-        native = variant.native
-        if native is not None:
-            yield "has native lines", lambda: f"{len(native(self._catalog(variant.name)))} lines"
 
-    def family(self, family: object) -> Trials:
-        """Yield the trials of a grammar table, which some converter knows what to do with."""
-        name = str(getattr(family, "variant", "") or "")
-        if name:
-            yield "its lines give records", lambda: f"{len(self._catalog(name).records)} records of {name!r}"
-        else:
-            yield "says which lines there are", lambda: "they give no records"
+def variant_trials(samples: Samples, variant: CatalogVariant) -> Trials:
+    """Yield the trials of a kind of catalogs."""
+    yield "records round-trip", lambda: _round_trip(samples, _catalog(samples, variant.name))
+    native = variant.native
+    if native is not None:
+        yield "has native lines", lambda: f"{len(native(_catalog(samples, variant.name)))} lines"
 
-    def string_kind(self, kind: StringKind) -> Trials:
-        """Yield the trials of a kind of instance strings."""
-        yield "reads what it writes", lambda: self._spelled(kind)
 
-    def extractor(self, extractor: ListExtractor) -> Trials:
-        """Yield the trials of an extractor, for which there need not be a library."""
-        yield "has options", lambda: f"{len(extractor.options)} options"
-        yield "refuses a folder without a library", lambda: self._refused(extractor)
+def family_trials(samples: Samples, family: object) -> Trials:
+    """Yield the trials of a grammar table, which some converter knows what to do with."""
+    name = str(getattr(family, "variant", "") or "")
+    if name:
+        yield "its lines give records", lambda: f"{len(_catalog(samples, name).records)} records of {name!r}"
+    else:
+        yield "says which lines there are", lambda: "they give no records"
 
-    def _run(self, sample: Sample) -> str:
-        results = self._samples.profiler.profile(
-            sample.query, build=BuildOptions(), run=self._samples.options
-        )
-        (result, *_) = results
-        if not all(measured.status.value == "ok" for measured in results):
-            raise PluginError(f"its default problem {result.problem.describe()}: {result.reason}")
-        return f"{result.name} on {result.problem.describe()}"
 
-    def _counted(self, query: InstanceQuery) -> str:
-        return f"{len(self._samples.profiler.instances(query).require().candidates)} instances"
+def string_kind_trials(samples: Samples, kind: StringKind) -> Trials:
+    """Yield the trials of a kind of instance strings."""
+    yield "reads what it writes", lambda: _spelled(samples, kind)
 
-    def _converted(self, converter: Converter) -> str:
-        for request in self._samples.requests():
-            if converter.recognises(request):
-                return f"{request.path.name}: {converter.convert(request).lines} lines"
-        raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
 
-    def _read(self, reader: BuilderReader) -> str:
-        for request in self._samples.requests():
-            if reader.recognises(request):
-                found = reader.read(request, self._registry.strings, default_revision())
-                return f"{request.path.name}: {len(found.strings)} strings"
-        raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
+def extractor_trials(samples: Samples, extractor: ListExtractor) -> Trials:
+    """Yield the trials of an extractor, for which there need not be a library."""
+    yield "has options", lambda: f"{len(extractor.options)} options"
+    yield "refuses a folder without a library", lambda: _refused(samples, extractor)
 
-    def _catalog(self, variant: str) -> Catalog:
-        for conversion in self._samples.conversions():
-            for catalog in conversion.catalogs:
-                if catalog.variant == variant and catalog.records:
-                    return catalog
-        raise CannotTry(f"no list gives records of variant {variant!r}; name one with --conf")
 
-    def _round_trip(self, catalog: Catalog) -> str:
-        """Check that a catalog is the same after it was written and read.
+def _run(samples: Samples, sample: Sample) -> str:
+    results = samples.profiler.profile(sample.query, build=BuildOptions(), run=samples.options)
+    (result, *_) = results
+    if not all(measured.status.value == "ok" for measured in results):
+        raise PluginError(f"its default problem {result.problem.describe()}: {result.reason}")
+    return f"{result.name} on {result.problem.describe()}"
 
-        :raises PluginError: it is not, or its native lines give another one.
-        """
-        from ckprof.lists.catalogs import read_catalog, render_catalog
 
-        path = self._samples.folder / "catalog.json"
-        again = read_catalog(render_catalog(catalog).encode(), path, self._registry.variants.as_mapping())
-        if again != catalog:
-            pairs = zip(catalog.records, again.records, strict=True)
-            changed = next((before for before, after in pairs if before != after), None)
-            raise PluginError(
-                f"variant {catalog.variant!r}: written and read again, {changed} is another record"
-            )
-        return f"{len(catalog.records)} records of {catalog.variant!r}"
+def _counted(samples: Samples, query: InstanceQuery) -> str:
+    return f"{len(samples.profiler.instances(query).require().candidates)} instances"
 
-    def _spelled(self, kind: StringKind) -> str:
-        """Check that a string survives being read and written.
 
-        :raises CannotTry: no list has one of the kind.
-        :raises PluginError: it becomes another one.
-        """
-        strings = self._registry.strings
-        for text in self._texts():
-            try:
-                parsed = strings.parse(text)
-            except CkprofError:
-                continue  # a line that is no string
-            if parsed.kind_id != kind.id:
-                continue
-            again = strings.parse(strings.render(parsed))
-            if again != parsed:
-                raise PluginError(f"{text!r}: written and read again, it is {strings.render(again)!r}")
-            return text
-        raise CannotTry("no instance of the lists has such a string; name a list with --conf")
+def _converted(samples: Samples, converter: Converter) -> str:
+    for request in samples.requests():
+        if converter.recognises(request):
+            return f"{request.path.name}: {converter.convert(request).lines} lines"
+    raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
 
-    def _texts(self) -> Iterator[str]:
-        """Yield the strings of all instances of the lists, and their lines, which may be strings as well."""
-        for conversion in self._samples.conversions():
-            for candidate in list_candidates([conversion], self._registry):
-                yield candidate.instance_string
-        for request in self._samples.requests():
-            yield from request.data.decode(errors="replace").splitlines()
 
-    def _refused(self, extractor: ListExtractor) -> str:
-        empty = self._samples.folder / "nothing"
-        empty.mkdir(exist_ok=True)
+def _read(samples: Samples, reader: BuilderReader) -> str:
+    for request in samples.requests():
+        if reader.recognises(request):
+            found = reader.read(request, samples.registry.strings, default_revision())
+            return f"{request.path.name}: {len(found.strings)} strings"
+    raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
+
+
+def _catalog(samples: Samples, variant: str) -> Catalog:
+    for conversion in samples.conversions():
+        for catalog in conversion.catalogs:
+            if catalog.variant == variant and catalog.records:
+                return catalog
+    raise CannotTry(f"no list gives records of variant {variant!r}; name one with --conf")
+
+
+def _round_trip(samples: Samples, catalog: Catalog) -> str:
+    """Check that a catalog is the same after it was written and read.
+
+    :raises PluginError: it is not, or its native lines give another one.
+    """
+    from ckprof.lists.catalogs import read_catalog, render_catalog
+
+    path = samples.folder / "catalog.json"
+    again = read_catalog(render_catalog(catalog).encode(), path, samples.registry.variants.as_mapping())
+    if again != catalog:
+        pairs = zip(catalog.records, again.records, strict=True)
+        changed = next((before for before, after in pairs if before != after), None)
+        raise PluginError(f"variant {catalog.variant!r}: written and read again, {changed} is another record")
+    return f"{len(catalog.records)} records of {catalog.variant!r}"
+
+
+def _spelled(samples: Samples, kind: StringKind) -> str:
+    """Check that a string survives being read and written.
+
+    :raises CannotTry: no list has one of the kind.
+    :raises PluginError: it becomes another one.
+    """
+    strings = samples.registry.strings
+    for text in _texts(samples):
         try:
-            report = extractor.extract(ExtractRequest(source=empty, extractor=extractor.id))
-        except (InputError, ToolchainError) as exc:
-            return str(exc)
-        if any(extracted.files for extracted in report.lists):
-            raise PluginError("derives lists from an empty folder")
-        return "no list"
+            parsed = strings.parse(text)
+        except CkprofError:
+            continue  # a line that is no string
+        if parsed.kind_id != kind.id:
+            continue
+        again = strings.parse(strings.render(parsed))
+        if again != parsed:
+            raise PluginError(f"{text!r}: written and read again, it is {strings.render(again)!r}")
+        return text
+    raise CannotTry("no instance of the lists has such a string; name a list with --conf")
+
+
+def _texts(samples: Samples) -> Iterator[str]:
+    """Yield the strings of all instances of the lists, and their lines, which may be strings as well."""
+    for conversion in samples.conversions():
+        for candidate in list_candidates([conversion], samples.registry):
+            yield candidate.instance_string
+    for request in samples.requests():
+        yield from request.data.decode(errors="replace").splitlines()
+
+
+def _refused(samples: Samples, extractor: ListExtractor) -> str:
+    empty = samples.folder / "nothing"
+    empty.mkdir(exist_ok=True)
+    try:
+        report = extractor.extract(ExtractRequest(source=empty, extractor=extractor.id))
+    except (InputError, ToolchainError) as exc:
+        return str(exc)
+    if any(extracted.files for extracted in report.lists):
+        raise PluginError("derives lists from an empty folder")
+    return "no list"
 
 
 def _described(sample: Sample, pipeline: Pipeline) -> str:

@@ -6,6 +6,7 @@ the record to a verified result; formats render what a run of an instance gave.
 
 from __future__ import annotations
 
+import importlib
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -15,16 +16,12 @@ from ckprof.errors import CkprofError, UsageError
 from ckprof.lists.list_files import find_list
 from ckprof.paths import conf_root
 from ckprof.plain_text import unknown_name
-from ckprof.plugin.registry import Registry
 from ckprof.private_folders import temporary_folder
-from ckprof.testing.consumer_trials import ConsumerTrials
 from ckprof.testing.contract import ContractCheck, Verdict
-from ckprof.testing.list_trials import ListTrials
-from ckprof.testing.measurement_trials import MeasurementTrials
 from ckprof.testing.samples import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ckprof.plugin.kinds import Kind
     from ckprof.profiler import Profiler
@@ -54,44 +51,17 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
         return
     with tempfile.TemporaryDirectory(prefix="ckprof-check-", dir=temporary_folder()) as folder:
         samples = Samples(profiler, paths, Path(folder))
-        trials = trials_of_kinds(samples)
-        for kind in dict.fromkeys((*trials, *profiler.registry.kinds)):
-            trials_of = trials.get(kind) or partial(kind.trials or _no_trials, samples)
+        for kind in profiler.registry.kinds:
             entries = profiler.registry.entries(kind)
             for id_, item in entries.as_mapping().items():
                 if entries.provider(id_) == name:
-                    yield from _tried(f"{kind.name} {id_!r}", trials_of, item)
+                    yield from _tried(f"{kind.name} {id_!r}", partial(_trials_of(kind), samples), item)
 
 
-def trials_of_kinds(samples: Samples) -> Mapping[Kind[Any], Callable[[Any], Trials]]:
-    """Return what the objects of each kind are tried with."""
-    lists, measured = ListTrials(samples), MeasurementTrials(samples)
-    return {
-        Registry.directions: measured.operation,
-        Registry.further_operations: measured.operation,
-        Registry.variants: lists.variant,
-        Registry.families: lists.family,
-        Registry.converters: lists.converter,
-        Registry.extractors: lists.extractor,
-        Registry.string_kinds: lists.string_kind,
-        Registry.builder_readers: lists.builder_reader,
-        Registry.pipelines: lists.pipeline,
-        Registry.rule_sets: lists.rule_set,
-        Registry.targets: measured.target,
-        Registry.baselines: measured.baseline,
-        Registry.problem_sets: measured.problem_set,
-        Registry.engines: measured.engine,
-        Registry.observers: measured.observer,
-        Registry.strategies: measured.strategy,
-        Registry.formats: measured.report_format,
-        Registry.parity_formats: measured.parity_format,
-        Registry.comparison_formats: measured.comparison_format,
-        Registry.results_views: measured.results_view,
-        Registry.inspection_views: measured.inspection_view,
-        Registry.store_formats: measured.store_format,
-        Registry.commands: measured.command,
-        Registry.consumers: ConsumerTrials(samples).consumer,
-    }
+def _trials_of(kind: Kind[Any]) -> Callable[[Samples, Any], Trials]:
+    module, _, name = kind.trials.partition(":")
+    trials: Callable[[Samples, Any], Trials] = getattr(importlib.import_module(module), name)
+    return trials
 
 
 def _no_trials(samples: Samples, entry: object) -> Trials:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.options import RunOptions
 from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.registry import Registry
 from ckprof.profiler import Profiler
 from ckprof.testing.contract import ContractCheck, Verdict
@@ -18,10 +19,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.model.problem import Problem
+    from ckprof.plugin.additions import Additions
     from ckprof.results import Result
 
 #: seconds that timing takes where only the result matters
 _QUICK_S = 0.02
+
+
+class Registering:
+    """A plugin that registers objects.
+
+    :param objects: of any kind.
+    """
+
+    def __init__(self, *objects: object) -> None:
+        self._objects = objects
+
+    @hookimpl
+    def ckprof_register(self, registry: Additions) -> None:
+        """Register them."""
+        registry.add(*self._objects)
 
 
 def registry_with(*plugins: object, builtins: bool = True) -> Registry:

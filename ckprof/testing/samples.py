@@ -52,13 +52,14 @@ class Samples:
 
     def __init__(self, profiler: Profiler, paths: Sequence[Path], folder: Path) -> None:
         self.profiler = profiler
+        self.registry = profiler.registry
         self.paths = paths
         self.folder = folder
 
     def conversions(self) -> Iterator[Conversion]:
         """Yield what the lists give, one by one; lists of others may be wrong."""
         for path in self.paths:
-            yield read_list(path, self.profiler.registry)
+            yield read_list(path, self.registry)
 
     def requests(self) -> Iterator[ConversionRequest]:
         """Yield the lists as converters get them."""
@@ -73,7 +74,7 @@ class Samples:
         """
         arch = self.profiler.target().default_arch
         for conversion in self.conversions():
-            for candidate in list_candidates([conversion], self.profiler.registry):
+            for candidate in list_candidates([conversion], self.registry):
                 if pipeline is not None and candidate.pipeline.id != pipeline:
                     continue
                 if not candidate.pipeline.unmet_requirements(candidate.instance, arch, LATEST_API_LEVEL):

@@ -9,16 +9,16 @@ from ckprof.plugin.markers import hookimpl
 if TYPE_CHECKING:
     import argparse
 
-    from ckprof.plugin.protocols.engines import Engine
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
-def ckprof_register_engines() -> list[Engine]:
-    """Enter several devices of one machine, and Parsl, which is imported when it is used."""
-    from ckprof_plugins.cluster.local import LocalEngine
-    from ckprof_plugins.cluster.parsl_engine import ParslEngine
+def ckprof_register(registry: Additions) -> None:
+    """Register several devices of one machine, and Parsl."""
+    from ckprof.plugin.protocols import Engine
 
-    return [LocalEngine(), ParslEngine()]
+    registry.add_lazy(Engine, "ckprof_plugins.cluster.local:LocalEngine")
+    registry.add_lazy(Engine, "ckprof_plugins.cluster.parsl_engine:ParslEngine")
 
 
 @hookimpl

@@ -39,7 +39,7 @@ def consumer_of(registry: Registry, path: Path, id_: str = "") -> Consumer | Non
             head = stream.read(HEAD_BYTES)
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
-    return next((one for one in registry.consumers if one.recognises(path, head)), None)
+    return next((one for one in registry.consumers if one.owns(path, head)), None)
 
 
 def required_consumer(registry: Registry, path: Path, id_: str = "") -> Consumer:

@@ -21,7 +21,7 @@ class GeneratedLibrary:
     id = "generated"
     label = "programs that embed kernels of 'ckprof generate': a C++ table of winners"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say that no file is a database: the table is compiled."""
         return False
 

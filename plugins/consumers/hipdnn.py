@@ -300,7 +300,7 @@ class Hipdnn:
     id = "hipdnn"
     label = "hipDNN: JSON overrides of the choice of engines"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file is such an override."""
         return path.suffix == ".json" and b"engine_overrides" in head
 

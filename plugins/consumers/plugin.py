@@ -1,4 +1,4 @@
-"""Announces the programs that use tuned results."""
+"""The programs that use tuned results."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 from ckprof import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckprof.plugin.protocols import Consumer
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
-def ckprof_register_consumers() -> Sequence[Consumer]:
-    """Add AITER, hipDNN, Inductor, MIOpen, the old library as traces show it, and generated libraries."""
-    from ckprof_plugins.consumers._old_ck.trace_reader import ComposableKernel
-    from ckprof_plugins.consumers.aiter.consumer import Aiter
-    from ckprof_plugins.consumers.generated_library import GeneratedLibrary
-    from ckprof_plugins.consumers.hipdnn import Hipdnn
-    from ckprof_plugins.consumers.inductor.list_audit import Inductor
-    from ckprof_plugins.consumers.miopen.consumer import Miopen
+def ckprof_register(registry: Additions) -> None:
+    """Register AITER, hipDNN, Inductor, MIOpen, traces of the old library, and generated libraries."""
+    from ckprof.plugin.protocols import Consumer
 
-    return [Aiter(), ComposableKernel(), GeneratedLibrary(), Hipdnn(), Inductor(), Miopen()]
+    registry.add_lazy(Consumer, "ckprof_plugins.consumers._old_ck.trace_reader:ComposableKernel")
+    registry.add_lazy(Consumer, "ckprof_plugins.consumers.aiter.consumer:Aiter")
+    registry.add_lazy(Consumer, "ckprof_plugins.consumers.generated_library:GeneratedLibrary")
+    registry.add_lazy(Consumer, "ckprof_plugins.consumers.hipdnn:Hipdnn")
+    registry.add_lazy(Consumer, "ckprof_plugins.consumers.inductor.list_audit:Inductor")
+    registry.add_lazy(Consumer, "ckprof_plugins.consumers.miopen.consumer:Miopen")

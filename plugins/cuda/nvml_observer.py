@@ -73,7 +73,7 @@ class NvmlObserver:
         #: nanoseconds of a policy when they were read last
         self._counted: dict[tuple[int, str], int] = {}
 
-    def read(self, target: str, device: int) -> Reading | None:
+    def observe(self, target: str, device: int) -> Reading | None:
         """Return what NVML says; ``None`` for other targets, and without NVML or its device."""
         if target != "cuda" or self._failed:
             return None

@@ -1,4 +1,4 @@
-"""Announces the emulated device, which runs and times kernels of the hip target on any machine."""
+"""The emulated device, which runs and times kernels of the hip target on any machine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from ckprof import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckprof.plugin.protocols import NamedDevice
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
-def ckprof_register_devices() -> Sequence[NamedDevice]:
-    """Add the device."""
-    from ckprof_plugins.emulator.device import EmulatedDevice
+def ckprof_register(registry: Additions) -> None:
+    """Register the device."""
+    from ckprof.plugin.protocols import NamedDevice
 
-    return [EmulatedDevice()]
+    registry.add_lazy(NamedDevice, "ckprof_plugins.emulator.device:EmulatedDevice")

@@ -1,4 +1,4 @@
-"""The hooks of the extractors of lists."""
+"""The extractors of lists."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from ckprof import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ckprof.plugin.protocols import ListExtractor
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
-def ckprof_register_extractors() -> Sequence[ListExtractor]:
-    """Offer the lists of an installed Composable Kernel, and those that CK Builder prints."""
-    from ckprof_plugins.extract.extractors import BuilderExtractor, LibraryExtractor
+def ckprof_register(registry: Additions) -> None:
+    """Register what reads installed libraries, and what CK Builder prints."""
+    from ckprof.plugin.protocols import ListExtractor
 
-    return [LibraryExtractor(), BuilderExtractor()]
+    registry.add_lazy(ListExtractor, "ckprof_plugins.extract.extractors:LibraryExtractor")
+    registry.add_lazy(ListExtractor, "ckprof_plugins.extract.extractors:BuilderExtractor")

@@ -41,7 +41,7 @@ def shipped() -> list[StoreReportFormat]:
     ]
 
 
-def _trials(samples: Samples, report_format: StoreReportFormat) -> Trials:
+def trials(samples: Samples, report_format: StoreReportFormat) -> Trials:
     """Yield the trials of a format: the report of a store of one instance."""
     from ckprof_plugins.pages.content import report
 
@@ -52,5 +52,5 @@ def _trials(samples: Samples, report_format: StoreReportFormat) -> Trials:
 
 
 STORE_REPORT_FORMATS: Final = Kind[StoreReportFormat](
-    "store report format", protocol=StoreReportFormat, trials=_trials
+    "store report format", StoreReportFormat, "ckprof_plugins.pages.formats:trials"
 )

@@ -1,1 +1,22 @@
 """Rule sets: enumerations of instances per architecture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof import hookimpl
+
+if TYPE_CHECKING:
+    from ckprof.plugin.additions import Additions
+
+
+@hookimpl
+def ckprof_register(registry: Additions) -> None:
+    """Register upstream's rule sets, and ckprof's own."""
+    from ckprof.plugin.protocols import RuleSet
+
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:DefaultRuleSet")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.full:FullRuleSet")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.subsets:FullTestsRuleSet")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.subsets:TinyRuleSet")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.lists:RULE_SETS")

@@ -65,3 +65,10 @@ def _upstream_accepts(instance: Instance, arch: Architecture) -> bool:
         features=Features(stream_k=stream_k),
     )
     return upstream_accepts(config, arch, tagged=True)
+
+
+#: the rule sets that are lists
+RULE_SETS: Final = (
+    ListRuleSet(id="profiler", label="CK Builder's lists for the profiler"),
+    ListRuleSet(id="tests", label="CK Builder's lists for its tests"),
+)

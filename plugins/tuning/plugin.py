@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate
-    from ckprof.plugin.protocols import KernelRanking, Search, SearchStrategy
+    from ckprof.plugin.additions import Additions
+    from ckprof.plugin.protocols import KernelRanking, Search
     from ckprof.session import Session
     from ckprof_plugins.tuning.search.strategy import SearchRequest
 
@@ -79,13 +80,14 @@ def ckprof_rank_kernels(
 
 
 @hookimpl
-def ckprof_register_strategies() -> list[SearchStrategy]:
-    """Enter the model's strategy, everything, chance, and optuna."""
+def ckprof_register(registry: Additions) -> None:
+    """Register the model's strategy, everything, chance, and optuna."""
     from ckprof.plugin.protocols import SearchStrategy
 
-    return [
-        SearchStrategy(id="exhaustive", label="everything, in the order of the list", start=_exhaustive),
-        SearchStrategy(id="model", label="most expected gain per second, by the time model", start=_model),
-        SearchStrategy(id="optuna", label="optuna's estimator for each problem (an extra)", start=_optuna),
-        SearchStrategy(id="random", label="a random kernel on each problem at a time", start=_random),
-    ]
+    for id_, label, start in (
+        ("exhaustive", "everything, in the order of the list", _exhaustive),
+        ("model", "most expected gain per second, by the time model", _model),
+        ("optuna", "optuna's estimator for each problem (an extra)", _optuna),
+        ("random", "a random kernel on each problem at a time", _random),
+    ):
+        registry.add(SearchStrategy(id=id_, label=label, start=start))

@@ -33,8 +33,8 @@ class Lacking:
     id, label, directions = "lacking", "", frozenset()
 
 @hookimpl
-def ckprof_register_pipelines():
-    return [Lacking()]
+def ckprof_register(registry):
+    registry.add(Lacking())
 """,
         ("list", "pipelines"),
         "pipeline 'lacking': lacks make_instance(catalog, direction, record), ",
@@ -46,8 +46,8 @@ class Raising(Mine):
         return record.no_such_field
 
 @hookimpl
-def ckprof_register_pipelines():
-    return [Raising()]
+def ckprof_register(registry):
+    registry.add(Raising())
 """,
         ("list", "instances", "--conf", LIST, "--family", "mine"),
         "pipeline 'mine': claims raised AttributeError: ",
@@ -61,8 +61,8 @@ class Silent(Mine):
         pass
 
 @hookimpl
-def ckprof_register_pipelines():
-    return [Silent()]
+def ckprof_register(registry):
+    registry.add(Silent())
 """,
         ("generate", "fwd", "--conf", LIST, "--build-dir", "out"),
         "pipeline 'implicit_gemm': render_named returned None, expected KernelSource",
@@ -73,12 +73,12 @@ class Record(CatalogRecord, kw_only=True, forbid_unknown_fields=True):
     rows: int
 
 @hookimpl
-def ckprof_register_catalog_variants():
+def ckprof_register(registry):
     from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
-    return [CatalogVariant(
+    registry.add(CatalogVariant(
         name="mine", direction="fwd", record_type=Record, pipeline="mine", layouts=LAYOUTS
-    )]
+    ))
 """,
         ("convert", LIST),
         "catalog variant 'mine': record_type Record takes rows by keyword only",
@@ -86,11 +86,11 @@ def ckprof_register_catalog_variants():
     "families that are none": (
         """
 @hookimpl
-def ckprof_register_conf_families():
-    return ["a family"]
+def ckprof_register(registry):
+    registry.add("a family")
 """,
         ("convert", LIST),
-        "ckprof_register_conf_families returned an object of type str, which has no id",
+        "ckprof_register: added an object of type str, which has no member of any kind",
     ),
     "recognises raises": (
         """
@@ -104,8 +104,8 @@ class Converter:
         pass
 
 @hookimpl
-def ckprof_register_converters():
-    return [Converter()]
+def ckprof_register(registry):
+    registry.add(Converter())
 """,
         ("list", "instances", "--conf", LIST),
         "converter 'aaa': recognises raised AttributeError: ",
@@ -122,8 +122,8 @@ class Target:
         return 1 // 0
 
 @hookimpl
-def ckprof_register_targets():
-    return [Target()]
+def ckprof_register(registry):
+    registry.add(Target())
 """,
         ("build", "fwd", "--conf", LIST, "--target", "mine"),
         "target 'mine': recipe raised ZeroDivisionError: ",
@@ -140,8 +140,8 @@ class Target:
         pass
 
 @hookimpl
-def ckprof_register_targets():
-    return [Target()]
+def ckprof_register(registry):
+    registry.add(Target())
 """,
         ("doctor",),
         "target 'mine': findings called sys.exit(0)",
@@ -159,20 +159,17 @@ def step(values, properties):
     return values["no such value"]
 
 @hookimpl
-def ckprof_register_catalog_variants():
+def ckprof_register(registry):
     from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
-    return [CatalogVariant(
+    registry.add(CatalogVariant(
         name="mine", direction="fwd", record_type=Record, pipeline="mine", layouts=LAYOUTS
-    )]
-
-@hookimpl
-def ckprof_register_conf_families():
-    return [ConfFamily(id="mine", title="mine", direction="fwd", names=("Mine",), variant="mine",
-        fields=(Field(name="rows", kind=POSITIVE),), record_type=Record, layout="nhwgc", steps=(step,))]
+    ))
+    registry.add(ConfFamily(id="mine", title="mine", direction="fwd", names=("Mine",), variant="mine",
+        fields=(Field(name="rows", kind=POSITIVE),), record_type=Record, layout="nhwgc", steps=(step,)))
 """,
         ("list", "instances", "--conf", "mine.conf", "--dtype", "fp16"),
-        "raised KeyError: 'no such value' in converter 'conf': convert of plugin ckprof_converters.plugin",
+        "raised KeyError: 'no such value' in converter 'conf': convert of plugin ckprof_converters",
     ),
     "a hook exits": (
         """
@@ -205,7 +202,7 @@ def test_one_message_that_names_plugin_object_and_member(plugin, case, capsys, m
     source, command, said = CASES[case]
     if case == "render returns nothing":
         # the id is one pipeline's only
-        monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm.plugin")
+        monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm")
     assert plugin(source, *command) == ExitCode.PLUGIN
     shown = capsys.readouterr()
     assert f"hostile.py: {said}" in shown.err
@@ -242,7 +239,7 @@ def ckprof_after_conversion(conversion):
 @pytest.mark.thorough
 @pytest.mark.compiler
 def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm.plugin")
+    monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm")
     (tmp_path / "one_nhwgc_fp16.conf").write_text((conf_root() / LIST).read_text().splitlines()[0] + "\n")
     command = ("build", "fwd", "--conf", "one_nhwgc_fp16.conf", "--build-dir", "out")
     source = """
@@ -253,8 +250,8 @@ class Liar(Mine):
         return super().string_of(instance).replace("<2,", "<3,", 1)
 
 @hookimpl
-def ckprof_register_pipelines():
-    return [Liar()]
+def ckprof_register(registry):
+    registry.add(Liar())
 """
     honest = source.replace('"<2,", "<3,"', '"<2,", "<2,"')
     # found again by the next call, although nothing is linked then

@@ -249,8 +249,8 @@ class Handful:
 
 
 @hookimpl
-def ckprof_register_rule_sets():
-    return [Handful()]
+def ckprof_register(registry):
+    registry.add(Handful())
 """
 
 

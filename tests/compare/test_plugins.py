@@ -13,8 +13,10 @@ from ckprof.plugin.registry import Registry
 
 class Plugin:
     @hookimpl
-    def ckprof_register_comparison_formats(self):
-        return [ComparisonFormat(id="count", label="a number", render=lambda found: str(len(found.rows)))]
+    def ckprof_register(self, registry):
+        registry.add(
+            ComparisonFormat(id="count", label="a number", render=lambda found: str(len(found.rows)))
+        )
 
 
 def registry_of(*plugins: object, shipped: bool = False) -> Registry:
@@ -46,8 +48,8 @@ def test_the_command_line_takes_them(tmp_path, monkeypatch, capsys) -> None:
         "from ckprof import hookimpl\n"
         "from ckprof.plugin.protocols import ComparisonFormat\n"
         "@hookimpl\n"
-        "def ckprof_register_comparison_formats():\n"
-        "    return [ComparisonFormat(id='n', label='a number', render=lambda c: f'{len(c.rows)} rows')]\n"
+        "def ckprof_register(registry):\n"
+        "    registry.add(ComparisonFormat(id='n', label='n', render=lambda c: f'{len(c.rows)} rows'))\n"
     )
     with StoreWriter(tmp_path / "a.db") as writer:
         writer.append_many(attempts(Made(rounds=4)))

@@ -64,12 +64,11 @@ class Plugin:
     """What an out-of-tree package would offer."""
 
     @hookimpl
-    def ckprof_register_conf_families(self):
-        return [WINOGRAD]
-
-    @hookimpl
-    def ckprof_register_catalog_variants(self):
-        return [CatalogVariant(name="winograd", direction="fwd", record_type=WinogradRecord, layouts=LAYOUTS)]
+    def ckprof_register(self, registry):
+        registry.add(
+            WINOGRAD,
+            CatalogVariant(name="winograd", direction="fwd", record_type=WinogradRecord, layouts=LAYOUTS),
+        )
 
 
 @pytest.fixture

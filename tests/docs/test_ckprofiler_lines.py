@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckprof_plugins.directions.plugin import ckprof_register_directions
+from ckprof_plugins.directions import shipped_directions
 from tests.docs.blocks import ROOT
 
 PAGE = ROOT / "docs" / "problems.md"
@@ -14,7 +14,7 @@ def table() -> str:
         "| operation | arguments | types | layouts | last | epilogue |",
         "| --- " * 6 + "|",
     ]
-    for direction in ckprof_register_directions():
+    for direction in shipped_directions():
         for form in direction.all_forms:
             cells = (
                 f"`{form.operations[0]}`",

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, option_of
 from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES
 from ckprof_plugins.directions._convolution.line_writing import to_positional
-from ckprof_plugins.directions.plugin import ckprof_register_directions
 from ckprof_plugins.elementwise.combination import MOST_D_TENSORS, Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 
-DIRECTIONS = ckprof_register_directions()
+DIRECTIONS = shipped_directions()
 _HALF, _BYTE = ("16x16x16", "32x32x8"), ("16x16x32", "32x32x16")
 #: data type -> MMA tiles that kernels of it have
 MMA = {"fp16": _HALF, "bf16": _HALF, "fp32": ("16x16x4", "32x32x4")}

@@ -152,15 +152,10 @@ class NaiveProductPipeline:
 
 
 @hookimpl
-def ckprof_register_pipelines() -> list[NaiveProductPipeline]:
-    """Add the family."""
-    return [NaiveProductPipeline()]
-
-
-@hookimpl
-def ckprof_register_catalog_variants() -> list[CatalogVariant]:
-    """Add its catalogs."""
-    return [
+def ckprof_register(registry):
+    """Register the family and its catalogs."""
+    registry.add(
+        NaiveProductPipeline(),
         CatalogVariant(
             name="naive_product",
             direction="gemm",
@@ -168,5 +163,5 @@ def ckprof_register_catalog_variants() -> list[CatalogVariant]:
             pipeline=NaiveProduct.pipeline,
             layouts=LAYOUTS,
             dtypes=GEMM_TYPES,
-        )
-    ]
+        ),
+    )

@@ -23,9 +23,9 @@ from ckprof.problems.problem_file import parse_problem
 from ckprof_converters.lines import instance_in
 from ckprof_converters.reflection.program import HostCompilation
 from ckprof_converters.reflection.tree import BuilderTree, find_tree
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.fused_problem import elementwise_of
 from ckprof_plugins.directions._convolution.layout import name_of_tags
-from ckprof_plugins.directions.plugin import ckprof_register_directions
 
 ROOT = os.environ.get("CK_BUILDER_ROOT")
 pytestmark = [
@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.skipif(not ROOT, reason="needs $CK_BUILDER_ROOT"),
 ]
 
-DIRECTIONS = {direction.id: direction for direction in ckprof_register_directions()}
+DIRECTIONS = {direction.id: direction for direction in shipped_directions()}
 STAND_INS = Path(__file__).parent / "ckprofiler"
 DIRECTION = {
     "grouped_conv_fwd": "fwd",

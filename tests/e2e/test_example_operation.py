@@ -27,9 +27,10 @@ BROKEN = """
 from dataclasses import replace
 from ckprof import hookimpl
 from ckprof_row_softmax.pipeline import RowSoftmaxPipeline
-from ckprof_row_softmax.plugin import (
-    ckprof_register_catalog_variants, ckprof_register_conf_families, ckprof_register_operations,
-)
+from ckprof.plugin.protocols import CatalogVariant
+from ckprof_row_softmax.operation import RowSoftmax
+from ckprof_row_softmax.problem import LAYOUTS
+from ckprof_row_softmax.record import FAMILY, VARIANT, RowSoftmaxRecord
 
 class Broken(RowSoftmaxPipeline):
     def render(self, instance, arch, api_level):
@@ -38,8 +39,11 @@ class Broken(RowSoftmaxPipeline):
         return replace(source, header=source.header.replace("/= sum;", "/= sum * 1.0001f;"))
 
 @hookimpl
-def ckprof_register_pipelines():
-    return [Broken()]
+def ckprof_register(registry):
+    registry.add(
+        RowSoftmax(), Broken(), FAMILY,
+        CatalogVariant(name=VARIANT, direction="row_softmax", record_type=RowSoftmaxRecord, layouts=LAYOUTS),
+    )
 """
 
 

@@ -16,9 +16,9 @@ import pytest
 from ckprof.measure.worker.abi import AbiStatus, CProblem, Kernel
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.directions.plugin import ckprof_register_directions
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 from tests.e2e.generated_kernels import build_kernels, run_kernel
 
@@ -37,7 +37,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
         {"layout": "nhwgc", "family": TwoStagePipeline, "two_stage": True},
     ],
 }
-DIRECTIONS = {one.id: one for one in ckprof_register_directions()}
+DIRECTIONS = {one.id: one for one in shipped_directions()}
 #: of patches that meet nowhere; the image of a transformer at a quarter of its size
 PATCH = ConvProblem(
     groups=1, batch=1, out_channels=24, in_channels=3, filter=(16, 16), input=(48, 64), strides=(16, 16),

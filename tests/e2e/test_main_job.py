@@ -37,15 +37,11 @@ def ckprof_add_arguments(command, parser):
     parser.add_argument("--observe", default="events.json")
 
 @hookimpl
-def ckprof_register_report_formats():
-    return [ReportFormat(id="count", label="a number", render=count)]
+def ckprof_register(registry):
+    registry.add(ReportFormat(id="count", label="a number", render=count))
 
 def count(results):
     return f"{len(results.outcomes)} outcomes"
-
-@hookimpl
-def ckprof_register_catalog_variants():
-    return []
 
 @hookimpl
 def ckprof_after_conversion(request, conversion):

@@ -33,8 +33,8 @@ class Inference(Forward):
 
 
 @hookimpl
-def ckprof_register_directions():
-    return [Inference()]
+def ckprof_register(registry):
+    registry.add(Inference())
 '''
 KERNEL = (
     "--instance-spec",

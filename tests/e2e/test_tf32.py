@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.directions.plugin import ckprof_register_directions
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from tests.e2e.generated_kernels import Built, build_kernels, run_kernel
 
@@ -39,7 +39,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
     "bwd_data": [{}],
     "bwd_weight": [{}, STREAM_K],
 }
-DIRECTIONS = {one.id: one for one in ckprof_register_directions()}
+DIRECTIONS = {one.id: one for one in shipped_directions()}
 PROBLEM = ConvProblem(
     groups=2,
     batch=2,

@@ -18,9 +18,9 @@ from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Support
 from ckprof.measure.worker.guards import GUARD_BYTES
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.directions.plugin import ckprof_register_directions
 
 from . import local_worker
 
@@ -28,7 +28,7 @@ PROBLEM = ConvProblem(
     groups=2, batch=1, out_channels=3, in_channels=2, filter=(3, 2), input=(5, 4), strides=(2, 1),
     dilations=(1, 1), left_pads=(1, 0), right_pads=(0, 1),
 )  # fmt: skip
-DIRECTIONS = {direction.id: direction for direction in ckprof_register_directions()}
+DIRECTIONS = {direction.id: direction for direction in shipped_directions()}
 OPTIONS = RunOptions(flush_bytes=0, min_samples=3, max_time_s=0.01)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,9 +15,11 @@ from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field, number
 from ckprof.model.strings.kind import StringKind, default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
+from ckprof.plugin.kinds import Kind
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import ParityFormat
 from ckprof.plugin.registry import Registry
+from ckprof.testing.plugins import Registering
 
 WINOGRAD = StringKind(
     id="winograd",
@@ -28,7 +30,17 @@ WINOGRAD = StringKind(
 )
 
 
-FAMILY = SimpleNamespace(id="winograd")
+COUNT = ParityFormat(id="count", label="a number", render=lambda report: str(len(report.comparisons)))
+
+
+@dataclass(frozen=True)
+class Family:
+    """What :class:`Reader` reads lists with."""
+
+    id: str
+
+
+FAMILIES, FAMILY = Kind("family", Family, ""), Family("winograd")
 
 
 class Reader:
@@ -36,7 +48,7 @@ class Reader:
 
     id = "winograd"
     label = "Winograd lists"
-    family_type = object
+    family_type = Family
     families = None
 
     def use_families(self, families):
@@ -56,22 +68,8 @@ class Plugin:
         self.reader = Reader()
 
     @hookimpl
-    def ckprof_register_string_kinds(self):
-        return [WINOGRAD]
-
-    @hookimpl
-    def ckprof_register_builder_readers(self):
-        return [self.reader]
-
-    @hookimpl
-    def ckprof_register_parity_formats(self):
-        return [
-            ParityFormat(id="count", label="a number", render=lambda report: str(len(report.comparisons)))
-        ]
-
-    @hookimpl
-    def ckprof_register_conf_families(self):
-        return [FAMILY]
+    def ckprof_register(self, registry):
+        registry.add(WINOGRAD, self.reader, COUNT, FAMILIES, FAMILY)
 
 
 def registry_of(*plugins, shipped=False):
@@ -96,15 +94,11 @@ def test_a_plugin_brings_strings_reader_and_format():
 
 def test_two_plugins_with_the_same_kind_or_reader_are_an_error():
     with pytest.raises(PluginError, match="two plugins provide the kind of instance string 'winograd'"):
-        _ = registry_of(_Only("ckprof_register_string_kinds"), _Only("ckprof_register_string_kinds")).strings
+        _ = registry_of(Registering(WINOGRAD), Registering(WINOGRAD)).strings
     with pytest.raises(PluginError, match="two plugins provide the builder reader 'winograd'"):
-        registry_of(_Only("ckprof_register_builder_readers"), _Only("ckprof_register_builder_readers"))
+        registry_of(Registering(Reader()), Registering(Reader()))
     with pytest.raises(PluginError, match="two plugins provide the parity format 'count'"):
-        registry_of(_Only("ckprof_register_parity_formats"), _Only("ckprof_register_parity_formats"))
-
-
-def _Only(hook):  # makes a class
-    return type("One", (), {hook: hookimpl(lambda self: getattr(Plugin(), hook)())})()
+        registry_of(Registering(COUNT), Registering(COUNT))
 
 
 def test_content_that_no_reader_knows_is_rejected():

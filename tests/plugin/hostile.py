@@ -14,6 +14,7 @@ from ckprof.model.parity import BuilderList
 from ckprof.model.strings.argument_kinds import POSITIVE
 from ckprof.model.strings.fields import Field
 from ckprof.model.strings.kind import Spelling, StringKind
+from ckprof.plugin.command import Command
 from ckprof.plugin.protocols import (
     CatalogVariant,
     ComparisonFormat,
@@ -33,7 +34,7 @@ from tests.measured import Made, attempts
 
 from .stubs import StubConverter, StubOperation, StubPipeline, StubRuleSet
 
-#: what the plugin that commands load returns from its hook
+#: what the plugin that commands load registers
 REGISTERED: list[Any] = []
 
 LIST = "forward/tests/nhwgc_fp16.conf"
@@ -54,7 +55,8 @@ class Case:
     The command's folder has the files of :data:`FILES` and a store ``a.db``.
     """
 
-    hook: str
+    #: name of the kind
+    kind: str
     #: makes an object that works
     make: Callable[[], Any]
     member: str
@@ -83,7 +85,7 @@ class MyOperation(StubOperation):
 class MyConsumer:
     id, label = "mine", "mine"
 
-    def recognises(self, path, head):
+    def owns(self, path, head):
         return head.startswith(b"mine")
 
     def audit(self, request):
@@ -153,7 +155,7 @@ class MyEngine:
 class MyObserver:
     id = "mine"
 
-    def read(self, target, device):
+    def observe(self, target, device):
         return None
 
 
@@ -185,6 +187,10 @@ class MySpelling:
 
 class MyRecord(CatalogRecord, forbid_unknown_fields=True):
     tile: int
+
+
+def command():
+    return Command(name="mine", add_arguments=lambda parser, session: None, run=lambda arguments, session: 0)
 
 
 def pipeline():
@@ -246,11 +252,9 @@ RUN = ("run", "fwd", "--conf", LIST, "--instance", "0")
 PLUGIN = "from ckprof import hookimpl\nfrom tests.plugin import hostile\n"
 
 CASES: dict[str, Case] = {
-    "direction": Case(
-        hook="ckprof_register_directions", make=MyDirection, member="label", command=("list", "directions")
-    ),
+    "direction": Case(kind="operation", make=MyDirection, member="label", command=("list", "directions")),
     "operation": Case(
-        hook="ckprof_register_operations",
+        kind="operation",
         make=MyOperation,
         protocol=Operation,
         member="parse_problem",
@@ -258,41 +262,41 @@ CASES: dict[str, Case] = {
         code=4,
     ),
     "pipeline": Case(
-        hook="ckprof_register_pipelines",
+        kind="pipeline",
         make=pipeline,
         member="label",
         command=("list", "pipelines"),
     ),
-    "target": Case(hook="ckprof_register_targets", make=MyTarget, member="findings", command=("doctor",)),
-    "device": Case(hook="ckprof_register_devices", make=MyDevice, member="findings", command=("doctor",)),
+    "target": Case(kind="target", make=MyTarget, member="findings", command=("doctor",)),
+    "device": Case(kind="device", make=MyDevice, member="findings", command=("doctor",)),
     "baseline": Case(
-        hook="ckprof_register_baselines",
+        kind="baseline",
         make=MyBaseline,
         member="missing",
         command=(*RUN, "--baseline", "mine"),
         code=5,
     ),
     "rule set": Case(
-        hook="ckprof_register_rule_sets",
+        kind="rule set",
         make=rule_set,
         member="enumerate",
         command=("list", "instances", "--rule-set", "mine", "--arch", "gfx942"),
         code=1,
     ),
     "engine": Case(
-        hook="ckprof_register_engines",
+        kind="engine",
         make=MyEngine,
         member="pools",
         command=("sweep", *RUN[1:], "--store", "new.db", "--engine", "mine", "--dry-run"),
     ),
     "strategy": Case(
-        hook="ckprof_register_strategies",
+        kind="strategy",
         make=lambda: strategy(MySearch()),
         member="start",
         command=TUNE,
     ),
     "search": Case(
-        hook="ckprof_register_strategies",
+        kind="strategy",
         make=MySearch,
         protocol=Search,
         within=strategy,
@@ -300,7 +304,7 @@ CASES: dict[str, Case] = {
         command=TUNE,
     ),
     "string kind": Case(
-        hook="ckprof_register_string_kinds",
+        kind="kind of instance string",
         make=MySpelling,
         protocol=Spelling,
         within=string_kind,
@@ -308,75 +312,74 @@ CASES: dict[str, Case] = {
         command=("parity", "fwd", "--conf", LIST, "--generated", "catalog"),
     ),
     "format": Case(
-        hook="ckprof_register_report_formats",
+        kind="format",
         make=run_format,
         member="render_batch",
         command=("run", "--tree", "tree", "--format", "mine"),
         code=3,
     ),
     "parity format": Case(
-        hook="ckprof_register_parity_formats",
+        kind="parity format",
         make=simple_format(ParityFormat),
         member="render",
         command=("parity", "fwd", "--conf", LIST, "--generated", "catalog", "--format", "mine"),
     ),
     "comparison format": Case(
-        hook="ckprof_register_comparison_formats",
+        kind="comparison format",
         make=simple_format(ComparisonFormat),
         member="render",
         command=("compare", "a.db", "a.db", "--format", "mine"),
     ),
-    "store format that reads": Case(
-        hook="ckprof_register_store_formats", make=store_format, member="read", command=IMPORT
-    ),
+    "command": Case(kind="command", make=command, member="run", command=("mine",)),
+    "store format that reads": Case(kind="store format", make=store_format, member="read", command=IMPORT),
     "store format that recognises": Case(
-        hook="ckprof_register_store_formats", make=store_format, member="recognises", command=IMPORT
+        kind="store format", make=store_format, member="recognises", command=IMPORT
     ),
     "store format that writes": Case(
-        hook="ckprof_register_store_formats",
+        kind="store format",
         make=store_format,
         member="write",
         command=("results", "export", "a.db", "-o", "new.mine"),
     ),
     "extractor": Case(
-        hook="ckprof_register_extractors",
+        kind="extractor",
         make=MyExtractor,
         member="extract",
         command=("extract", "--extractor", "mine", "--stdout"),
         code=4,
     ),
     "consumer that recognises": Case(
-        hook="ckprof_register_consumers", make=MyConsumer, member="recognises", command=("audit", "mine.txt")
+        kind="consumer", make=MyConsumer, member="owns", command=("audit", "mine.txt")
     ),
     "consumer that audits": Case(
-        hook="ckprof_register_consumers",
+        kind="consumer",
         make=MyConsumer,
         protocol=FileAuditor,
         member="audit",
         command=("audit", "mine.txt"),
     ),
     "catalog variant": Case(
-        hook="ckprof_register_catalog_variants",
+        kind="catalog variant",
         make=variant,
         member="native",
         command=("convert", "mine.json", "--to", "native"),
     ),
     "converter that recognises": Case(
-        hook="ckprof_register_converters",
+        kind="converter",
         make=MyConverter,
         member="recognises",
         command=("list", "instances", "--conf", "mine.txt"),
         code=3,
     ),
     "converter that converts": Case(
-        hook="ckprof_register_converters",
+        kind="converter",
         make=MyConverter,
         member="convert",
         command=("list", "instances", "--conf", "mine.txt"),
         code=3,
     ),
     "builder reader": Case(
-        hook="ckprof_register_builder_readers",
+        kind="builder reader",
         make=MyReader,
         member="recognises",
         command=("diff", "mine.txt", "mine.txt"),

@@ -113,6 +113,15 @@ class StubRuleSet:
         return []
 
 
+class StubObserver:
+    """An observer that sees nothing."""
+
+    def __init__(self, id_):
+        self.id = id_
+
+    def observe(self, target, device): ...
+
+
 class StubConverter:
     """A converter that recognises nothing and remembers the families that it was given."""
 

@@ -35,8 +35,8 @@ ACTIONS = [name for name in ACTS if name not in {"returns nothing"}]
 def measured(command, tmp_path):  # noqa: F811 - a fixture
     """Calls ckprof as the fixture of commands does; what stays behind is complete."""
 
-    def call(hook, item, *arguments):
-        done = command(SimpleNamespace(hook=hook, command=arguments, code=None), item)
+    def call(kind, item, *arguments):
+        done = command(SimpleNamespace(kind=kind, command=arguments, code=None), item)
         store = tmp_path / "new.db"
         if store.exists():
             assert check(store) == []
@@ -63,32 +63,32 @@ def late(act, calls=2):
 @pytest.mark.parametrize("act", ACTIONS)
 def test_an_observer_that_misbehaves(act, measured):
     function, said = ACTS[act]
-    done = measured("ckprof_register_observers", Acting(hostile.MyObserver(), "read", function), *RUN)
+    done = measured("observer", Acting(hostile.MyObserver(), "observe", function), *RUN)
     assert done.code == ExitCode.PLUGIN
-    assert "hostile.py: observer 'mine': read " in done.err and said in done.err
+    assert "hostile.py: observer 'mine': observe " in done.err and said in done.err
 
 
 @pytest.mark.parametrize("act", ACTS)
 def test_a_direction_whose_reference_misbehaves(act, measured, monkeypatch):
-    monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.directions.plugin")
+    monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.directions")
     function, said = ACTS[act]
-    done = measured("ckprof_register_directions", Acting(Forward(), "reference", function), *RUN)
+    done = measured("operation", Acting(Forward(), "reference", function), *RUN)
     assert done.code == ExitCode.PLUGIN
-    assert "hostile.py: direction 'fwd': reference " in done.err and said in done.err
+    assert "hostile.py: operation 'fwd': reference " in done.err and said in done.err
 
 
 def test_what_was_measured_before_an_observer_misbehaves_is_kept(measured, tmp_path):
-    observer = Acting(hostile.MyObserver(), "read", late(raising(ValueError("boom"))))
-    done = measured("ckprof_register_observers", observer, *SWEEP)
-    assert done.code == ExitCode.PLUGIN and "observer 'mine': read raised ValueError: boom" in done.err
+    observer = Acting(hostile.MyObserver(), "observe", late(raising(ValueError("boom"))))
+    done = measured("observer", observer, *SWEEP)
+    assert done.code == ExitCode.PLUGIN and "observer 'mine': observe raised ValueError: boom" in done.err
     assert 0 < outcomes(tmp_path) < 4
-    done = measured("ckprof_register_observers", hostile.MyObserver(), *SWEEP)
+    done = measured("observer", hostile.MyObserver(), *SWEEP)
     assert done.code == ExitCode.OK and outcomes(tmp_path) == 4
 
 
 def test_a_format_that_fails_costs_the_report_alone(measured):
     run_format = ReportFormat(id="mine", label="mine", render=lambda results: results.no_such_thing)
-    done = measured("ckprof_register_report_formats", run_format, *RUN, "--format", "mine")
+    done = measured("format", run_format, *RUN, "--format", "mine")
     assert done.code == ExitCode.PLUGIN and not done.out
     assert "hostile.py: format 'mine': render raised AttributeError: " in done.err
     assert "the results follow as a table" in done.err and "1 ok" in done.err
@@ -128,7 +128,7 @@ def nothing(device, on_host):
 def test_a_baseline_that_cannot_be_opened_is_named(entry, said, measured, tmp_path):
     (tmp_path / "engine.py").write_text(BASELINES)
     baseline = SimpleNamespace(id="mine", label="", entry=f"{tmp_path}/engine.py:{entry}", missing=lambda: "")
-    done = measured("ckprof_register_baselines", baseline, *RUN, "--baseline", "mine")
+    done = measured("baseline", baseline, *RUN, "--baseline", "mine")
     # a library that is not usable here and a mistake look alike
     assert done.code == ExitCode.TOOLCHAIN
     assert "ckprof: baseline mine cannot be used: " in done.err and said in done.err

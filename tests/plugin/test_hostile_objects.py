@@ -9,6 +9,7 @@ import pytest
 
 from ckprof.errors import PluginError
 from ckprof.plugin.members import members_of
+from ckprof.testing.plugins import Registering
 
 from .test_hostile_commands import (  # noqa: F401 - a fixture
     CASES,
@@ -19,6 +20,7 @@ from .test_hostile_commands import (  # noqa: F401 - a fixture
     member_of,
 )
 from .test_hostile_plugins import provided, registered
+from .test_registry import registry_of
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -105,14 +107,18 @@ OBJECTS = {
 
 
 @pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
-@pytest.mark.parametrize("hook", KIND_OF, ids=lambda hook: hook.removeprefix("ckprof_register_"))
-def test_an_object_works_or_is_reported(hook, make):
-    kind = KIND_OF[hook]
+@pytest.mark.parametrize("kind", KIND_OF)
+def test_an_object_works_or_is_reported(kind, make):
     try:
-        entry = registered(hook, make(provided(hook)))
-        for protocol in (kind.protocol, *kind.abilities):
+        entry = registered(kind, make(provided(kind)))
+        for protocol in (KIND_OF[kind].protocol, *KIND_OF[kind].abilities):
             for member in members_of(protocol):
                 getattr(entry, member.name, None)
+    except PluginError as exc:
+        assert str(exc).startswith("plugin hostile: ")
+    # its kind is recognised, or is not
+    try:
+        registry_of(hostile=Registering(make(provided(kind))))
     except PluginError as exc:
         assert str(exc).startswith("plugin hostile: ")
 
@@ -139,7 +145,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[1:16])
 @pytest.mark.parametrize("case", [case for case in CASES if case.values[0].within is None])
 def test_names_are_text_wherever_they_are_shown(case, name, command):  # noqa: F811 - a fixture
-    item, identifier = case.make(), KIND_OF[case.hook].identifier
+    item, identifier = case.make(), KIND_OF[case.kind].identifier
     if is_record(case):
         object.__setattr__(item, identifier, name)
         object.__setattr__(item, case.member, 3)
@@ -154,7 +160,7 @@ def test_names_are_text_wherever_they_are_shown(case, name, command):  # noqa: F
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.values[0].within is None])
 def test_an_id_that_fails_when_it_is_used_is_a_text(case, command):  # noqa: F811 - a fixture
-    item, identifier = case.make(), KIND_OF[case.hook].identifier
+    item, identifier = case.make(), KIND_OF[case.kind].identifier
     if is_record(case):
         object.__setattr__(item, identifier, OddText("mine"))
     else:
@@ -166,12 +172,12 @@ def test_an_id_that_fails_when_it_is_used_is_a_text(case, command):  # noqa: F81
 def test_objects_of_every_kind_are_hostile():
     """Counts what this file, and the matrices beside it, put in the place of one that works."""
     assert len(OBJECTS) * len(KIND_OF) >= 600
-    assert {case.values[0].hook for case in CASES} >= set(KIND_OF) - {
-        "ckprof_register_observers",
-        "ckprof_register_conf_families",
+    assert {case.values[0].kind for case in CASES} >= set(KIND_OF) - {
+        "observer",
+        "conf family",
         # a record of an id and a path: no command calls anything of it
-        "ckprof_register_problem_sets",
+        "problem set",
         # tests/report/test_views.py calls these
-        "ckprof_register_results_views",
-        "ckprof_register_inspection_views",
+        "view of results",
+        "view of inspections",
     }

@@ -20,13 +20,17 @@ import ckprof.plugin
 from ckprof import hookimpl
 from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.plugin import hookspecs
+from ckprof.plugin.additions import objects_of
 from ckprof.plugin.boundary import traceback_lines
+from ckprof.plugin.command import Command
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import STRUCTURAL, check_of, function_result, members_of
 from ckprof.plugin.protocols import Operation, ProblemSetFile
 from ckprof.plugin.registry import KINDS, Registry
+from ckprof.testing.plugins import Registering
 
 from .stubs import StubOperation
+from .test_registry import registry_of
 
 
 class Unexpected(BaseException):
@@ -70,20 +74,25 @@ class Odd:
         raise RuntimeError("no repr")
 
 
-KIND_OF = {kind.hook: kind for kind in KINDS if kind.hook}
+KIND_OF = {kind.name: kind for kind in KINDS}
 
 
 @cache
-def provided(hook, name=""):
-    """Of what ckprof's own plugins register with a hook and has a member: the object with most abilities."""
+def provided(kind, name=""):
+    """Of what ckprof's own plugins register of a kind and has a member: the object with most abilities."""
     manager = PluginManager()
     manager.load_all()
-    objects = [item for _, items in manager.call(hook) for item in items]
-    if KIND_OF[hook].protocol is Operation:
+    added = Registry(manager)._added[KIND_OF[kind]]
+    objects = [
+        item for plugin, one in added for item in objects_of(one, KIND_OF[kind], plugin, manager.culprit)
+    ]
+    if KIND_OF[kind].protocol is Operation:
         objects.append(StubOperation())
-    if KIND_OF[hook].protocol is ProblemSetFile:
+    if KIND_OF[kind].protocol is Command:
+        objects.append(Command(name="stub", add_arguments=print, run=lambda *_: 0))
+    if KIND_OF[kind].protocol is ProblemSetFile:
         objects.append(ProblemSetFile(id="stub", path=Path("stub.json")))
-    abilities = [m.name for ability in KIND_OF[hook].abilities for m in members_of(ability)]
+    abilities = [m.name for ability in KIND_OF[kind].abilities for m in members_of(ability)]
     return max(objects, key=lambda item: (hasattr(item, name), sum(hasattr(item, one) for one in abilities)))
 
 
@@ -104,8 +113,8 @@ class Changed:
 MISSING = object()
 
 
-def changed(hook, name, value):
-    original = provided(hook, name)
+def changed(kind, name, value):
+    original = provided(kind, name)
     if dataclasses.is_dataclass(original):
         copy = dataclasses.replace(original)
         object.__setattr__(copy, name, value)
@@ -113,12 +122,22 @@ def changed(hook, name, value):
     return Changed(original, name, value)
 
 
-def registered(hook, item):
+#: what :func:`registered` registers
+ITEMS = []
+
+
+def registered(kind, item):
     """The entry of the registry that stands for an object."""
+    ITEMS[:] = [item]
+
+    class Hostile:
+        @hookimpl
+        def ckprof_register(self, registry):
+            registry.add_lazy(KIND_OF[kind].protocol, f"{__name__}:ITEMS")
+
     manager = PluginManager()
-    plugin = type("Hostile", (), {hook: hookimpl(lambda self: [item])})()
-    manager.register(plugin, "hostile")
-    (entry,) = Registry(manager).entries(KIND_OF[hook])
+    manager.register(Hostile(), "hostile")
+    (entry,) = Registry(manager).entries(KIND_OF[kind])
     return entry
 
 
@@ -132,40 +151,39 @@ def all_members(kind):
 
 
 FUNCTIONS = [
-    pytest.param(hook, member.name, id=f"{kind.name}-{member.name}")
-    for hook, kind in KIND_OF.items()
+    pytest.param(kind.name, member.name, id=f"{kind.name}-{member.name}")
+    for kind in KIND_OF.values()
     for member in all_members(kind)
     if member.parameters is not None or function_result(member.annotation)
     # called while the registry is made
     if member.name not in {"use_families", "use_directions"}
 ]
 ATTRIBUTES = [
-    pytest.param(hook, member.name, id=f"{kind.name}-{member.name}")
-    for hook, kind in KIND_OF.items()
+    pytest.param(kind.name, member.name, id=f"{kind.name}-{member.name}")
+    for kind in KIND_OF.values()
     for member in all_members(kind)
     if member.parameters is None and member.name != kind.identifier
 ]
 
 
-def reported(error, hook, member):
+def reported(error, kind, member):
     """Check that an error names plugin, kind, object and member."""
-    kind = KIND_OF[hook]
     assert error.exit_code is ExitCode.PLUGIN
     message = str(error)
-    identifier = getattr(provided(hook, member), kind.identifier)
-    assert message.startswith(f"plugin hostile: {kind.name} '{identifier}': ")
+    identifier = getattr(provided(kind, member), KIND_OF[kind].identifier)
+    assert message.startswith(f"plugin hostile: {kind} '{identifier}': ")
     assert member in message
     return message
 
 
 @pytest.mark.parametrize("misbehaviour", RAISED)
-@pytest.mark.parametrize(("hook", "name"), FUNCTIONS)
-def test_whatever_a_member_raises_is_reported(hook, name, misbehaviour):
+@pytest.mark.parametrize(("kind", "name"), FUNCTIONS)
+def test_whatever_a_member_raises_is_reported(kind, name, misbehaviour):
     function, said = RAISED[misbehaviour]
-    entry = registered(hook, changed(hook, name, function))
+    entry = registered(kind, changed(kind, name, function))
     with pytest.raises(PluginError) as caught:
-        getattr(entry, name)(*[None] * arity(hook, name))
-    assert said in reported(caught.value, hook, name)
+        getattr(entry, name)(*[None] * arity(kind, name))
+    assert said in reported(caught.value, kind, name)
     if misbehaviour == "raises":
         lines = traceback_lines(caught.value)
         assert __file__ in lines[1] and lines[-1] == "KeyError: 'oops'"
@@ -175,22 +193,22 @@ def test_a_family_that_fails_on_directions_is_reported():
     def fails(*arguments):
         raise KeyError("oops")
 
-    hook = "ckprof_register_pipelines"
+    kind = "pipeline"
     with pytest.raises(PluginError, match="use_directions raised KeyError: 'oops'") as caught:
-        registered(hook, changed(hook, "use_directions", fails))
-    reported(caught.value, hook, "use_directions")
+        registered(kind, changed(kind, "use_directions", fails))
+    reported(caught.value, kind, "use_directions")
 
 
-def member_of(hook, name):
-    return next(member for member in all_members(KIND_OF[hook]) if member.name == name)
+def member_of(kind, name):
+    return next(member for member in all_members(KIND_OF[kind]) if member.name == name)
 
 
-def arity(hook, name):
-    return len(member_of(hook, name).parameters or ())
+def arity(kind, name):
+    return len(member_of(kind, name).parameters or ())
 
 
-def returned_by(hook, name):
-    annotation = member_of(hook, name).annotation
+def returned_by(kind, name):
+    annotation = member_of(kind, name).annotation
     return function_result(annotation) or annotation
 
 
@@ -207,26 +225,26 @@ def test_each_result_can_be_wrong():
     assert {case.values[:2] for case in WRONG_RESULTS} == {*checked}
 
 
-@pytest.mark.parametrize(("hook", "name", "value"), WRONG_RESULTS)
-def test_whatever_a_member_returns_wrongly_is_reported(hook, name, value):
-    expected = returned_by(hook, name)
-    entry = registered(hook, changed(hook, name, lambda *arguments: value))
+@pytest.mark.parametrize(("kind", "name", "value"), WRONG_RESULTS)
+def test_whatever_a_member_returns_wrongly_is_reported(kind, name, value):
+    expected = returned_by(kind, name)
+    entry = registered(kind, changed(kind, name, lambda *arguments: value))
     with pytest.raises(PluginError) as caught:
-        getattr(entry, name)(*[None] * arity(hook, name))
-    message = reported(caught.value, hook, name)
+        getattr(entry, name)(*[None] * arity(kind, name))
+    message = reported(caught.value, kind, name)
     if expected in {"EngineSession", "Search"} and value is not None:
         assert f"{name}(): lacks " in message
     else:
         assert "returned " in message and message.endswith(f"expected {expected}")
 
 
-@pytest.mark.parametrize(("hook", "name"), FUNCTIONS)
-def test_what_is_no_such_function_is_reported(hook, name):
-    count = arity(hook, name)
+@pytest.mark.parametrize(("kind", "name"), FUNCTIONS)
+def test_what_is_no_such_function_is_reported(kind, name):
+    count = arity(kind, name)
     for value in (too_long(count), 3):
         with pytest.raises(PluginError) as caught:
-            getattr(registered(hook, changed(hook, name, value)), name)(*[None] * count)
-        reported(caught.value, hook, name)
+            getattr(registered(kind, changed(kind, name, value)), name)(*[None] * count)
+        reported(caught.value, kind, name)
 
 
 def too_long(count):
@@ -237,7 +255,7 @@ def too_long(count):
 
 
 @pytest.mark.parametrize(
-    ("hook", "name"),
+    ("kind", "name"),
     # a dataclass has all its fields
     [
         case
@@ -245,31 +263,36 @@ def too_long(count):
         if not dataclasses.is_dataclass(KIND_OF[case.values[0]].protocol)
     ],
 )
-def test_a_missing_member_is_named(hook, name):
-    kind = KIND_OF[hook]
-    abilities = [ability for ability in kind.abilities if name in {m.name for m in members_of(ability)}]
+def test_a_missing_member_is_named(kind, name):
+    abilities = [
+        ability for ability in KIND_OF[kind].abilities if name in {m.name for m in members_of(ability)}
+    ]
     if abilities and all(len(members_of(ability)) == 1 for ability in abilities):
-        registered(hook, changed(hook, name, MISSING))
+        registered(kind, changed(kind, name, MISSING))
         return
     with pytest.raises(PluginError) as caught:
-        registered(hook, changed(hook, name, MISSING))
-    assert f"lacks {name}" in reported(caught.value, hook, name)
+        registered(kind, changed(kind, name, MISSING))
+    assert f"lacks {name}" in reported(caught.value, kind, name)
 
 
 @pytest.mark.parametrize("value", [Odd(), 3.5, [Odd()]], ids=type)
-@pytest.mark.parametrize(("hook", "name"), ATTRIBUTES)
-def test_an_attribute_of_a_wrong_type_is_reported(hook, name, value):
+@pytest.mark.parametrize(("kind", "name"), ATTRIBUTES)
+def test_an_attribute_of_a_wrong_type_is_reported(kind, name, value):
     with pytest.raises(PluginError) as caught:
-        getattr(registered(hook, changed(hook, name, value)), name)
+        getattr(registered(kind, changed(kind, name, value)), name)
     said = "spelling: lacks recognises(text), " if name == "spelling" else f"{name} is an object of type"
-    assert said in reported(caught.value, hook, name)
+    assert said in reported(caught.value, kind, name)
 
 
-@pytest.mark.parametrize("hook", KIND_OF)
+@pytest.mark.parametrize("kind", KIND_OF)
 @pytest.mark.parametrize("item", [None, 3, Odd(), object, "text"], ids=type)
-def test_things_that_are_no_such_objects_are_rejected(hook, item):
-    with pytest.raises(PluginError, match=f"plugin hostile: .*{hook}|plugin hostile: .*expected"):
-        registered(hook, item)
+def test_things_that_are_no_such_objects_are_rejected(kind, item):
+    with pytest.raises(PluginError, match=f"plugin hostile: .*{kind}|plugin hostile: .* has no "):
+        registered(kind, item)
+    with pytest.raises(
+        PluginError, match=r"plugin hostile: ckprof_register: added (a class|.* has no member of any)"
+    ):
+        registry_of(hostile=Registering(item))
 
 
 def test_every_annotation_names_something_that_can_be_recognised():
@@ -279,8 +302,8 @@ def test_every_annotation_names_something_that_can_be_recognised():
         for package in (ckprof.model, ckprof.plugin)
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    for hook, name in (case.values for case in (*FUNCTIONS, *ATTRIBUTES)):
-        for node in ast.walk(ast.parse(returned_by(hook, name))):
+    for kind, name in (case.values for case in (*FUNCTIONS, *ATTRIBUTES)):
+        for node in ast.walk(ast.parse(returned_by(kind, name))):
             if isinstance(node, ast.Name) and node.id not in STRUCTURAL:
                 classes = {vars(module)[node.id] for module in modules if node.id in vars(module)}
                 assert not any(getattr(one, "_is_protocol", False) for one in classes), node.id
@@ -339,17 +362,17 @@ def call(hook, function, spoil=False):
 
 
 def test_errors_that_a_docstring_allows_pass_through():
-    hook = "ckprof_register_pipelines"
-    entry = registered(hook, changed(hook, "make_instance", raising(InputError("bad value"))))
+    kind = "pipeline"
+    entry = registered(kind, changed(kind, "make_instance", raising(InputError("bad value"))))
     with pytest.raises(InputError, match="bad value"):
         entry.make_instance(None, None, None)
-    entry = registered(hook, changed(hook, "kernel_name", raising(InputError("bad value"))))
+    entry = registered(kind, changed(kind, "kernel_name", raising(InputError("bad value"))))
     with pytest.raises(PluginError, match="kernel_name raised InputError: bad value"):
         entry.kernel_name(None)
 
 
 def test_interrupts_pass_through():
-    hook = "ckprof_register_targets"
-    entry = registered(hook, changed(hook, "findings", raising(KeyboardInterrupt())))
+    kind = "target"
+    entry = registered(kind, changed(kind, "findings", raising(KeyboardInterrupt())))
     with pytest.raises(KeyboardInterrupt):
         entry.findings()

@@ -9,7 +9,10 @@ import pytest
 
 from ckprof import hookimpl
 from ckprof.errors import InputError, PluginError
+from ckprof.model.instance import Instance
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import DISABLE_VARIABLE, TRACE_VARIABLE, Origin, PluginManager
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 GOOD = """
 from ckprof import hookimpl
@@ -149,17 +152,21 @@ def test_our_own_errors_pass_through_a_hook_unchanged(manager: PluginManager) ->
 
 
 def test_results_come_in_load_order_with_their_owner(manager: PluginManager) -> None:
-    class Offers:
-        def __init__(self, offer: object) -> None:
-            self.offer = offer
+    class Makes:
+        def __init__(self, instances: list[object] | None) -> None:
+            self.instances = instances
 
         @hookimpl
-        def ckprof_register_conf_families(self) -> object:
-            return self.offer
+        def ckprof_make_instances(self) -> object:
+            return self.instances
 
-    for name, offer in (("b", [1]), ("none", None), ("a", [2])):
-        manager.register(Offers(offer), name)
-    assert manager.call("ckprof_register_conf_families") == [("b", [1]), ("a", [2])]
+    one, two = (
+        Instance(id=n, direction="fwd", ndim=2, layout=LAYOUTS[0], dtype=DataType.FP16) for n in (1, 2)
+    )
+    for name, instances in (("b", [one]), ("none", None), ("a", [two])):
+        manager.register(Makes(instances), name)
+    nothing = dict.fromkeys(("arguments", "directions", "ndims", "dtypes"))
+    assert manager.call("ckprof_make_instances", **nothing) == [("b", [one]), ("a", [two])]
 
 
 def test_wrong_hooks_of_an_object_are_rejected(manager: PluginManager) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,13 +18,22 @@ from ckprof.model.instance import Instance
 from ckprof.model.problem_types import problem_from
 from ckprof.model.types import DataType
 from ckprof.plugin.additions import Additions
+from ckprof.plugin.kinds import Kind
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import CatalogVariant, InspectableTarget, RuleSet
+from ckprof.plugin.protocols import CatalogVariant, InspectableTarget, Observer, RuleSet, Target
 from ckprof.plugin.registry import Registry
 from ckprof.plugin.timing import ProductOperation
+from ckprof.testing.plugins import Registering
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
-from tests.plugin.stubs import StubConverter, StubOperation, StubPipeline, StubProblem, StubRuleSet
+from tests.plugin.stubs import (
+    StubConverter,
+    StubObserver,
+    StubOperation,
+    StubPipeline,
+    StubProblem,
+    StubRuleSet,
+)
 
 
 class WideRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True):
@@ -47,15 +57,9 @@ class Claiming(Making):
         return record.wide
 
 
-class Providing:
-    """A plugin that provides pipelines with the given ids."""
-
-    def __init__(self, *ids: str) -> None:
-        self.entries = [Making(id_) for id_ in ids]
-
-    @hookimpl
-    def ckprof_register_pipelines(self) -> list[StubPipeline]:
-        return self.entries
+def providing(*ids: str) -> Registering:
+    """Return a plugin that provides pipelines with these ids."""
+    return Registering(*map(Making, ids))
 
 
 def registry_of(**plugins: object) -> Registry:
@@ -65,29 +69,51 @@ def registry_of(**plugins: object) -> Registry:
     return Registry(manager).check_all()
 
 
-def test_a_kind_is_asked_for_when_it_is_first_used_and_once() -> None:
+@dataclass(frozen=True)
+class Tool:
+    """What a plugin knows and ckprof does not."""
+
+    id: str
+
+
+LAZY = [StubRuleSet("mine")]
+
+
+def test_objects_are_imported_when_their_kind_is_first_used_and_once() -> None:
     asked = []
 
     class Asked:
         @hookimpl
-        def ckprof_register_rule_sets(self) -> list[StubRuleSet]:
-            asked.append("rule sets")
-            return [StubRuleSet("mine")]
-
-        @hookimpl
-        def ckprof_register_targets(self) -> list[object]:
-            raise AssertionError("no target is needed")
+        def ckprof_register(self, registry: Additions) -> None:
+            asked.append("everything")
+            registry.add_lazy(RuleSet, f"{__name__}:LAZY")
+            registry.add_lazy(Target, "no_such_module:Target")
 
     manager = PluginManager()
     manager.register(Asked(), "asked")
     registry = Registry(manager)
     assert not asked
     assert registry.rule_sets is registry.rule_sets
-    assert asked == ["rule sets"]
+    assert registry.rule_sets.ids == ("mine",) and asked == ["everything"]
+    message = "plugin asked: target at no_such_module:Target raised ModuleNotFoundError"
+    with pytest.raises(PluginError, match=message):
+        _ = registry.targets
+
+
+def test_a_place_is_of_a_kind_that_there_is() -> None:
+    class Wrong:
+        @hookimpl
+        def ckprof_register(self, registry: Additions) -> None:
+            registry.add_lazy(Forward, f"{__name__}:LAZY")
+
+    with pytest.raises(
+        PluginError, match="plugin one: ckprof_register: add_lazy: Forward is no protocol of a"
+    ):
+        registry_of(one=Wrong())
 
 
 def test_entries_are_sorted_whatever_the_load_order() -> None:
-    assert registry_of(one=Providing("wave", "tile"), two=Providing("apex")).pipelines.ids == (
+    assert registry_of(one=providing("wave", "tile"), two=providing("apex")).pipelines.ids == (
         "apex",
         "tile",
         "wave",
@@ -96,11 +122,11 @@ def test_entries_are_sorted_whatever_the_load_order() -> None:
 
 def test_a_duplicate_id_names_both_providers() -> None:
     with pytest.raises(PluginError, match="'tile': one and two"):
-        registry_of(one=Providing("tile"), two=Providing("tile"))
+        registry_of(one=providing("tile"), two=providing("tile"))
 
 
 def test_an_unknown_id_suggests_the_nearest() -> None:
-    registry = registry_of(one=Providing("depthwise", "tile"))
+    registry = registry_of(one=providing("depthwise", "tile"))
     with pytest.raises(
         UsageError, match=r"'deptwise'; did you mean 'depthwise'\? \(known: depthwise, tile\)"
     ):
@@ -108,88 +134,91 @@ def test_an_unknown_id_suggests_the_nearest() -> None:
 
 
 def test_one_hook_registers_objects_of_all_kinds() -> None:
-    class Plugin:
-        @hookimpl
-        def ckprof_register(self, registry: Additions) -> None:
-            registry.add(StubRuleSet("mine"))
-            registry.add(StubPipeline("tile"))
-            registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:DefaultRuleSet")
-
-    registry = registry_of(one=Plugin())
-    assert registry.rule_sets.ids == ("default", "mine")
+    registry = registry_of(one=Registering(StubRuleSet("mine"), StubPipeline("tile")))
+    assert registry.rule_sets.ids == ("mine",)
     assert registry.pipelines.ids == ("tile",)
 
 
 def test_what_has_no_protocol_as_a_whole_is_reported_with_the_nearest_kind() -> None:
-    class Plugin:
-        def __init__(self, item: object) -> None:
-            self.item = item
-
-        @hookimpl
-        def ckprof_register(self, registry: Additions) -> None:
-            registry.add(self.item)
-
+    half = SimpleNamespace(id="tile", claims=None, make_instance=None)
     with pytest.raises(PluginError, match=r"plugin one: pipeline 'tile': lacks .*render\(instance"):
-        registry_of(one=Plugin(SimpleNamespace(id="tile", claims=None, make_instance=None)))
+        registry_of(one=Registering(half))
+    # other kinds can be used
+    manager = PluginManager()
+    manager.register(Registering(half, StubRuleSet("mine")), "one")
+    assert Registry(manager).rule_sets.ids == ("mine",)
     with pytest.raises(PluginError, match="added an object of type int, which has no member of any kind"):
-        registry_of(one=Plugin(3))
+        registry_of(one=Registering(3))
+
+
+def test_what_has_two_protocols_says_which_one_is_meant() -> None:
+    def both(*bases: type) -> object:
+        return type(
+            "Both", (StubRuleSet, StubObserver, *bases), {"id": "both", "__init__": object.__init__}
+        )()
+
+    assert registry_of(one=Registering(both())).rule_sets.ids == ("both",)
+    assert registry_of(one=Registering(both(Observer))).observers.ids == ("both",)
+
+
+def test_a_plugin_brings_a_kind_of_objects() -> None:
+    kind = Kind("tool", Tool, "")
+    registry = registry_of(one=Registering(Tool("hammer")), two=Registering(kind))
+    assert registry.entries(kind).ids == ("hammer",)
+    assert registry.entries(kind).provider("hammer") == "one"
+    with pytest.raises(
+        PluginError, match=r"type Tool, 'hammer', which is of no kind; nearest: observer .lacks observe"
+    ):
+        registry_of(one=Registering(Tool("hammer")))
 
 
 def test_a_rule_set_is_found_by_its_id() -> None:
-    class RuleSets:
-        @hookimpl
-        def ckprof_register_rule_sets(self) -> list[StubRuleSet]:
-            return [StubRuleSet("mine"), StubRuleSet("handful")]
-
-    registry = registry_of(one=RuleSets())
+    registry = registry_of(one=Registering(StubRuleSet("mine"), StubRuleSet("handful")))
     assert registry.rule_sets.ids == ("handful", "mine")
     with pytest.raises(UsageError, match="unknown rule set 'mime'; did you mean 'mine'"):
         registry.rule_sets.find("mime")
 
 
 def test_the_provider_is_known() -> None:
-    assert registry_of(one=Providing("tile")).pipelines.provider("tile") == "one"
+    assert registry_of(one=providing("tile")).pipelines.provider("tile") == "one"
 
 
 def test_an_entry_without_an_id_is_rejected() -> None:
-    with pytest.raises(PluginError, match=r"plugin one: ckprof_register_pipelines returned .* no id"):
-        registry_of(one=Providing(""))
+    with pytest.raises(PluginError, match="plugin one: pipeline: an object of type Making has no id"):
+        registry_of(one=providing(""))
 
 
-def test_a_hook_must_return_a_list() -> None:
-    class Wrong:
+def test_the_hook_returns_nothing() -> None:
+    class Former:
         @hookimpl
-        def ckprof_register_targets(self) -> int:
-            return 3
+        def ckprof_register(self) -> list[object]:
+            return [StubPipeline("tile")]
 
     with pytest.raises(
-        PluginError,
-        match="plugin wrong: ckprof_register_targets returned an object of type int, expected a list",
+        PluginError, match="plugin one: ckprof_register returned an object of type list, expected"
     ):
-        registry_of(wrong=Wrong())
+        registry_of(one=Former())
 
 
 def test_the_variant_of_a_record_names_its_pipeline() -> None:
-    class Variants:
-        @hookimpl
-        def ckprof_register_catalog_variants(self) -> list[CatalogVariant]:
-            common = {"direction": "fwd", "record_type": WideRecord, "layouts": LAYOUTS}
-            by_field = CatalogVariant(name="by field", pipeline_of=lambda one: "ba"[one.wide], **common)
-            return [CatalogVariant(name="plain", pipeline="a", **common), by_field]
+    common = {"direction": "fwd", "record_type": WideRecord, "layouts": LAYOUTS}
+    variants = Registering(
+        CatalogVariant(name="by field", pipeline_of=lambda one: "ba"[one.wide], **common),
+        CatalogVariant(name="plain", pipeline="a", **common),
+    )
 
     def pipeline_of(variant: str, wide: bool, *families: str) -> str:
-        registry = registry_of(one=Providing("a"), two=Providing("b"), three=further, four=Variants())
+        further = Registering(Claiming("c"))
+        registry = registry_of(one=providing("a"), two=providing("b"), three=further, four=variants)
         catalog = SimpleNamespace(variant=variant)
         return registry.instance_of(catalog, WideRecord(0, wide), families)[0].id
 
-    further = Providing("c")
-    further.entries = [Claiming("c")]
     assert pipeline_of("plain", wide=False) == "a"
     assert [pipeline_of("by field", wide) for wide in (False, True)] == ["b", "a"]
     # families take what they claim, where they are asked for and its own is not
     assert pipeline_of("plain", True, "c") == pipeline_of("plain", True, "b", "c") == "c"
     assert pipeline_of("plain", False, "c") == pipeline_of("plain", True, "c", "a") == "a"
-    lonely = registry_of(one=Providing("b"), four=Variants())
+    lonely = registry_of(one=providing("b"), four=variants)
     with pytest.raises(
         UsageError, match=r"variant 'plain' are of the kernel family a, .*\(loaded families: b\)"
     ):
@@ -197,67 +226,23 @@ def test_the_variant_of_a_record_names_its_pipeline() -> None:
 
 
 def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
-    converter, family = StubConverter(), SimpleNamespace(id="family")
-
-    class Plugin:
-        @hookimpl
-        def ckprof_register_converters(self) -> list[StubConverter]:
-            return [converter]
-
-        @hookimpl
-        def ckprof_register_conf_families(self) -> list[object]:
-            return [family]
-
-    registry_of(plugin=Plugin())
+    converter, family, kind = StubConverter(), Tool("family"), Kind("family", Tool, "")
+    converter.family_type = Tool
+    registry_of(plugin=Registering(converter), kind=Registering(kind, family))
     assert converter.families == (family,)
-    with pytest.raises(PluginError, match="two plugins provide the conf family 'family': one and two"):
-        registry_of(one=Plugin(), two=Plugin())
-
-
-def test_items_that_are_no_families_are_reported_with_their_plugin() -> None:
-    class Strict(StubConverter):
-        family_type = Forward
-
-    class Plugin:
-        @hookimpl
-        def ckprof_register_converters(self) -> list[StubConverter]:
-            return [Strict()]
-
-    class Wrong:
-        @hookimpl
-        def ckprof_register_conf_families(self) -> list[object]:
-            return [SimpleNamespace(id="family")]
-
-    with pytest.raises(
-        PluginError,
-        match=r"plugin wrong: ckprof_register_conf_families .* type SimpleNamespace, expected Forward",
-    ):
-        registry_of(plugin=Plugin(), wrong=Wrong())
+    with pytest.raises(PluginError, match="two plugins provide the family 'family': one and two"):
+        registry_of(one=Registering(family), two=Registering(kind, family))
 
 
 def test_directions_are_found_by_alias() -> None:
-    class Plugin:
-        @hookimpl
-        def ckprof_register_directions(self) -> list[Forward]:
-            return [Forward()]
-
-    registry = registry_of(plugin=Plugin())
+    registry = registry_of(plugin=Registering(Forward()))
     assert registry.operation("forward") is registry.operation("fwd")
     with pytest.raises(UsageError, match="unknown direction 'forwards'"):
         registry.operation("forwards")
 
 
 def test_directions_and_other_operations_are_operations_in_the_order_of_registration() -> None:
-    class Computing:
-        @hookimpl
-        def ckprof_register_directions(self) -> list[Forward]:
-            return [Forward()]
-
-        @hookimpl
-        def ckprof_register_operations(self) -> list[StubOperation]:
-            return [StubOperation()]
-
-    registry = registry_of(computing=Computing())
+    registry = registry_of(computing=Registering(Forward(), StubOperation()))
     assert [operation.id for operation in registry.operations.registered] == ["fwd", "stub"]
     assert registry.operations.provider("stub") == "computing"
     # problems of both are recognised by their fields
@@ -269,13 +254,8 @@ def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:
         id = "lazy"
         label = "derives from the protocol"
 
-    class Plugin:
-        @hookimpl
-        def ckprof_register_rule_sets(self) -> list[RuleSet]:
-            return [Inherited()]
-
     with pytest.raises(PluginError, match=r"rule set 'lazy': lacks enumerate\(request\)"):
-        registry_of(one=Plugin())
+        registry_of(one=Registering(Inherited()))
 
 
 def test_an_ability_is_there_as_a_whole_or_not_at_all() -> None:
@@ -289,18 +269,13 @@ def test_an_ability_is_there_as_a_whole_or_not_at_all() -> None:
     target = next(t for t in Registry(manager).targets if isinstance(t, InspectableTarget))
     required = ("id", "label", "embedded", "default_arch", "findings", "recipe")
 
-    class Plugin:
-        def __init__(self, *names: str) -> None:
-            self.names = names
-
-        @hookimpl
-        def ckprof_register_targets(self) -> list[Half]:
-            return [Half(target, *required, *self.names)]
+    def half(*names: str) -> Registering:
+        return Registering(Half(target, *required, *names))
 
     with pytest.raises(PluginError, match=r"target '\w+': lacks estimate\(kernel, work\)"):
-        registry_of(one=Plugin("inspect"))
+        registry_of(one=half("inspect"))
     for names in ((), ("inspect", "estimate")):
-        (entry,) = registry_of(one=Plugin(*names)).targets
+        (entry,) = registry_of(one=half(*names)).targets
         assert isinstance(entry, InspectableTarget) == bool(names)
 
 
@@ -311,14 +286,9 @@ def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: P
     manager.load_all(requested=[str(path)])
     guilty = sys.modules["ckprof_plugin_guilty"]
 
-    class Innocent:
-        @hookimpl
-        def ckprof_register_pipelines(self) -> list[StubPipeline]:
-            pipeline = StubPipeline("innocent")
-            pipeline.kernel_name = lambda instance: guilty.step()
-            return [pipeline]
-
-    manager.register(Innocent(), "innocent")
+    pipeline = StubPipeline("innocent")
+    pipeline.kernel_name = lambda instance: guilty.step()
+    manager.register(Registering(pipeline), "innocent")
     with pytest.raises(
         PluginError,
         match=rf"^plugin {path}: raised KeyError: 'oops' in pipeline 'innocent': kernel_name of plugin inno",
@@ -334,18 +304,13 @@ def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: P
 def test_what_a_guard_passes_on_is_found_statically() -> None:
     """Since Python 3.12, ``isinstance()`` finds the members of a protocol that way alone."""
     registry = Profiler().registry
-    direction = next(iter(registry.directions))
+    direction = next(iter(registry.operations))
     assert inspect.getattr_static(type(direction), "operation").fget(direction).name_constant
     assert isinstance(direction, ProductOperation)
 
 
 def test_a_problem_type_that_is_no_dataclass_is_reported() -> None:
-    class Plugin:
-        @hookimpl
-        def ckprof_register_operations(self) -> list[StubOperation]:
-            operation = StubOperation()
-            operation.problem_types = (int,)
-            return [operation]
-
+    operation = StubOperation()
+    operation.problem_types = (int,)
     with pytest.raises(PluginError, match=r"problem type builtins\.int: expected a dataclass"):
-        registry_of(one=Plugin())
+        registry_of(one=Registering(operation))

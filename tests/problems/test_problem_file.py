@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from ckprof.errors import ExitCode, InputError, ListError, UsageError
 from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.types import DataType
-from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.registry import Registry
 from ckprof.problems.problem_file import parse_problem, parse_problem_list, read_problem_file, render_problems
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.direction import Direction
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
@@ -185,9 +184,7 @@ SAME = ConvProblem(
 
 @pytest.fixture(scope="module")
 def directions() -> tuple[Direction, ...]:
-    manager = PluginManager()
-    manager.load_all()
-    return tuple(Registry(manager).directions)
+    return shipped_directions()
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ckprof import hookimpl
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.plugin.protocols import ProblemSetFile
 from ckprof.plugin.registry import Registry
 from ckprof.problems.problem_set import find_set, plugin_set, read_set, set_names
 from ckprof.testing import registry_with
+from ckprof.testing.plugins import Registering
 
 #: Parameters of the published models, and those of them that are no weights of the listed convolutions:
 #: fully connected layers, biases, normalisation, layer scale.
@@ -129,12 +129,7 @@ def test_wrong_sets(tmp_path: Path, changes: dict[str, object], message: str) ->
 
 
 def provided(*sets: ProblemSetFile) -> Registry:
-    class Plugin:
-        @hookimpl
-        def ckprof_register_problem_sets(self) -> list[ProblemSetFile]:
-            return list(sets)
-
-    return registry_with(Plugin())
+    return registry_with(Registering(*sets))
 
 
 def test_a_plugin_brings_a_set(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof import hookimpl
 from ckprof.errors import UsageError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import ResultsView
 from ckprof.plugin.registry import Registry
 from ckprof.results import Results
+from ckprof.testing.plugins import Registering
 
 INSPECT = ("inspect", "fwd", "--conf", "forward/tests/nhwgc_fp16.conf", "--instance", "0")
 PLUGIN = """
@@ -33,20 +33,17 @@ def prepare(arguments, session, selection, problems):
 
 
 @hookimpl
-def ckprof_register_inspection_views():
-    return [InspectionView(id="mine", label="mine", options=("mine",), prepare=prepare)]
+def ckprof_register(registry):
+    registry.add(InspectionView(id="mine", label="mine", options=("mine",), prepare=prepare))
 """
 
 
-class Plugin:
-    """Counts outcomes."""
-
-    @hookimpl
-    def ckprof_register_results_views(self):
-        return [
-            ResultsView(id="count", label="a number", make=lambda results: len(results.outcomes)),
-            ResultsView(id="html", label="a text", make=lambda results: "<p>results</p>"),
-        ]
+def viewing() -> Registering:
+    """Return a plugin that counts outcomes."""
+    return Registering(
+        ResultsView(id="count", label="a number", make=lambda results: len(results.outcomes)),
+        ResultsView(id="html", label="a text", make=lambda results: "<p>results</p>"),
+    )
 
 
 def registry_of(*plugins: object) -> Registry:
@@ -57,7 +54,7 @@ def registry_of(*plugins: object) -> Registry:
 
 
 def test_results_are_viewed_as_plugins_say(results) -> None:
-    shown = Results(results, registry_of(Plugin()))
+    shown = Results(results, registry_of(viewing()))
     assert shown.view("count") == len(results.outcomes)
     assert shown.filter(status="ok").view("count") == 3
     assert shown._repr_html_() == "<p>results</p>"

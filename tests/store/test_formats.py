@@ -15,7 +15,6 @@ from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.plugin.registry import Registry
@@ -23,6 +22,7 @@ from ckprof.store.formats import flat_row, format_of_content, format_of_path, ro
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
+from ckprof.testing.plugins import Registering
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
@@ -310,30 +310,21 @@ def test_t4_of_other_tuners_is_rejected(tmp_path):
 
 
 def test_plugins_add_formats():
-    class Plugin:
-        @hookimpl
-        def ckprof_register_store_formats(self):
-            return [StoreFormat(id="mine", label="mine", suffixes=(".mine",), recognises=lambda head: False)]
-
+    mine = StoreFormat(id="mine", label="mine", suffixes=(".mine",), recognises=lambda head: False)
     manager = PluginManager()
     manager.load_all()
-    manager.register(Plugin(), "extra")
+    manager.register(Registering(mine), "extra")
     formats = Registry(manager).store_formats
     assert formats.ids == ("csv", "json", "mine", "ndjson", "parquet", "t4")
-    manager.register(Plugin(), "again")
+    manager.register(Registering(mine), "again")
     with pytest.raises(PluginError, match="two plugins provide the store format 'mine': again and extra"):
         _ = Registry(manager).store_formats
 
 
 def test_wrong_registrations_are_reported():
-    class Plugin:
-        @hookimpl
-        def ckprof_register_store_formats(self):
-            return ["csv"]
-
     manager = PluginManager()
-    manager.register(Plugin(), "broken")
-    with pytest.raises(PluginError, match=r"plugin broken: .* type str, which has no id"):
+    manager.register(Registering("csv"), "broken")
+    with pytest.raises(PluginError, match=r"plugin broken: .* type str, which has no member of any kind"):
         _ = Registry(manager).store_formats
 
 

@@ -341,9 +341,9 @@ def test_two_groups_of_samples_are_told_from_noise():
 
 
 def test_observers_are_combined_and_the_host_is_read():
-    host = HostObserver(frozenset({"here"})).read("here", 0)
+    host = HostObserver(frozenset({"here"})).observe("here", 0)
     assert host.load is not None and host.cores == os.cpu_count()
-    assert HostObserver(frozenset()).read("there", 0).clock_mhz is None
+    assert HostObserver(frozenset()).observe("there", 0).clock_mhz is None
     both = combine([Reading(load=1, extra={"a": 1}), Reading(load=2, clock_mhz=5, extra={"b": 2})])
     assert (both.load, both.clock_mhz, both.extra) == (1, 5, {"a": 1, "b": 2})
 

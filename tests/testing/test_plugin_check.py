@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 from dataclasses import replace
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ckprof import hookimpl
 from ckprof.errors import CkprofError
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
+from ckprof.plugin.additions import Additions
+from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import (
+    CatalogVariant,
     ComparisonFormat,
     ParityFormat,
     ProblemSetFile,
@@ -25,8 +28,8 @@ from ckprof.plugin.registry import KINDS, Registry
 from ckprof.profiler import Profiler
 from ckprof.testing import check_contract
 from ckprof.testing.contract import Verdict
-from ckprof.testing.plugin_check import check_plugin, trials_of_kinds
-from ckprof.testing.samples import Samples
+from ckprof.testing.plugin_check import check_plugin
+from ckprof.testing.plugins import Registering
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.directions.fwd import Forward
 
@@ -34,8 +37,10 @@ from ckprof_plugins.directions.fwd import Forward
 LIST = conf_root() / "forward" / "tests" / "nhwgc_fp16.conf"
 
 
-def test_there_are_trials_for_every_kind(tmp_path):
-    assert set(trials_of_kinds(Samples(Profiler(), [], tmp_path))) == set(KINDS)
+def test_there_is_a_trial_for_every_kind():
+    for kind in Registry(PluginManager()).kinds:
+        module, _, name = kind.trials.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))
 
 
 class Reader:
@@ -46,7 +51,7 @@ class Reader:
     def __init__(self, answer=None):
         self.answer = answer
 
-    def read(self, target, device):
+    def observe(self, target, device):
         return self.answer
 
 
@@ -114,65 +119,57 @@ def a_set(folder, id_="mine"):
     return ProblemSetFile(id=id_, path=folder / "set.json")
 
 
-#: kind -> a hook's end, an object that is fine or cannot be tried, one that is not, and what is said of it
+#: kind -> an object that is fine or cannot be tried, one that is not, and what is said of it
 FAST = {
-    "observer": ("observers", lambda _: Reader(), lambda _: Reader(3), "expected Reading | None"),
-    "engine": ("engines", lambda _: Engine(), lambda _: Deaf(), "expected b'daolyap'"),
-    "direction": ("directions", lambda _: Inference(), lambda _: Flat(), "the reference has the shape"),
-    "problem set": ("problem_sets", a_set, lambda folder: a_set(folder, "yours"), "it is 'mine'"),
+    "observer": (lambda _: Reader(), lambda _: Reader(3), "expected Reading | None"),
+    "engine": (lambda _: Engine(), lambda _: Deaf(), "expected b'daolyap'"),
+    "operation": (lambda _: Inference(), lambda _: Flat(), "the reference has the shape"),
+    "problem set": (a_set, lambda folder: a_set(folder, "yours"), "it is 'mine'"),
 }
-#: those for which an instance is run: kind, a hook's end, class, function that fails, what it needs besides
+#: those for which an instance is run: kind, class, function that fails, what it needs besides
 SLOW = [
-    ("format", "report_formats", ReportFormat, "render", {}),
-    ("format", "report_formats", ReportFormat, "render_batch", {"render": text}),
-    ("format", "report_formats", ReportFormat, "render_failure", {"render": text}),
-    ("parity format", "parity_formats", ParityFormat, "render", {}),
-    ("comparison format", "comparison_formats", ComparisonFormat, "render", {}),
+    ("format", ReportFormat, "render", {}),
+    ("format", ReportFormat, "render_batch", {"render": text}),
+    ("format", ReportFormat, "render_failure", {"render": text}),
+    ("parity format", ParityFormat, "render", {}),
+    ("comparison format", ComparisonFormat, "render", {}),
 ]
-
-
-def plugin_of(hook, item):
-    name = f"ckprof_register_{hook}"
-    return type("Mine", (), {name: hookimpl(lambda self: [item], specname=name)})()
 
 
 @pytest.mark.parametrize("kind", FAST)
 def test_an_object_of_each_kind(kind, tmp_path):
-    hook, good, bad, said = FAST[kind]
-    checks = check_contract(plugin_of(hook, good(tmp_path)), LIST)
+    good, bad, said = FAST[kind]
+    checks = check_contract(Registering(good(tmp_path)), LIST)
     assert [one.verdict for one in checks if one.what.startswith(f"{kind} ")].count(Verdict.PASSED) >= 1
     with pytest.raises(AssertionError, match=f"{kind} '.*failed: ") as caught:
-        check_contract(plugin_of(hook, bad(tmp_path)), LIST)
+        check_contract(Registering(bad(tmp_path)), LIST)
     assert said in str(caught.value)
 
 
 @pytest.mark.compiler
 @pytest.mark.thorough
-@pytest.mark.parametrize(("kind", "hook", "make", "field", "more"), SLOW)
-def test_a_format_of_each_kind(kind, hook, make, field, more):
+@pytest.mark.parametrize(("kind", "make", "field", "more"), SLOW)
+def test_a_format_of_each_kind(kind, make, field, more):
     good, bad = (make(id="mine", label="l", **{field: function}, **more) for function in (text, fail))
-    checks = check_contract(plugin_of(hook, good), LIST)
+    checks = check_contract(Registering(good), LIST)
     assert any(one.what == f"{kind} 'mine'" for one in checks)
     with pytest.raises(AssertionError, match="ValueError: as told"):
-        check_contract(plugin_of(hook, bad), LIST)
+        check_contract(Registering(bad), LIST)
 
 
 @pytest.mark.compiler
 @pytest.mark.thorough
 def test_what_is_not_installed_is_untried_not_broken():
-    for hook, item in (
-        ("baselines", Library("pip install it")),
-        ("strategies", SearchStrategy(id="mine", label="l", start=no_search)),
-    ):
+    for item in (Library("pip install it"), SearchStrategy(id="mine", label="l", start=no_search)):
         with pytest.raises(AssertionError, match="not possible: "):
-            check_contract(plugin_of(hook, item), LIST)
+            check_contract(Registering(item), LIST)
 
 
 @pytest.mark.compiler
 @pytest.mark.thorough
 def test_a_baseline_that_cannot_be_opened_and_a_store_format_that_loses_everything():
     with pytest.raises(AssertionError, match="computes the default problem of an instance"):
-        check_contract(plugin_of("baselines", Library()), LIST)
+        check_contract(Registering(Library()), LIST)
 
     def write(store, query, path):
         from ckprof.plugin.protocols.formats import ExportResult
@@ -185,7 +182,7 @@ def test_a_baseline_that_cannot_be_opened_and_a_store_format_that_loses_everythi
         recognises=lambda head: head == b"MINE",
     )  # fmt: skip
     with pytest.raises(AssertionError, match="reads nothing in what it has written"):
-        check_contract(plugin_of("store_formats", lossy), LIST)
+        check_contract(Registering(lossy), LIST)
 
 
 @pytest.mark.slow
@@ -208,8 +205,8 @@ def test_a_plugin_that_is_installed_is_found_under_its_entry_point(tmp_path, mon
     (folder / "ckprof_mine" / "__init__.py").touch()
     (folder / "ckprof_mine" / "plugin.py").write_text(
         "from ckprof import hookimpl\n\n\nclass Quiet:\n    id = 'quiet'\n\n"
-        "    def read(self, target, device):\n        return None\n\n\n"
-        "@hookimpl\ndef ckprof_register_observers():\n    return [Quiet()]\n"
+        "    def observe(self, target, device):\n        return None\n\n\n"
+        "@hookimpl\ndef ckprof_register(registry):\n    registry.add(Quiet())\n"
     )
     monkeypatch.syspath_prepend(str(folder))
     import ckprof_mine.plugin
@@ -226,8 +223,10 @@ def test_a_plugin_that_is_installed_is_found_under_its_entry_point(tmp_path, mon
 def test_types_of_the_example_are_those_that_it_declares(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples" / "naive_gather"))
     from ckprof_naive_gather import record
-    from ckprof_naive_gather.plugin import ckprof_register_catalog_variants
+    from ckprof_naive_gather.plugin import ckprof_register
 
-    (variant,) = ckprof_register_catalog_variants()
+    registered = Additions()
+    ckprof_register(registered)
+    variant = next(item for item in registered.items if isinstance(item, CatalogVariant))
     assert variant.dtypes == record.FAMILY.dtypes == (DataType.FP32, DataType.FP16, DataType.BF16)
     assert Registry.variants in KINDS

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from ckprof import hookimpl
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode, PluginError
 from ckprof.model.outcome import Status
 from ckprof.paths import conf_root
+from ckprof.plugin.additions import Additions
 from ckprof.plugin.protocols import KernelSource
 from ckprof.testing import check_contract, registry_with
 from ckprof.testing.contract import Verdict
 from ckprof.testing.fixtures import ckprof_list, ckprof_registry, ckprof_run  # noqa: F401 - fixtures
+from ckprof.testing.plugins import Registering
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "naive_gather"
 LINE = "NaiveGatherForward<fp32,16,1>"
@@ -37,18 +38,13 @@ def example():
 def test_a_registry_with_a_plugin(ckprof_registry, example):  # noqa: F811
     registry = ckprof_registry(example)
     assert registry.pipelines.provider("naive_gather") == "ckprof_naive_gather.plugin"
-    assert "fwd" in registry.directions.ids
-    assert registry_with(builtins=False).directions.ids == ()
+    assert "fwd" in registry.operations.ids
+    assert registry_with(builtins=False).operations.ids == ()
 
 
 def test_a_registry_with_a_plugin_that_breaks_its_contract():
-    class Broken:
-        @hookimpl
-        def ckprof_register_pipelines(self):
-            return [object()]
-
-    with pytest.raises(PluginError, match="plugin Broken: ckprof_register_pipelines returned"):
-        registry_with(Broken())
+    with pytest.raises(PluginError, match="plugin Registering: ckprof_register: added an object of type obj"):
+        registry_with(Registering(object()))
 
 
 @pytest.mark.compiler
@@ -67,30 +63,15 @@ def test_the_example_fulfils_its_contract(example):
     assert {one.what.partition(" '")[0] for one in checks} == {
         *("plugin", "catalog variant", "conf family", "kind of instance string", "pipeline")
     }
-    assert checks[-1].detail.startswith("naive_gather_fwd_fp32_16x1 on 2D")
+    assert any(one.detail.startswith("naive_gather_fwd_fp32_16x1 on 2D") for one in checks)
 
 
 def changed(example, **members):
     """A plugin that is the example but for some members of its pipeline."""
-    (original,) = example.ckprof_register_pipelines()
-    pipeline = type("Changed", (type(original),), members)()
-
-    class Plugin:
-        ckprof_register_pipelines = hookimpl(lambda self: [pipeline], specname="ckprof_register_pipelines")
-
-        @hookimpl
-        def ckprof_register_catalog_variants(self):
-            return example.ckprof_register_catalog_variants()
-
-        @hookimpl
-        def ckprof_register_conf_families(self):
-            return example.ckprof_register_conf_families()
-
-        @hookimpl
-        def ckprof_register_string_kinds(self):
-            return example.ckprof_register_string_kinds()
-
-    return Plugin()
+    original = Additions()
+    example.ckprof_register(original)
+    pipeline, *others = original.items
+    return Registering(type("Changed", (type(pipeline),), members)(), *others)
 
 
 COUNTER = itertools.count()
@@ -139,12 +120,10 @@ def test_the_command_names_what_fails(broken, capsys):
 
 def test_the_command_knows_its_plugins(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["plugins", "--check", "ckprof_plugins.pipelines.depthwis.plugin"]) == ExitCode.USAGE
-    assert "did you mean 'ckprof_plugins.pipelines.depthwise.plugin'" in capsys.readouterr().err
+    assert main(["plugins", "--check", "ckprof_plugins.pipelines.depthwis"]) == ExitCode.USAGE
+    assert "did you mean 'ckprof_plugins.pipelines.depthwise'" in capsys.readouterr().err
     assert main(["plugins", "--conf", "x.conf"]) == ExitCode.USAGE
-    assert (
-        main(["plugins", "--check", "ckprof_plugins.targets.cpu.plugin", "--format", "json"]) == ExitCode.OK
-    )
+    assert main(["plugins", "--check", "ckprof_plugins.targets.cpu", "--format", "json"]) == ExitCode.OK
     assert '"result": "passed"' in capsys.readouterr().out
 
 

@@ -116,7 +116,7 @@ class Consumer(Protocol):
     def label(self) -> str:
         """A few words for help texts: the program, and which of its files are known."""
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file is one of the program's.
 
         :param head: its first bytes.

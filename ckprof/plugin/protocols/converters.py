@@ -96,7 +96,7 @@ class StreamingConverter(Protocol):
 
 @runtime_checkable
 class FamilyReader(Protocol):
-    """A converter or builder reader that reads lists with what ``ckprof_register_conf_families`` returns."""
+    """A converter or builder reader that reads lists with grammar tables that plugins register."""
 
     @property
     def family_type(self) -> type[object]:

@@ -16,7 +16,7 @@ class Observer(Protocol):
     def id(self) -> str:
         """Name for messages."""
 
-    def read(self, target: str, device: int) -> Reading | None:
+    def observe(self, target: str, device: int) -> Reading | None:
         """Return what can be seen now; ``None`` if the observer has nothing to say about this target.
 
         Called in the parent process between two attempts, so it must be quick.

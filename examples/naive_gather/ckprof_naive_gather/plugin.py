@@ -1,25 +1,24 @@
-"""The hooks; named in the entry point group ``ckprof`` of the package."""
+"""What the package registers; named in the entry point group ``ckprof`` of the package."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ckprof import hookimpl
-from ckprof.model.strings.kind import StringKind
 from ckprof.plugin.protocols import CatalogVariant
 from ckprof_naive_gather.pipeline import NaiveGatherPipeline
 from ckprof_naive_gather.record import DTYPES, FAMILY, STRINGS, VARIANT, NaiveGatherRecord
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
-
-@hookimpl
-def ckprof_register_pipelines() -> list[NaiveGatherPipeline]:
-    """Add the family."""
-    return [NaiveGatherPipeline()]
+if TYPE_CHECKING:
+    from ckprof.plugin.additions import Additions
 
 
 @hookimpl
-def ckprof_register_catalog_variants() -> list[CatalogVariant]:
-    """Add the kind of catalogs that hold its instances."""
-    return [
+def ckprof_register(registry: Additions) -> None:
+    """Register the family, its catalogs, its list lines, and the strings that parity compares."""
+    registry.add(
+        NaiveGatherPipeline(),
         CatalogVariant(
             name=VARIANT,
             direction="fwd",
@@ -27,17 +26,7 @@ def ckprof_register_catalog_variants() -> list[CatalogVariant]:
             pipeline=NaiveGatherPipeline.id,
             layouts=LAYOUTS,
             dtypes=DTYPES,
-        )
-    ]
-
-
-@hookimpl
-def ckprof_register_conf_families() -> list[object]:
-    """Add the grammar of its conf lines."""
-    return [FAMILY]
-
-
-@hookimpl
-def ckprof_register_string_kinds() -> list[StringKind]:
-    """Add the strings that its kernels print, so that ``ckprof parity`` can compare them."""
-    return [STRINGS]
+        ),
+        FAMILY,
+        STRINGS,
+    )

@@ -12,12 +12,12 @@ from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.kernels.requests import BuildOptions
 from ckprof.option import options_of
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.plugin.registry import Registry
 from ckprof.session import Session
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
+from ckprof.testing.plugins import Registering
 from ckprof_plugins.cluster.engine_choice import choose_engine
 from ckprof_plugins.cluster.runner import EngineRunner
 
@@ -34,14 +34,9 @@ class Nowhere:
 
 
 def manager_with(*added):
-    class Plugin:
-        @hookimpl
-        def ckprof_register_engines(self):
-            return list(added)
-
     manager = PluginManager()
     manager.load_all()
-    manager.register(Plugin(), "extra")
+    manager.register(Registering(*added), "extra")
     return manager
 
 
@@ -54,12 +49,10 @@ def test_engines_are_found_by_their_id():
 
 
 def test_what_is_no_engine_is_reported():
-    with pytest.raises(PluginError, match=r"plugin extra: .* type object, which has no id"):
+    with pytest.raises(PluginError, match=r"plugin extra: .* type object, which has no member"):
         _ = Registry(manager_with(object())).engines
-    with pytest.raises(
-        PluginError, match=r"plugin extra: engine 'half': lacks label, pools\(request\), open"
-    ):
-        _ = Registry(manager_with(SimpleNamespace(id="half"))).engines
+    with pytest.raises(PluginError, match=r"plugin extra: engine 'half': lacks label, open\(request\)"):
+        _ = Registry(manager_with(SimpleNamespace(id="half", pools=None))).engines
     other = Nowhere()
     other.id = "local"
     with pytest.raises(PluginError, match=r"two plugins provide the engine 'local': .* and extra"):

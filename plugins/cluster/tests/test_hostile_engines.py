@@ -43,7 +43,7 @@ class Engine:
 def test_an_engine_that_cannot_be_opened(act, measured):  # noqa: F811
     function, said = ACTS[act]
     engine = Acting(Engine(), "open", function)
-    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
+    done = measured("engine", engine, *SWEEP, "--engine", "mine")
     assert done.code == ExitCode.PLUGIN
     assert "hostile.py: engine 'mine': open" in done.err
     assert said in done.err or "open(): lacks outlives_coordinator, shares_files, slots(pool)" in done.err
@@ -52,7 +52,7 @@ def test_an_engine_that_cannot_be_opened(act, measured):  # noqa: F811
 @pytest.mark.parametrize("act", ACTS)
 def test_an_engine_that_takes_no_payloads(act, measured):  # noqa: F811
     function, said = ACTS[act]
-    done = measured("ckprof_register_engines", Engine("submit", function), *SWEEP, "--engine", "mine")
+    done = measured("engine", Engine("submit", function), *SWEEP, "--engine", "mine")
     assert done.code == ExitCode.PLUGIN
     assert "hostile.py: engine 'mine': open(): submit " in done.err and said in done.err
 
@@ -63,10 +63,10 @@ def test_an_engine_that_cannot_be_closed_loses_nothing(measured, tmp_path):  # n
         raise ValueError("boom")
 
     engine = Engine("close", close)
-    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
+    done = measured("engine", engine, *SWEEP, "--engine", "mine")
     assert done.code == ExitCode.PLUGIN
     assert "engine 'mine': open(): close raised ValueError: boom" in done.err
-    done = measured("ckprof_register_engines", Engine(), *SWEEP, "--engine", "mine")
+    done = measured("engine", Engine(), *SWEEP, "--engine", "mine")
     assert done.code == ExitCode.OK and outcomes(tmp_path) == 4
 
 
@@ -75,7 +75,7 @@ def test_an_engine_whose_answers_are_none(answer, measured):  # noqa: F811
     answered = Future()
     answered.set_result(answer)
     engine = Engine("submit", lambda: answered)
-    done = measured("ckprof_register_engines", engine, *SWEEP, "--engine", "mine")
+    done = measured("engine", engine, *SWEEP, "--engine", "mine")
     assert done.code == ExitCode.TOOLCHAIN
     assert "no worker can measure: the engine returned an object of type " in done.err
 
@@ -87,13 +87,13 @@ from ckprof import hookimpl
 class Observer:
     id = "mine"
 
-    def read(self, target, device):
+    def observe(self, target, device):
         if os.getpid() != {parent}:
             {act}
 
 @hookimpl
-def ckprof_register_observers():
-    return [Observer()]
+def ckprof_register(registry):
+    registry.add(Observer())
 """
 
 
@@ -101,8 +101,8 @@ def ckprof_register_observers():
     ("act", "said"),
     [
         ("os._exit(3)", "the worker of device 0 ended with status 3"),
-        ("raise ValueError('boom')", "ends.py: observer 'mine': read raised ValueError: boom"),
-        ("raise SystemExit(0)", "ends.py: observer 'mine': read called sys.exit(0)"),
+        ("raise ValueError('boom')", "ends.py: observer 'mine': observe raised ValueError: boom"),
+        ("raise SystemExit(0)", "ends.py: observer 'mine': observe called sys.exit(0)"),
     ],
 )
 def test_an_observer_that_misbehaves_in_the_workers_of_an_engine(act, said, tmp_path, monkeypatch, capfd):

@@ -143,7 +143,7 @@ class ComposableKernel:
     id = "ck"
     label = "Composable Kernel: device functions and operations in traces and logs"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say that no file is the library's: it has no databases."""
         return False
 

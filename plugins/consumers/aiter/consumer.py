@@ -256,7 +256,7 @@ class Aiter:
     id = "aiter"
     label = "AITER: CSV tables of tuned matrix products, with and without gfx"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file begins with the columns of such a table."""
         return layout_of(header_of(head)) is not None
 

@@ -211,7 +211,7 @@ class Inductor:
     id = "inductor"
     label = "PyTorch Inductor: C++ lists of kernels in a library folder"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file is a header with kernels of a class that Inductor compiles."""
         return path.suffix == ".hpp" and any(f"{name}<".encode() in head for name in CLASSES)
 

@@ -121,7 +121,7 @@ class Miopen:
     id = "miopen"
     label = "MIOpen: find-db and performance database, text or SQLite; log lines of solvers"
 
-    def recognises(self, path: Path, head: bytes) -> bool:
+    def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file is one of MIOpen's databases, by its name or its first row."""
         if is_database(head):
             # others, such as caches of compiled kernels, lie beside them

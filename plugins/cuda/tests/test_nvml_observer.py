@@ -77,7 +77,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
 
 
 def test_everything_is_read(nvml: FakeNvml) -> None:
-    reading = NvmlObserver().read("cuda", 0)
+    reading = NvmlObserver().observe("cuda", 0)
     assert (reading.clock_mhz, reading.temperature_c, reading.other_processes) == (1755.0, 61.0, 0)
     assert reading.extra == {
         "memory_clock_mhz": 3201,
@@ -92,23 +92,23 @@ def test_everything_is_read(nvml: FakeNvml) -> None:
 
 def test_limits_are_counted_from_reading_to_reading(nvml: FakeNvml) -> None:
     observer = NvmlObserver()
-    observer.read("cuda", 0)
+    observer.observe("cuda", 0)
     nvml.violations = {0: 12_500_000, 1: 0}
-    extra = observer.read("cuda", 0).extra
+    extra = observer.observe("cuda", 0).extra
     assert (extra["power_capped_ms"], extra["temperature_capped_ms"]) == (7.5, 0.0)
     # another device has counters of its own
-    assert "power_capped_ms" not in observer.read("cuda", 1).extra
+    assert "power_capped_ms" not in observer.observe("cuda", 1).extra
     assert nvml.started == 1
 
 
 def test_a_newer_name_comes_first(nvml: FakeNvml) -> None:
     nvml.nvmlDeviceGetCurrentClocksEventReasons = lambda handle: 0x1
-    assert NvmlObserver().read("cuda", 0).extra["throttle_reasons"] == ["idle"]
+    assert NvmlObserver().observe("cuda", 0).extra["throttle_reasons"] == ["idle"]
 
 
 def test_throttling_is_a_warning(nvml: FakeNvml) -> None:
     nvml.reasons = 0x4 | 0x20 | 0x80
-    reading = combine([NvmlObserver().read("cuda", 0)])
+    reading = combine([NvmlObserver().observe("cuda", 0)])
     assert reading.throttled_by == ("temperature", "power brake")
     assert reading.warnings() == ["the device is throttled: temperature, power brake"]
     assert reading.low_clock
@@ -118,16 +118,16 @@ def test_own_processes_are_no_others(nvml: FakeNvml) -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         nvml.processes = [child.pid, 1]
-        assert NvmlObserver().read("cuda", 0).other_processes == 1
+        assert NvmlObserver().observe("cuda", 0).other_processes == 1
         nvml.processes = [child.pid, os.getpid()]
-        assert NvmlObserver().read("cuda", 0).other_processes == 0
+        assert NvmlObserver().observe("cuda", 0).other_processes == 0
     finally:
         child.communicate()
 
 
 def test_numbers_of_another_namespace_tell_nothing(nvml: FakeNvml) -> None:
     nvml.processes = [1]
-    reading = NvmlObserver().read("cuda", 0)
+    reading = NvmlObserver().observe("cuda", 0)
     assert reading.other_processes is None and reading.extra["processes"] == 1
 
 
@@ -137,8 +137,8 @@ def test_numbers_of_another_namespace_tell_nothing(nvml: FakeNvml) -> None:
 def test_what_a_device_does_not_support_is_left_out(nvml: FakeNvml, name: str) -> None:
     def second_reading() -> dict[str, object]:
         observer = NvmlObserver()
-        observer.read("cuda", 0)
-        reading = observer.read("cuda", 0)
+        observer.observe("cuda", 0)
+        reading = observer.observe("cuda", 0)
         values = {"clock": reading.clock_mhz, "temperature": reading.temperature_c, **reading.extra}
         return {key: value for key, value in values.items() if value not in (None, [])}
 
@@ -150,10 +150,10 @@ def test_what_a_device_does_not_support_is_left_out(nvml: FakeNvml, name: str) -
 
 
 def test_without_nvml_or_device_there_is_no_evidence(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert NvmlObserver().read("hip", 0) is None
-    assert NvmlObserver().read("cuda", 7) is None
+    assert NvmlObserver().observe("hip", 0) is None
+    assert NvmlObserver().observe("cuda", 7) is None
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert NvmlObserver().read("cuda", 0) is None
+    assert NvmlObserver().observe("cuda", 0) is None
 
 
 @pytest.mark.parametrize(

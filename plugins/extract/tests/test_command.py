@@ -235,8 +235,8 @@ def test_extractors_of_plugins(ckprof, tmp_path, prefix):
         "    def compare(self, file, kept):\n"
         "        raise NotImplementedError\n"
         "@hookimpl\n"
-        "def ckprof_register_extractors():\n"
-        "    return [Mine()]\n"
+        "def ckprof_register(registry):\n"
+        "    registry.add(Mine())\n"
     )
     called = ckprof("--plugin", plugin, "extract", "--extractor", "mine", "--colour", "blue")
     assert (called.code, called.err) == (ExitCode.INPUT, "ckprof: none\n")

@@ -185,9 +185,9 @@ def operations_of(directions: Iterable[Operation]) -> Mapping[str, ConvOperation
 @lru_cache(maxsize=1)
 def built_in_operations() -> Mapping[str, ConvOperation]:
     """Return the operations of the directions that ship with ckprof."""
-    from ckprof_plugins.directions.plugin import ckprof_register_directions
+    from ckprof_plugins.directions import shipped_directions
 
-    return operations_of(ckprof_register_directions())
+    return operations_of(shipped_directions())
 
 
 def result_of(direction: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
 from ckprof.model.catalog import CatalogRecord
+
+if TYPE_CHECKING:
+    from ckprof.plugin.protocols import CatalogVariant
 
 #: catalog variant whose records these are
 VARIANT: Final = "gemm"
@@ -45,3 +48,18 @@ class UniversalGemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True
     elementwise_op: str = "PassThrough"
     num_d_tensors: Number = 0
     batched: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+def catalog_variant() -> CatalogVariant:
+    """Return the kind of catalogs that hold the records."""
+    from ckprof.plugin.protocols import CatalogVariant
+    from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
+
+    return CatalogVariant(
+        name=VARIANT,
+        direction="gemm",
+        record_type=UniversalGemmRecord,
+        pipeline="universal_gemm",
+        layouts=LAYOUTS,
+        dtypes=GEMM_TYPES,
+    )

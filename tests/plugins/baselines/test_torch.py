@@ -46,7 +46,7 @@ CASES = [
 
 @needs_torch
 def test_every_direction_type_and_layout_is_computed_as_asked(tmp_path):
-    directions = registry_with().directions
+    directions = registry_with().operations
     baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=True)])
     with baselines.opened(QUICK, tmp_path):
         for number, (direction, name, dtype) in enumerate(CASES):
@@ -91,7 +91,7 @@ def test_parts_of_a_sum_may_be_rounded_before_they_are_added(direction, dtype, d
     from ckprof_plugins.baselines import torch_convolution
 
     given = problem(2, dilations=(1, dilation), input=(7, 60))
-    operation = registry_with().directions.find(direction)
+    operation = registry_with().operations.find(direction)
     layout = find_layout("nhwgc")
     specs = [given.tensor(name, layout) for name in operation.tensors]
     work = Computation.of(direction, layout.name, given, specs, TypeSet.shared(dtype))

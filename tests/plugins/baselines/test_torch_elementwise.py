@@ -75,7 +75,7 @@ def combinations():
 
 def measured(cases, folder):
     """Return what became of torch on each case."""
-    forward = registry_with().directions.find("fwd")
+    forward = registry_with().operations.find("fwd")
     baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=True)])
     with baselines.opened(QUICK, folder):
         for number, case in enumerate(cases):

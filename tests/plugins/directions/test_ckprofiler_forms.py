@@ -12,10 +12,10 @@ from ckprof.model.problem_case import ProblemLine
 from ckprof.model.types import DataType
 from ckprof.problems.from_log import problems_from_text
 from ckprof.problems.problem_file import parse_problem
-from ckprof_plugins.directions.plugin import ckprof_register_directions
+from ckprof_plugins.directions import shipped_directions
 from tests.places import GOLDEN
 
-DIRECTIONS = tuple(ckprof_register_directions())
+DIRECTIONS = shipped_directions()
 FORMS = {form.operations[0]: form for direction in DIRECTIONS for form in direction.all_forms}
 SIZES = "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
 

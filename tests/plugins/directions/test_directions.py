@@ -7,10 +7,10 @@ import pytest
 from convolution_cases import EDGES, cases, naive, operands
 from hypothesis import given, settings
 
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout, tensor_shape
-from ckprof_plugins.directions.plugin import ckprof_register_directions
 
-DIRECTIONS = {direction.id: direction for direction in ckprof_register_directions()}
+DIRECTIONS = {direction.id: direction for direction in shipped_directions()}
 
 every_direction = pytest.mark.parametrize("direction", DIRECTIONS.values(), ids=DIRECTIONS)
 

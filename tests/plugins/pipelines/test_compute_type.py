@@ -11,7 +11,7 @@ from families import broken, flat, header, pipeline_of
 from ckprof.errors import InputError
 from ckprof.lists.catalogs import read_catalog, render_catalog
 from ckprof.model.types import ComputeType, DataType, TypeSet
-from ckprof_converters.plugin import VARIANTS
+from ckprof_converters import catalog_variants
 from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
 from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
 
@@ -98,6 +98,6 @@ def test_catalogs_have_the_key_only_where_it_says_something(make_record):
         "instances": [record, {**record, "id": 8, "compute_type": "tf32"}],
     }
     text = json.dumps(document, indent=2)
-    catalog = read_catalog(text.encode(), Path("list.json"), {one.name: one for one in VARIANTS})
+    catalog = read_catalog(text.encode(), Path("list.json"), {one.name: one for one in catalog_variants()})
     assert [one.compute_type for one in catalog.records] == [None, "tf32"]
     assert render_catalog(catalog) == text

@@ -9,7 +9,7 @@ import pytest
 from families import ARCH, FAMILIES, GOLDEN, LEVEL, STREAM_K, TWO_STAGE, depthwise, flat, header, pipeline_of
 
 from ckprof.errors import InputError
-from ckprof_converters.plugin import VARIANTS
+from ckprof_converters import catalog_variants
 from ckprof_plugins.directions._convolution.kernel import Zeroing
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._base.base_pipeline import built_in_operations
@@ -97,12 +97,12 @@ def test_element_counts_are_64_bits_wide(instance):
     ],
 )
 def test_the_variant_of_a_record_names_its_family(variant, record, owner, make_record):
-    (found,) = [one for one in VARIANTS if one.name == variant]
+    (found,) = [one for one in catalog_variants() if one.name == variant]
     assert found.pipeline_of(make_record(**record)) == owner and owner in FAMILIES
 
 
 def test_depthwise_records_are_told_by_their_variant():
-    assert [one.name for one in VARIANTS if one.pipeline == "depthwise"] == ["forward_depthwise"]
+    assert [one.name for one in catalog_variants() if one.pipeline == "depthwise"] == ["forward_depthwise"]
 
 
 def test_families_do_not_share_names_or_keys(make_instance):

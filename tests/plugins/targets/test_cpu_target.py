@@ -26,7 +26,8 @@ from ckprof.model.architecture import architectures
 from ckprof.model.device import FindingState
 from ckprof.model.recipe import BuildRequest, Compiler, CompilerFamily, Purpose
 from ckprof.paths import object_cache_dir
-from ckprof_plugins.targets.cpu import machine, plugin
+from ckprof.testing.plugins import registry_with
+from ckprof_plugins.targets.cpu import machine
 from ckprof_plugins.targets.cpu import recipe as cpu_recipe
 from ckprof_plugins.targets.cpu.recipe import device_table_source
 from ckprof_plugins.targets.cpu.target import SOURCE_DIR, CpuTarget
@@ -41,9 +42,8 @@ def compiler() -> Compiler:
 
 
 def test_is_announced():
-    assert [(t.id, t.embedded, t.default_arch) for t in plugin.ckprof_register_targets()] == [
-        ("cpu", True, "gfx950")
-    ]
+    target = registry_with().targets.find("cpu")
+    assert (target.embedded, target.default_arch) == (True, "gfx950")
 
 
 def test_models_every_architecture_with_the_numbers_of_its_record():

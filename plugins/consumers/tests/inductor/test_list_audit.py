@@ -38,7 +38,7 @@ def lists():
 
 def audited(path, lists, *elements):
     path.write_text("using list = std::tuple<\n" + ",\n".join(elements) + "\n>;\n")
-    assert Inductor().recognises(path, path.read_bytes()) or not elements
+    assert Inductor().owns(path, path.read_bytes()) or not elements
     return Inductor().audit(AuditRequest(path=path, lists=lists))
 
 
@@ -68,5 +68,5 @@ def test_a_fault_is_named_and_leaves(tmp_path, lists, element, reason, part):
 
 
 def test_other_headers_are_not_inductors(tmp_path):
-    assert not Inductor().recognises(tmp_path / "a.hpp", b"#include <vector>\n")
-    assert not Inductor().recognises(tmp_path / "a.txt", PRODUCT.encode())
+    assert not Inductor().owns(tmp_path / "a.hpp", b"#include <vector>\n")
+    assert not Inductor().owns(tmp_path / "a.txt", PRODUCT.encode())

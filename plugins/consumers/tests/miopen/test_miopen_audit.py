@@ -304,11 +304,11 @@ def test_other_databases_are_not_recognised(tmp_path):
     draw = random.Random(12)
     path = tmp_path / "gfx942130_1.1.0.udb"
     sqlite_database(path, [(one.columns(), one.solver, one.value) for one in [tuned(draw)]])
-    assert Miopen().recognises(path, path.read_bytes()[:65536])
+    assert Miopen().owns(path, path.read_bytes()[:65536])
     cache = tmp_path / "gfx942130.ukdb"
     with closing(sqlite3.connect(cache)) as connection:
         connection.execute("CREATE TABLE kern_db (id INTEGER, kernel_blob BLOB)")
-    assert not Miopen().recognises(cache, cache.read_bytes())
+    assert not Miopen().owns(cache, cache.read_bytes())
 
 
 def test_a_damaged_database_is_judged_as_far_as_it_can_be_read(tmp_path):

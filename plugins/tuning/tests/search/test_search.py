@@ -13,10 +13,10 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.ranking import KernelTime, kernel_time, ranking
 from ckprof.model.ranking import time_of as time_of_outcome
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.protocols import SearchStrategy
 from ckprof.plugin.registry import Registry
 from ckprof.store.attempt import Attempt
+from ckprof.testing.plugins import Registering
 from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.acquisition import improvement
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneLoop, TuneStop
@@ -334,8 +334,7 @@ def strategies_of(*plugins):
     """What plugins provide that register these lists."""
     manager = PluginManager()
     for number, registered in enumerate(plugins):
-        hook = hookimpl(lambda self, registered=registered: registered)
-        manager.register(type("Plugin", (), {"ckprof_register_strategies": hook})(), f"plugin{number}")
+        manager.register(Registering(*registered), f"plugin{number}")
     return Registry(manager).strategies
 
 
@@ -370,9 +369,7 @@ def test_bad_strategies_are_reported(few) -> None:
         replay(strategies, few, "b")
     with pytest.raises(UsageError, match="unknown strategy 'c'"):
         replay(strategies, few, "c")
-    with pytest.raises(
-        PluginError, match="plugin0: ckprof_register_strategies returned an object of type int"
-    ):
+    with pytest.raises(PluginError, match="plugin0: ckprof_register: added an object of type int"):
         strategies_of([3])
     with pytest.raises(PluginError, match="plugin0 and plugin1"):
         strategies_of([fixed("a", fails)], [fixed("a", fails)])
