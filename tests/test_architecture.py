@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.cli.commands import command_table
 from ckprof.plugin import hookspecs
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
+from ckprof_plugins import FEATURE_PACKAGES
 from tests.called import COMMANDS
+from tests.places import left_out
 
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "ckprof").rglob("*.py"))
@@ -103,6 +106,36 @@ def test_the_core_imports_downwards_only(path: Path) -> None:
             )
 
 
+#: how code asks whether a feature package is installed, and how tests do
+ASKED = re.compile(r"(?:find_spec|importorskip)\(f?\"ckprof_plugins\.(\w+)")
+
+
+@pytest.mark.parametrize("folder", ["ckprof", "converters", "plugins", "tests"])
+def test_what_imports_a_feature_package_says_so(folder: str) -> None:
+    """Packages do that, whose commands need it or that ask whether it is there, and tests that ask."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        own = path.relative_to(ROOT / "plugins").parts[0] if folder == "plugins" else ""
+        imported = {
+            name
+            for module in imports(path, types=False)
+            for name in re.findall(r"^(?:ckprof_plugins|plugins)\.(\w+)", module)
+            if name in FEATURE_PACKAGES and name != own
+        }
+        if imported:
+            said = {*ASKED.findall(path.read_text())} if folder != "ckprof" else set()
+            assert imported <= said | needs_of(own), path.relative_to(ROOT)
+
+
+@cache
+def needs_of(package: str) -> set[str]:
+    """Return the other packages that a feature package uses."""
+    if package not in FEATURE_PACKAGES:
+        return set()
+    owner = f"ckprof_plugins.{package}"
+    needed = {name for command in command_table() if command.owner == owner for name in command.needs}
+    return needed | {*ASKED.findall(text_of(f"plugins/{package}"))}
+
+
 def test_no_module_imports_itself_in_the_end() -> None:
     names = {module_name(path): path for path in CORE}
     imported = {
@@ -169,7 +202,8 @@ def test_the_architecture_page_has_every_door() -> None:
 def test_the_architecture_page_names_files_that_exist() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     for name in re.findall(r"`([\w/]+/[\w/]+\.(?:py|h|hpp))`", page):
-        assert any((ROOT / folder / name).is_file() for folder in ("", "ckprof")), name
+        paths = [ROOT / name, ROOT / "ckprof" / name]
+        assert any(path.is_file() or left_out(path) for path in paths), name
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])

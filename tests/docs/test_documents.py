@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ckprof_plugins import FEATURE_PACKAGES
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks
+from tests.places import left_out
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 LISTS = ROOT / "conf"
-PLUGINS = ROOT / "plugins"
 
 RUN = [path for path in DOCUMENTS if any(one.has_commands and not one.reason_not_run for one in blocks(path))]
 PROGRAMS = [
@@ -35,10 +34,7 @@ def test_commands_are_run_or_say_why_not(path: Path) -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
         linked = Path(os.path.normpath(path.parent / target))
-        # a feature package may be left out of a checkout, with its pages
-        package = linked.is_relative_to(PLUGINS) and PLUGINS / linked.relative_to(PLUGINS).parts[0]
-        left_out = package and package.name in FEATURE_PACKAGES and not package.exists()
-        assert linked.exists() or left_out, f"{path.name} links to {target}"
+        assert linked.exists() or left_out(linked), f"{path.name} links to {target}"
 
 
 @pytest.fixture
