@@ -63,7 +63,12 @@ def texts(path: Path) -> tuple[tuple[int, str], ...]:
 
 def _texts(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix != ".py":
-        yield from enumerate(path.read_text().splitlines(), 1)
+        known = {command.name for command in COMMANDS}
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            # pages of the core may show commands of packages that are left out of a checkout
+            called = re.match(r"ckprof ([a-z-]+)\b", line)
+            if called is None or called[1] in known:
+                yield number, line
         return
     tree = ast.parse(path.read_text())
     parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
