@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.directions._convolution import ckprofiler_forms, string_kinds
-from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm, InterfaceExtension
+from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm
 from ckprof_plugins.directions._convolution.convolution import (
     filter_axes,
     image_axes,
@@ -71,9 +71,8 @@ class BackwardWeight(Direction):
         number=2,
         buffers=("input", "output", "weight"),
         # programs that were written before the dispatcher had other directions
-        extension=InterfaceExtension(
-            header=EMBED_DIR / "ckprof_conv_bwdw.h", source=EMBED_DIR / "ckprof_conv_bwdw.cpp"
-        ),
+        header=EMBED_DIR / "ckprof_conv_bwdw.h",
+        source=EMBED_DIR / "ckprof_conv_bwdw.cpp",
     )
 
     problem_types = (ConvProblem, FusedGradientProblem)

@@ -85,17 +85,6 @@ class PositionalForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InterfaceExtension:
-    """C functions that the libraries of one direction have beside those that all have."""
-
-    #: declares them for programs; includes nothing of ckprof
-    header: Path
-    #: C++ that defines them; it stands after the texts of ``ckprof_conv_api.h`` and of the header, and
-    #: includes neither
-    source: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherForm:
     """How a direction is called through the C interface of CK Tile's dispatcher."""
 
@@ -103,8 +92,12 @@ class DispatcherForm:
     number: int
     #: which of ``input``, ``weight``, ``output`` the arguments ``a``, ``b``, ``c`` of a run are
     buffers: tuple[str, str, str]
-    #: further functions that programs expect of the direction's libraries; ``None`` for none
-    extension: InterfaceExtension | None = None
+    #: declares further C functions, which programs expect of the direction's libraries; includes nothing of
+    #: ckprof
+    header: Path | None = None
+    #: C++ that defines them; it stands after the texts of ``ckprof_conv_api.h`` and of the header, and
+    #: includes neither
+    source: Path | None = None
 
 
 _SWITCHES: Final = ("verify", "init", "log", "time")

@@ -63,14 +63,14 @@ def conv_interface(id_: str, tensors: tuple[str, ...], form: DispatcherForm | No
     :param tensors: its operands and its result.
     :param form: how the dispatcher calls it; ``None`` if it does not.
     """
-    extension = form.extension if form is not None else None
+    header = form.header if form is not None else None
     buffers = form.buffers if form is not None else tensors
     return LibraryInterface(
         library=f"ckprof_conv_{id_}",
         row="ckprof::entry::conv_row",
         entry=_entry(),
-        headers=(EMBED_DIR / "ckprof_conv_api.h", *([extension.header] if extension else [])),
-        source=extension.source if extension else None,
+        headers=(EMBED_DIR / "ckprof_conv_api.h", *([header] if header else [])),
+        source=form.source if form is not None else None,
         linked=(EMBED_DIR / "ckprof_conv_api.cpp",),
         version=DISPATCHER_VERSION,
         template=(__package__, "conv_info.cpp.j2"),

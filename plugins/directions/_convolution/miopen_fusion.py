@@ -6,7 +6,6 @@ Facts are those of MIOpen's ``driver/CBAInferFusion_driver.hpp``: the flags of `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -27,21 +26,14 @@ FUSION_BASES: Final = {"CBAInfer": DataType.FP32, "CBAInferfp16": DataType.FP16}
 DEFAULT_BATCH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A flag with a number."""
-
-    names: tuple[str, str]
-    default: float
-
-
-NUMBERS: Final = {
-    "fusion": Number(("-J", "--fusion_mode"), 0),
-    "activation": Number(("-m", "--activMode"), 3),
-    "alpha": Number(("-A", "--alpha"), 1.0),
-    "beta": Number(("-B", "--beta"), 0.0),
-    "gamma": Number(("-G", "--gamma"), 1.0),
-    "bn_mode": Number(("-M", "--bnMode"), 0),
+#: flags with a number: names, default
+NUMBERS: Final[Mapping[str, tuple[tuple[str, str], float]]] = {
+    "fusion": (("-J", "--fusion_mode"), 0),
+    "activation": (("-m", "--activMode"), 3),
+    "alpha": (("-A", "--alpha"), 1.0),
+    "beta": (("-B", "--beta"), 0.0),
+    "gamma": (("-G", "--gamma"), 1.0),
+    "bn_mode": (("-M", "--bnMode"), 0),
 }
 
 #: value of ``-J`` -> bias, batch normalisation, activation; 2 has no convolution
@@ -75,7 +67,7 @@ _UNARY: Final = {
 
 def number_of(text: str) -> str | None:
     """Return which of :data:`NUMBERS` a flag gives; ``None``: none of them."""
-    return next((name for name, number in NUMBERS.items() if text in number.names), None)
+    return next((name for name, (names, _) in NUMBERS.items() if text in names), None)
 
 
 def read_number(line: ProblemLine, name: str, token: Token) -> float:
@@ -96,7 +88,7 @@ def fused(line: ProblemLine, numbers: Mapping[str, float]) -> Combination | str:
 
     :raises InputError: a number has no meaning.
     """
-    given = {name: numbers.get(name, number.default) for name, number in NUMBERS.items()}
+    given = {name: numbers.get(name, default) for name, (_, default) in NUMBERS.items()}
     fusion = int(given["fusion"])
     if fusion not in _FUSIONS:
         known = ", ".join(map(str, _FUSIONS))
