@@ -31,10 +31,10 @@ examples:
 A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per
 measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
 other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
-tiles, rounds of workgroups over the compute units, iterations and traffic. Printed figures are by
-cross-validation: best time divided by the time of the chosen kernel on problems left out. 'ckprof validate'
-judges by further measurements. --predicted takes what 'ckprof predict --format json' says of kernels' machine
-code: alone, or beside few measured times. The model and all that use it say so.
+tiles, rounds of workgroups over the compute units, iterations and traffic. Printed efficiencies are by
+cross-validation: best time divided by the time of the chosen kernel on problems left out of the fit. 'ckprof
+validate' judges by further measurements. --predicted takes times that 'ckprof predict --format json' derives
+from machine code: alone, or together with few measured times. The model and all that use it say so.
 """
 
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     for line in trained.warnings:
         session.console.warning(line)
     for line in trained.table.dropped:
-        session.console.info(f"left out: {line}")
+        session.console.info(f"excluded: {line}")
     write_output(arguments.output, trained.text)
     if arguments.format == "json":
         session.console.result(json.dumps(_values(trained, arguments.output), indent=1))

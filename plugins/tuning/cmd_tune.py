@@ -51,14 +51,14 @@ examples:
   ckprof tune fwd --dtype bf16 --replay results.db
   ckprof tune fwd --dtype bf16 --replay sweep.csv --learn-from other.csv --strategy random
 
-Kernels are chosen by predicted times that every measurement corrects: always those whose building and
-measuring is expected to gain most per second. They are asked whether they support a problem before they are
-built, measured in rounds against the best so far, and stored; the same command goes on where it was stopped.
-The search ends when on no problem something better by more than --tie is probable (5 %), and every built
-kernel was measured wherever it is not negligible, or when the budget is spent.
+Kernels are chosen by predicted times that every measurement corrects: those with the largest expected
+improvement per second of building and measuring. Their support is checked before they are built; they are
+measured in rounds against the best so far, and stored. Rerun the same command to resume. The search ends when
+on no problem something better by more than --tie is probable (5 %) and every built kernel was measured
+wherever it may be the best, or when the budget is spent.
 
-A problem that occurs several times, in the file or by the count of a JSON list of 'ckprof problems from-log',
-weighs as much. --replay searches recorded measurements: nothing is built or run, time is counted.
+A problem that occurs n times, in the file or by the count of a JSON list of 'ckprof problems from-log', has n
+times the weight. --replay searches recorded measurements: nothing is built or run, time is counted.
 
 Exit code 0 when the search ended by itself or by its budget, 3 when the store cannot be used, 129, 130 or 143
 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
@@ -102,9 +102,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.replay:
         return _replay(arguments, session)
     if arguments.store is None:
-        raise UsageError(
-            "--store FILE is missing: every outcome is stored, so that the same command can go on"
-        )
+        raise UsageError("--store FILE is missing: every outcome is stored, so that a search can be resumed")
     _plan_with_one_thread(arguments, session)
     from ckprof_plugins.tuning.tuning import tune_planned
 
@@ -214,5 +212,5 @@ def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespac
         what = f"{counted(emitted.kernels, 'kernel')}"
         if emitted.unsaid and path.suffix == ".json":
             count = sum(len(unsaid.records) for unsaid in emitted.unsaid)
-            what = f"{count} of {what}, as a catalog: a list has no spelling for them"
+            what = f"{count} of {what}, as a catalog: no line of a list can describe them"
         session.console.info(f"{state} {path}: {what}")

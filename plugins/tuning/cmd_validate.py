@@ -29,13 +29,12 @@ examples:
   ckprof validate model.json unseen.csv
   ckprof validate model.json unseen.csv --training sweep.csv --format json
 
-For every problem of the table the model chooses among the kernels that were measured on it; the figure is
-the best time divided by the time of the chosen kernel. It is printed beside those of the kernel that is best
-on average, of the best kernel of the most similar training problem (with --training), and of what nobody can
-beat because the times of equal kernels scatter. Problems that were measured with one kernel alone have no
-such figure. Kernels that the model does not know are predicted from the most similar ones. Below the table
-stands how many times lie in their intervals, which promise 95 %: those without a warning, those of the chosen
-kernels, and those with a warning.
+For every problem of the table the model chooses among the kernels that were measured on it; the efficiency
+is the best time divided by the time of the chosen kernel. For comparison: the kernel that is best on average,
+the best kernel of the most similar training problem (with --training), and the noise ceiling, since the times
+of equal kernels scatter. Problems that were measured with a single kernel have no efficiency. Kernels that
+the model does not know are predicted from the most similar ones. Below the table: how many times lie in their
+95 % intervals, without a warning, of chosen kernels, and with a warning.
 """
 
 
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     validation = validate(session.profiler, chosen(arguments, ValidateOptions))
     for line in validation.dropped:
-        session.console.info(f"left out: {line}")
+        session.console.info(f"excluded: {line}")
     if arguments.format == "json":
         session.console.result(json.dumps(validation_values(validation), indent=1))
     else:

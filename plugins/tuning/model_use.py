@@ -149,7 +149,7 @@ def require_target(model: TimeModel, target: str, path: Path) -> None:
         asked = f"target {target}" if target else "the architecture itself"
         raise InputError(
             f"the model's kernels ran on {ran}, its times say little about {asked}; "
-            "train one there, or take it all the same with --force",
+            "train one there, or use it anyway with --force",
             path,
         )
 
@@ -163,7 +163,7 @@ def require_device(model: TimeModel, device: str, path: Path) -> None:
     if model.device and device and model.device != device:
         raise InputError(
             f"the model was trained on {model.device}, its times say little about {device}; "
-            "train one there, or take it all the same with --force",
+            "train one there, or use it anyway with --force",
             path,
         )
 

@@ -100,7 +100,7 @@ class ValidateOptions:
     boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
     force: bool = field(
         default=False,
-        metadata=option("use what was learnt on another device or type all the same"),
+        metadata=option("use a model of another device or type anyway"),
     )
 
 
@@ -205,7 +205,7 @@ class SearchOptions:
     tie: float = field(
         default=0.02,
         metadata=option(
-            "improvements below this share are not looked for; kernels within it are tied",
+            "improvements below this share are not searched for",
             metavar="SHARE",
             parse=share,
             show=percent,
@@ -307,8 +307,8 @@ class ReplayCosts:
     per_unit: int = field(
         default=1,
         metadata=option(
-            "kernels of a translation unit at most (default: 1); --jobs says how many are compiled at once "
-            "(here 1 by default)",
+            "kernels of a translation unit at most (default: 1); --jobs sets the parallel compilers (here "
+            "1 by default)",
             flag="--replay-kernels-per-unit",
             metavar="N",
         ),

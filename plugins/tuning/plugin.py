@@ -57,7 +57,7 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
         help="a file of 'ckprof train': the registry's selection and the C interface then take the supported "
         "kernel with the smallest predicted time instead of the first one",
     )
-    group.add_argument("--force", action="store_true", help="use a model of another device all the same")
+    group.add_argument("--force", action="store_true", help="use a model of another device anyway")
     if isinstance(parser, CommandParser):
         parser.first = (*parser.first, "--model")
 

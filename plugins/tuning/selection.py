@@ -139,9 +139,9 @@ def _predictable(
             listed.setdefault(candidate.name, candidate)
     warnings = []
     if other_type:
-        warnings.append(f"left out {other_type} kernels whose type is not the model's, {model.dtype}")
+        warnings.append(f"excluded {other_type} kernels whose type is not the model's, {model.dtype}")
     if others:
-        warnings.append(f"left out {others} kernels of other dimensions or of families without a time model")
+        warnings.append(f"excluded {others} kernels of other dimensions or of families without a time model")
     if not listed:
         raise NothingLeftError(
             f"there is no kernel to choose from: {'; '.join(warnings) or 'none is listed'}"

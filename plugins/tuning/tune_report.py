@@ -26,9 +26,9 @@ _LISTED: Final = 8
 
 _ENDS: Final = {
     "settled": "no further measurement is expected to be worth it",
-    "ended": "the strategy proposes nothing more, but something better is probable",
-    "budget": "the budget is spent; the same command goes on",
-    "requested": "stopped; the same command goes on",
+    "ended": "the strategy proposes nothing further, although something better is probable",
+    "budget": "budget spent; rerun the same command to resume",
+    "requested": "stopped; rerun the same command to resume",
 }
 
 
@@ -231,7 +231,7 @@ def comparison_values(comparison: BaselineComparison) -> dict[str, Any]:
 def add_comparison(document: Document, comparison: BaselineComparison) -> None:
     """Add a table for each baseline, with sums in its last row."""
     for baseline in comparison.baselines if comparison.problems else ():
-        title = f"measured again beside {baseline}: {comparison.descriptions.get(baseline, '')}"
+        title = f"measured again next to {baseline}: {comparison.descriptions.get(baseline, '')}"
         document.add(title, _comparison_table(comparison, baseline))
     if comparison.failure:
         document.add(f"not compared with {' and '.join(comparison.baselines)}: {comparison.failure}")

@@ -337,8 +337,8 @@ def _doubts(model: TimeModel, space: SearchSpace, sizes: GemmSizes) -> list[str]
     ):
         if doubts:
             lines.append(
-                f"{len(doubts)} of {total} {what} are unlike what the model was trained on, which may lead "
-                f"astray until they are measured; the first: {doubts[0]}"
+                f"{len(doubts)} of {total} {what} are unlike the training data, so that predictions may "
+                f"be off until they are measured; the first: {doubts[0]}"
             )
     return lines
 

@@ -23,7 +23,7 @@ def text_of(comparison: BaselineComparison) -> str:
 def test_the_table_ends_with_the_sum() -> None:
     comparison = three_problems()
     text = text_of(comparison)
-    assert text.startswith("measured again beside vendor: vendor 1.2\n")
+    assert text.startswith("measured again next to vendor: vendor 1.2\n")
     rows = [line.split() for line in text.splitlines()]
     assert rows[4][:6] == ["1", "10", "12", "11", "1.10", "0.92"]
     assert rows[5][:6] == ["5", "20", "25", "40", "2.00", "1.60"]

@@ -97,7 +97,7 @@ def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tm
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=200)
     assert child.returncode == ExitCode.INTERRUPTED, err
-    assert "stopped; the same command goes on" in out
+    assert "stopped; rerun the same command to resume" in out
     assert "Traceback" not in err
     with Store(tmp_path / "r.db") as store:
         before = len(store)
@@ -167,7 +167,7 @@ def test_what_was_found_is_compared_with_a_baseline(ckprof: Ckprof, arguments, t
     assert len({one.session.uid for one in attempts}) == 2
     again = ckprof(*arguments, *vendor)
     assert again.code == ExitCode.OK, again.err
-    assert "measured again beside numpy: numpy " in again.out
+    assert "measured again next to numpy: numpy " in again.out
 
 
 #: seconds of a launch of a slow baseline, and of a command's budget
