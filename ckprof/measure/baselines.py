@@ -94,7 +94,7 @@ class Baselines:
                 if checks is not None and options.reference is not ReferencePlace.HOST:
                     source = msgspec.structs.replace(source, checks=str(checks.resolve()))
                 executor = stack.enter_context(
-                    Executor(source, arch=arch, options=options, work_dir=work_dir, on_event=self._pass_on)
+                    Executor(source, arch=arch, options=options, work_dir=work_dir, on_event=on_event)
                 )
                 self._executors[source.id] = executor
                 self._descriptions[source.id] = executor.open().device

@@ -151,10 +151,20 @@ class KernelBench:
                 options=self._options,
                 work_dir=self._folder,
                 variables=library.worker_variables,
-                on_event=self._pass_on,
+                on_event=self._on_event,
             )
             self._executor = stack.enter_context(executor)
-            target = executor.open().target
+            opened = executor.open()
+            target = opened.target
+            self.device = OpenedDevice(text=opened.device, identity=opened.identity)
+            self._on_event(
+                WorkerReady(
+                    target=target,
+                    device=opened.device,
+                    kernels=len(opened.keys),
+                    identity=opened.identity,
+                )
+            )
             if self._options.device_name:
                 text = f"times are those that this machine takes for {self.device.text}: no hardware's"
                 self._on_event(RunWarning(text=text))
@@ -348,11 +358,6 @@ class KernelBench:
         target, device = self.library.target, self._options.device_index
         readings = (observer.observe(target, device) for observer in self._observers)
         return combine([reading for reading in readings if reading is not None])
-
-    def _pass_on(self, event: Event) -> None:
-        if isinstance(event, WorkerReady):
-            self.device = OpenedDevice(text=event.device, identity=event.identity)
-        self._on_event(event)
 
 
 def _unsupported(unmet: UnmetRequirement) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed, WorkerReady
+from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met
 from ckprof.measure.options import cache_bytes, timing_settings
@@ -19,7 +19,7 @@ from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import read_tensor, without_gaps
 from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerTimeout
 from ckprof.measure.worker.sampling import TimingSettings
-from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerTurns
+from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerState, WorkerTurns
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
@@ -73,12 +73,19 @@ def _lacks_memory(measured: Measured) -> bool:
 
 
 class _Doubt(Enum):
-    """What an attempt has found for which its kernel may not be to blame."""
+    """Why an attempt says nothing of its kernel, which is to be tried again.
 
-    #: a result, which may be wrong in few of many launches
+    What went wrong may be the work of a kernel before, which has left a thread, a process, an alarm or a
+    damaged heap behind, or of the device at that moment. In a worker of its own, and for the second time, it
+    is this one's.
+    """
+
+    #: a wrong result, which may be wrong in few of many launches
     WRONG = "wrong"
     #: it did not get to its end, and will not again if the kernel is to blame
     FAILED = "failed"
+    #: workers that wait for their turn hold the memory that it lacks
+    CROWDED = "crowded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +165,6 @@ class Executor:
         except WorkerFailure as failure:
             raise ToolchainError(f"{self._worker.title} cannot be used: {failure}") from failure
         self.can_check = opened.can_check
-        self._on_event(
-            WorkerReady(
-                target=opened.target, device=opened.device, kernels=len(opened.keys), identity=opened.identity
-            )
-        )
         return opened
 
     @property
@@ -173,7 +175,7 @@ class Executor:
     @property
     def is_running(self) -> bool:
         """Whether the worker of the last measurement has survived it."""
-        return self._worker.process is not None and self._worker.used
+        return self._worker.state in (WorkerState.USED, WorkerState.STALE)
 
     @property
     def library(self) -> RemoteLibrary:
@@ -203,7 +205,7 @@ class Executor:
     def set_problem(self, problem: PreparedProblem) -> None:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
         self._problem = problem
-        self._worker.loaded = False
+        self._worker.note_emptied()
         self._blocking_failure = None
         self._one_set = ""
 
@@ -237,16 +239,6 @@ class Executor:
         else:
             self._prepare_worker()
 
-    def _tell_timing(self, key: str, problem_index: int, measured: Measured) -> None:
-        """Report what it cost to time a kernel, if it was timed."""
-        if measured.measurement is not None:
-            self._on_event(
-                KernelTimed(
-                    key=key, problem_index=problem_index, timing_s=measured.timing_s, flush_s=measured.flush_s
-                )
-            )
-            self._note_flush(max(0, measured.flush_bytes))
-
     def measure(
         self,
         key: str,
@@ -277,24 +269,21 @@ class Executor:
             verified=repeat.verified if repeat is not None else None,
             exact=exact if not self._one_set else None,
         )
-        try:
-            measured = self._judged(request)
-        except ToolchainError as exc:
-            if not self._broken or isinstance(exc.__cause__, WorkerNotStarted):
-                raise
-            lost = Outcome(
-                key=key,
-                problem_index=problem_index,
-                status=Status.RUN_ERROR,
-                reason=f"the device failed beside this kernel, {self._broken}",
-                split_k=split_k,
-                split_k_deduced=split_k < 1,
-                launched=False,
-            )
-            raise DeviceLostError(str(exc), lost) from exc
+        again, measured = False, self._attempt(request, problem_index)
+        while isinstance(measured, _Doubt):
+            self._turns.end_waiting()
+            again = again or measured is not _Doubt.CROWDED
+            if measured is _Doubt.WRONG:
+                request = replace(request, suspected=True, timing=_searching(request.timing))
+            measured = self._attempt(request, problem_index, again=again)
         self.verified = measured.verified
         self._one_set = self._one_set or measured.one_set
-        self._tell_timing(key, problem_index, measured)
+        if measured.measurement is not None:
+            timing_s, flush_s = measured.timing_s, measured.flush_s
+            self._on_event(
+                KernelTimed(key=key, problem_index=problem_index, timing_s=timing_s, flush_s=flush_s)
+            )
+            self._note_flush(max(0, measured.flush_bytes))
         return Outcome(
             key=key,
             problem_index=problem_index,
@@ -308,18 +297,6 @@ class Executor:
             launched=measured.launched,
             one_set=self._one_set if exact is not None else "",
         )
-
-    def _judged(self, request: KernelRequest) -> Measured:
-        """Measure a kernel, again where others may be to blame for what went wrong."""
-        measured = self._attempt(request)
-        while isinstance(measured, _Doubt):
-            # What went wrong may be the work of a kernel before, or of the device at that moment. In a worker
-            # of its own, and for the second time, it is this one's.
-            self._turns.end_waiting()
-            if measured is _Doubt.WRONG:
-                request = replace(request, suspected=True, timing=_searching(request.timing))
-            measured = self._attempt(request, again=True)
-        return measured
 
     def _note_flush(self, used_bytes: int) -> None:
         if used_bytes < self._flush_bytes:
@@ -344,52 +321,88 @@ class Executor:
             yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
             position += stored.size
 
-    def _attempt(self, request: KernelRequest, *, again: bool = False) -> Measured | _Doubt:
+    def _attempt(
+        self, request: KernelRequest, problem_index: int, *, again: bool = False
+    ) -> Measured | _Doubt:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
         :param again: an attempt before had no outcome.
-        :returns: doubt if something went wrong for which others may be to blame: a kernel before may have
-            left a thread, a process, an alarm or a damaged heap behind, or the device has failed for once.
+        :raises DeviceLostError: no new worker can use the device since the kernel was launched.
         :raises ToolchainError: no kernel is to blame: a new worker cannot use the device either.
         """
-        blocking_failure = self._prepare_worker()
-        if blocking_failure is not None:
-            return blocking_failure
-        key = request.key
-        measurement = KernelMeasurement(self.library, self._current_problem(), request)
-        alone, self._worker.used = not self._worker.used, True
         try:
-            measured = measurement.measure()
-        except WorkerTimeout:
-            status = Status.RUN_TIMEOUT
-            reason = f"not done within {self._options.timeout_s:g} s, killed {_STAGES[measurement.stage]}"
-            self._broken = reason
-        except WorkerFailure as failure:
-            status = Status.RUN_ERROR
-            reason = f"{_STAGES[measurement.stage]}: {failure}"
-            self._broken = reason
-            if not again and (failure.of_device or not alone):
-                self._worker.discard(f"kernel {key}: {reason}")
-                return _Doubt.FAILED
-        else:
-            if _lacks_memory(measured) and self._turns.end_waiting():
-                return self._attempt(request, again=again)
-            failed = measured.status is Status.RUN_ERROR and measured.tainted
-            wrong = measured.status is Status.WRONG_RESULT
-            doubtful = (failed and not again) or (wrong and not alone)
-            if failed or doubtful:
-                self._broken = measured.reason
-            if measured.tainted or doubtful:
-                self._worker.discard(f"kernel {key} {measured.reason}")
-            if failed and not doubtful:
-                self._prepare_worker()
-            if doubtful:
-                return _Doubt.WRONG if wrong else _Doubt.FAILED
-            return measured
-        self._worker.discard(f"kernel {key}: {reason}")
+            blocking_failure = self._prepare_worker()
+            if blocking_failure is not None:
+                return blocking_failure
+            alone = self._worker.state is WorkerState.READY
+            self._worker.state = WorkerState.USED
+            measurement = KernelMeasurement(self.library, self._current_problem(), request)
+            try:
+                measured = measurement.measure()
+            except WorkerFailure as failure:
+                return self._lost(failure, measurement, request, may_pass=not again, alone=alone)
+            return self._judged(measured, request, may_pass=not again, alone=alone)
+        except ToolchainError as exc:
+            if not self._broken or isinstance(exc.__cause__, WorkerNotStarted):
+                raise
+            lost = Outcome(
+                key=request.key,
+                problem_index=problem_index,
+                status=Status.RUN_ERROR,
+                reason=f"the device failed beside this kernel, {self._broken}",
+                split_k=request.split_k,
+                split_k_deduced=request.split_k < 1,
+                launched=False,
+            )
+            raise DeviceLostError(str(exc), lost) from exc
+
+    def _lost(
+        self,
+        failure: WorkerFailure,
+        measurement: KernelMeasurement,
+        request: KernelRequest,
+        *,
+        may_pass: bool,
+        alone: bool,
+    ) -> Measured | _Doubt:
+        """Return what it means that a worker did not survive a kernel.
+
+        :param may_pass: the kernel may be tried again.
+        :param alone: no other kernel has run in the worker.
+        """
+        timed_out = isinstance(failure, WorkerTimeout)
+        stage = _STAGES[measurement.stage]
+        reason = f"{stage}: {failure}"
+        if timed_out:
+            reason = f"not done within {self._options.timeout_s:g} s, killed {stage}"
+        self._broken = reason
+        self._worker.discard(f"kernel {request.key}: {reason}")
+        if may_pass and not timed_out and (failure.of_device or not alone):
+            return _Doubt.FAILED
         # Before the kernel is blamed: a device that is lost fails whatever is launched.
         self._prepare_worker()
+        status = Status.RUN_TIMEOUT if timed_out else Status.RUN_ERROR
         return Measured(status=status, reason=reason, split_k=measurement.split_k)
+
+    def _judged(
+        self, measured: Measured, request: KernelRequest, *, may_pass: bool, alone: bool
+    ) -> Measured | _Doubt:
+        """Return what a measurement means whose worker has survived it; the parameters are as before."""
+        if _lacks_memory(measured) and self._turns.end_waiting():
+            return _Doubt.CROWDED
+        doubt: _Doubt | None = None
+        if measured.status is Status.WRONG_RESULT and not alone:
+            doubt = _Doubt.WRONG
+        failed = measured.status is Status.RUN_ERROR and measured.tainted
+        if failed and may_pass:
+            doubt = _Doubt.FAILED
+        if failed or doubt is not None:
+            self._broken = measured.reason
+        if measured.tainted or doubt is not None:
+            self._worker.discard(f"kernel {request.key} {measured.reason}")
+        if failed and doubt is None:
+            self._prepare_worker()
+        return doubt or measured
 
     def _prepare_worker(self, *, again: bool = False) -> Measured | None:
         """Have a worker with the problem loaded, or say what to report instead.
@@ -405,13 +418,14 @@ class Executor:
             except WorkerFailure as failure:
                 self._worker.discard(str(failure))
         self._turns.require()
-        if self._worker.loaded:
+        if self._worker.state in (WorkerState.READY, WorkerState.USED):
             return None
+        was_used = self._worker.state is WorkerState.STALE
         try:
             reply = self.library.load(problem.request, self._own_work_limit_s())
         except WorkerFailure as failure:
             self._worker.discard(str(failure))
-            if self._worker.used:
+            if was_used:
                 # perhaps a kernel has taken its descriptors or its memory away
                 return self._prepare_worker()
             if not again:
@@ -422,12 +436,12 @@ class Executor:
             ) from failure
         if isinstance(reply, messages.ProblemLoaded):
             self._problem = problem.loaded(reply)
-            self._worker.loaded = True
+            self._worker.note_loaded()
             return None
         if self._turns.end_waiting():
             return self._prepare_worker()
         rejected = reply.reason
-        if self._worker.used:
+        if was_used:
             # perhaps a kernel has kept memory; a worker of its own has all of it
             self._worker.discard(f"a problem does not fit: {rejected}")
             return self._prepare_worker()

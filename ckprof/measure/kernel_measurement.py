@@ -82,15 +82,23 @@ class KernelMeasurement:
 
         :raises WorkerFailure: the worker is lost; :attr:`stage` says when.
         """
-        support = self._support()
+        request, support = self._request, self._support()
         if isinstance(support, Measured):
             return support
         self._roundings = max(self._roundings, support.roundings)
         # Who was told a number has no choice: the tolerance depends on it.
-        self.split_k = self._request.split_k if self._request.split_k >= 1 else support.split_k
-        measured = self._run(support)
+        self.split_k = splits = request.split_k if request.split_k >= 1 else support.split_k
+        run = messages.RunOnce(key=request.key, split_k=splits, workspace_bytes=support.workspace_bytes)
+        repeated = request.verified is not None
+        exact = request.exact if not repeated else None
+        first = self._run_exact(run, exact) if exact is not None else None
+        if first is None:
+            exact, first = None, self._run_first(run, verify=not repeated)
+        measured = first.measured
+        if measured.status is Status.OK:
+            measured = self._sampled(run, first, fresh=exact is not None)
         self._library.check_silence()
-        return replace(measured, split_k=self.split_k, one_set=self.one_set)
+        return replace(measured, split_k=splits, one_set=self.one_set)
 
     def _support(self) -> messages.Support | Measured:
         request = self._request
@@ -110,28 +118,23 @@ class KernelMeasurement:
             measured = not_met(*unmet, reason=reason)
         return replace(measured, split_k=support.split_k)
 
-    def _run(self, support: messages.Support) -> Measured:
-        """Run the kernel once, verify, time and verify again."""
-        request, splits = self._request, support.split_k if self.split_k is None else self.split_k
-        run = messages.RunOnce(key=request.key, split_k=splits, workspace_bytes=support.workspace_bytes)
-        repeated = request.verified is not None
-        exact = request.exact if not repeated else None
-        first = self._run_exact(run, exact) if exact is not None else None
-        if first is None:
-            exact, first = None, self._run_first(run, verify=not repeated)
-        if first.measured.status is not Status.OK:
-            return first.measured
+    def _sampled(self, run: messages.RunOnce, first: _First, *, fresh: bool) -> Measured:
+        """Time a kernel that has run once, and verify again.
+
+        :param fresh: it has run on other operands.
+        """
+        request = self._request
         self.stage = "time"
         sample = Sample(
             key=request.key,
-            split_k=splits,
+            split_k=run.split_k,
             timing=request.timing,
             first_ms=first.time_ms,
             first_s=first.elapsed_s,
             rtol=self._tolerance().rtol,
             atol=self._tolerance().atol,
             verified="" if self._verified is None else self._verified.digest.hex(),
-            fresh=exact is not None,
+            fresh=fresh,
             audit_share=self._audit_share(),
             audit_least_s=AUDIT_LEAST_S,
         )
@@ -143,7 +146,7 @@ class KernelMeasurement:
         sampling, elapsed_s = sampled.sampling, clock.elapsed_s
         # Without time for another run, the first one is the sample.
         only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (first.time_ms,)
-        if only_first and exact is not None:
+        if only_first and fresh:
             # That one had other operands.
             first = self._run_first(run, verify=True)
             sampling = msgspec.structs.replace(sampling, samples_ms=(first.time_ms,))
@@ -156,7 +159,7 @@ class KernelMeasurement:
             return replace(first.measured, status=Status.RUN_ERROR, reason=reason, tainted=True)
         self.stage = "verify"
         odd = self._verify_launches(sampled.audit)
-        last = odd or (first.measured if only_first and not repeated else self._verify())
+        last = odd or (first.measured if only_first and request.verified is None else self._verify())
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
         return self._timed(last, sampled, sampling, elapsed_s)

@@ -28,6 +28,8 @@ class KernelGroup:
     problem: Problem
     #: position of the problem
     problem_index: int
+    #: position among the groups of the problem
+    number: int = 0
     #: by content key
     kernels: Mapping[str, SelectedKernel]
     contest: Contest[KernelCell]

@@ -25,7 +25,7 @@ from ckprof.measure.host import run_environment
 from ckprof.measure.observers import PluginHooks, observers
 from ckprof.measure.options import ReferencePlace, options_on
 from ckprof.measure.requests import NOTHING_BESIDE
-from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
 from ckprof.measure.workers import DeviceUse, OpenedDevice
 from ckprof.model.results import RunResults
@@ -185,8 +185,18 @@ class Run:
         tell, names, total = self._session.tell, self._names, self._total
         tell(RunStarted(total=total))
         try:
-            with closing(self._measured(open_recorder)) as outcomes:
+            with ExitStack() as stack:
+                bench = self._open(stack)
+                self._recorder = open_recorder(self) if open_recorder is not None else None
+                self._rounds = RunRounds(
+                    bench, self.options, self._on_event, self._recorder, bench.measure_baselines
+                )
+                groups = run_groups(
+                    bench.library, self.options, self.library.kernels, self._begun(), self.unfused
+                )
+                outcomes = stack.enter_context(closing(self._rounds.outcomes(groups)))
                 for done, outcome in enumerate(outcomes, 1):
+                    self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
                     # First to who keeps it: what is shown must not be lost when a signal comes now.
                     yield outcome
                     self._pace.outcome_known()
@@ -194,21 +204,14 @@ class Run:
         finally:
             tell(RunFinished())
 
-    def _measured(self, open_recorder: Callable[[Run], Recorder] | None) -> Generator[Outcome, None, None]:
-        with ExitStack() as stack:
-            own = stack.enter_context(self._new_bench(observers(self._session), self.baselines))
-            self.device, self._bench = own.device, own
-            bench: KernelBench | BesideBench = own
-            if self.unfused.problems:
-                other = stack.enter_context(self._new_bench(device=DeviceUse(locks=False)))
-                bench = BesideBench(own, other, self.baselines)
-            self._recorder = open_recorder(self) if open_recorder is not None else None
-            self._rounds = RunRounds(bench, self.options, self._on_event, self._recorder)
-            running = run_kernels(bench, self._rounds, self.library.kernels, self._begun(), self.unfused)
-            with closing(running) as outcomes:
-                for outcome in outcomes:
-                    self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
-                    yield outcome
+    def _open(self, stack: ExitStack) -> KernelBench | BesideBench:
+        """Open the library for as long as the stack is open."""
+        own = stack.enter_context(self._new_bench(observers(self._session), self.baselines))
+        self.device, self._bench = own.device, own
+        if not self.unfused.problems:
+            return own
+        other = stack.enter_context(self._new_bench(device=DeviceUse(locks=False)))
+        return BesideBench(own, other, self.baselines)
 
     def _new_bench(
         self,

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from ckprof.events import Event
-    from ckprof.measure.baselines import BesideBench
-    from ckprof.measure.bench import BenchLibrary, KernelBench
+    from ckprof.measure.bench import BenchLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import Unfused
     from ckprof.measure.rounds import RoundReport
@@ -98,6 +97,7 @@ class RunRounds:
     :param bench: open.
     :param on_event: called with what happens; an exception from it ends the run.
     :param recorder: keeps each measurement.
+    :param after_group: called when the rounds of a group are over, while its operands are there.
     """
 
     def __init__(
@@ -106,8 +106,10 @@ class RunRounds:
         options: RunOptions,
         on_event: Callable[[Event], None],
         recorder: Recorder | None = None,
+        after_group: Callable[[KernelGroup], None] = lambda group: None,
     ) -> None:
         self.options = options
+        self._after_group = after_group
         self._on_event = on_event
         self._recorder = recorder
         #: what disturbed the times, one text of each kind
@@ -123,38 +125,39 @@ class RunRounds:
         #: what was measured of kernels without an outcome when :meth:`outcomes` was ended before its time
         self.abandoned: tuple[Outcome, ...] = ()
 
-    def outcomes(self, group: KernelGroup, number: int = 0) -> Iterator[Outcome]:
-        """Yield outcomes: of kernels that fail at once, of the others when the rounds are over.
+    def outcomes(self, groups: Iterable[KernelGroup]) -> Generator[Outcome, None, None]:
+        """Yield outcomes: of kernels that fail at once, of the others when the rounds of a group are over.
 
         Those of kernels that are run in turn come at once.
 
-        :param number: of the group among those of the problem.
         :raises CkprofError: kernels cannot be run any more.
         """
-        pool = GroupPool(group.contest, number, self.options)
-        self._yielded = set()
-        in_turn = isinstance(group.contest, InTurn)
         recorder, run = self._recorder, self._loop.run
-        visits = run(group) if recorder is None else run(group, recorder.end_round)
-        try:
-            for sample in visits:
-                if recorder is not None:
-                    recorder.add(sample)
-                pool.add(sample)
-                if group.runs:
-                    self._tell_measured(sample)
-                if in_turn:
-                    self._yielded.add(sample.visit.cell)
-                    kept = self.options.keep_samples
-                    yield sample.outcome if kept else sample.outcome.without_samples()
-                elif timing_of(sample.outcome) is None:
-                    yield from self._tell([sample.visit.cell], pool)
-            # Also of those that have left: what they are compared with has changed since.
-            yield from self._tell(group.contest.cells, pool)
-        except BaseException:
-            left = [cell for cell in group.contest.cells if cell not in self._yielded and pool.visited(cell)]
-            self.abandoned = tuple(pool.outcomes(left))
-            raise
+        for group in groups:
+            pool = GroupPool(group.contest, group.number, self.options)
+            self._yielded = set()
+            in_turn = isinstance(group.contest, InTurn)
+            visits = run(group) if recorder is None else run(group, recorder.end_round)
+            try:
+                for sample in visits:
+                    if recorder is not None:
+                        recorder.add(sample)
+                    pool.add(sample)
+                    if group.runs:
+                        self._tell_measured(sample)
+                    if in_turn:
+                        self._yielded.add(sample.visit.cell)
+                        kept = self.options.keep_samples
+                        yield sample.outcome if kept else sample.outcome.without_samples()
+                    elif timing_of(sample.outcome) is None:
+                        yield from self._tell([sample.visit.cell], pool)
+                # Also of those that have left: what they are compared with has changed since.
+                yield from self._tell(group.contest.cells, pool)
+            except BaseException:
+                left = [one for one in group.contest.cells if one not in self._yielded and pool.visited(one)]
+                self.abandoned = tuple(pool.outcomes(left))
+                raise
+            self._after_group(group)
 
     def _tell(self, cells: Sequence[KernelCell], pool: GroupPool) -> Iterator[Outcome]:
         new = [cell for cell in cells if cell not in self._yielded]
@@ -182,30 +185,27 @@ class RunRounds:
         self._on_event(RunWarning(text=text))
 
 
-def run_kernels(
-    bench: KernelBench | BesideBench,
-    rounds: RunRounds,
+def run_groups(
+    library: BenchLibrary,
+    options: RunOptions,
     kernels: Sequence[SelectedKernel],
     problems: Iterable[ProblemCase],
     unfused: Unfused = NOTHING_BESIDE,
-) -> Generator[Outcome, None, None]:
-    """Yield the outcomes of kernels on problems, and measure the bench's baselines beside them.
+) -> Iterator[KernelGroup]:
+    """Yield the kernels that each problem takes, in groups that share operands, one problem after the other.
 
-    Problems come one after the other.
-
-    :param unfused: what is measured beside them, in the same rounds.
+    :param kernels: in the order of the list.
+    :param unfused: what is measured in the same rounds.
     """
-    library, options = bench.library, rounds.options
     for index, problem in enumerate(problems):
         if index - 1 in unfused.problems:
-            continue  # it was measured beside the one before
+            continue  # it is measured with the one before
         groups = kernel_groups(library, kernels, problem, options, index)
         if index in unfused.problems:
             beside = kernel_groups(library, kernels, unfused.problems[index], options, index + 1)
             groups = groups_beside(groups, beside, unfused.instances, options)
         for number, group in enumerate(groups):
-            yield from rounds.outcomes(group, number)
-            bench.measure_baselines(group)
+            yield replace(group, number=number)
 
 
 class GroupPool:

@@ -6,6 +6,7 @@ import tempfile
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -101,6 +102,26 @@ _START_ATTEMPTS: Final = 3
 _MOST_WAITING: Final = 7
 
 
+class WorkerState(Enum):
+    """What the worker process of a library holds, and whether kernels have run in it."""
+
+    #: there is no process
+    GONE = "gone"
+    #: without a problem; nothing has run
+    FRESH = "fresh"
+    #: with the current problem; nothing has run
+    READY = "ready"
+    #: with the current problem; kernels have run
+    USED = "used"
+    #: without the current problem; kernels have run
+    STALE = "stale"
+
+
+#: what becomes of each state once the worker holds the current problem, and once it does not any more
+_LOADED: Final = {WorkerState.FRESH: WorkerState.READY, WorkerState.STALE: WorkerState.USED}
+_EMPTIED: Final = {after: before for before, after in _LOADED.items()}
+
+
 class ReplacedWorker:
     """The one worker that a library is open in; a new one takes its place when it is lost.
 
@@ -129,8 +150,7 @@ class ReplacedWorker:
         self.process: WorkerProcess | None = None
         #: tells the worker that was started last from all others there ever were
         self.identity = ""
-        #: whether the worker has loaded the current problem, and whether it has run kernels already
-        self.loaded = self.used = False
+        self.state = WorkerState.GONE
 
     @property
     def remote(self) -> RemoteLibrary:
@@ -151,13 +171,13 @@ class ReplacedWorker:
             raise WorkerNotStarted(f"{self._work_dir}: {start_failure(exc)}") from exc
         self.process = WorkerProcess(folder, self._variables, self._launcher)
         self.identity = uuid.uuid4().hex
-        self.loaded = self.used = False
+        self.state = WorkerState.FRESH
         try:
             if isinstance(self._library, Path):
                 return self.remote.open(self._library, self.device)
             return self.remote.open_baseline(msgspec.structs.replace(self._library, device=self.device))
         except WorkerFailure:
-            self._drop()
+            self.leave(at_once=True)
             raise
 
     def require(self) -> None:
@@ -177,9 +197,17 @@ class ReplacedWorker:
             else:
                 return
 
+    def note_loaded(self) -> None:
+        """Note that the worker holds the current problem."""
+        self.state = _LOADED.get(self.state, self.state)
+
+    def note_emptied(self) -> None:
+        """Note that the worker does not hold the current problem any more."""
+        self.state = _EMPTIED.get(self.state, self.state)
+
     def discard(self, reason: str) -> None:
         """End the worker, because it must not be used any more."""
-        self._drop()
+        self.leave(at_once=True)
         self._on_event(WorkerLost(reason=reason))
 
     def rest(self, limit_s: float) -> None:
@@ -190,17 +218,14 @@ class ReplacedWorker:
             self.remote.release(limit_s)
         except WorkerFailure as failure:
             self.discard(f"between its turns: {failure}")
-        self.loaded = False
+        self.note_emptied()
 
     def leave(self, *, at_once: bool) -> None:
         """Let the worker end, or end it."""
         if self.process is not None:
             self.process.kill() if at_once else self.process.quit()
             self.process = None
-
-    def _drop(self) -> None:
-        self.leave(at_once=True)
-        self.loaded = False
+        self.state = WorkerState.GONE
 
 
 class WorkerTurns:

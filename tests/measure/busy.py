@@ -74,7 +74,7 @@ def in_rounds(times, machine):
     )
     run = RunRounds(SimulatedBench(times, machine), options, ignore)
     positions = {name: number for number, name in enumerate(times)}
-    found = ranking(list(run.outcomes(group)), positions)
+    found = ranking(list(run.outcomes([group])), positions)
     return [one.outcome.key for one in found], {one.outcome.key for one in found if one.rank == 1}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.measure.workers import DeviceUse
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.problem_case import as_case
@@ -47,9 +47,8 @@ def run_instances(
     opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
     use = DeviceUse(lock_folder=lock_dir)
     with KernelBench(opened, options, (), on_event, device=use, baselines=baselines) as bench:
-        rounds = RunRounds(bench, options, on_event)
+        rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines)
         on_open(rounds)
-        with closing(
-            run_kernels(bench, rounds, kernels, [as_case(problem) for problem in problems])
-        ) as outcomes:
+        groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])
+        with closing(rounds.outcomes(groups)) as outcomes:
             yield from outcomes

@@ -15,7 +15,7 @@ from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Ending, KernelCell, RoundOptions
-from ckprof.measure.run_outcomes import RunRounds, run_kernels
+from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.measure.workers import DeviceUse
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, as_case
@@ -107,7 +107,8 @@ def test_each_side_computes_its_own_problem_in_the_same_rounds(library, tmp_path
         KernelBench(opened, QUICK, (), ignore, device=DeviceUse(locks=False)) as second,
     ):
         bench = BesideBench(one, second, Baselines())
-        running = run_kernels(bench, RunRounds(bench, QUICK, ignore), kernels, [own, beside], unfused)
+        groups = run_groups(opened, QUICK, kernels, [own, beside], unfused)
+        running = RunRounds(bench, QUICK, ignore).outcomes(groups)
         with closing(running):
             found = {(outcome.problem_index, outcome.key): outcome for outcome in running}
     assert {key: outcome.status for key, outcome in found.items()} == {
