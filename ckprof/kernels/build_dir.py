@@ -13,6 +13,7 @@ from ckprof.kernels.build.keys import environment_flags
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.kernels.source.embedding import Embedding
 from ckprof.kernels.source.manifest import chunk_size_of, direction_of
+from ckprof.kernels.source.source_tree import TreeRequest
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
 from ckprof.private_folders import lock_file, private_folder
@@ -40,6 +41,19 @@ class BuildDir:
     recipe: BuildRecipe
     #: makes the sources ready for another build system; ``None`` leaves that out
     embedding: Embedding | None = None
+
+    def tree_of(self, candidates: Sequence[Candidate]) -> TreeRequest:
+        """Return what the source tree of some candidates is to hold."""
+        return TreeRequest(
+            root=self.root,
+            library_name=self.direction.interface.library,
+            direction=self.direction,
+            arch=self.arch,
+            api_level=self.recipe.api_level,
+            target=self.recipe.target,
+            candidates=candidates,
+            embedding=self.embedding,
+        )
 
     @property
     def lock(self) -> FileLock:

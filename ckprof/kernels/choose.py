@@ -76,11 +76,12 @@ class Selection:
             raise UsageError(f"{self.source} holds instances {what}, expected those of one direction")
         return directions.pop()
 
-    def is_checked_for(self, arch: str, api_level: str) -> bool:
-        """Say whether the rules need not be asked again before kernels are written for these."""
-        if self.keep_invalid:
-            return True
-        return self.arch is not None and (self.arch.name, self.api_level) == (arch, api_level)
+    def checked_for(self, arch: str, api_level: str) -> CheckedInstances:
+        """Return what kernels are written of: asked only where the rules were not asked before."""
+        asked = self.arch is not None and (self.arch.name, self.api_level) == (arch, api_level)
+        if asked or self.keep_invalid:
+            return CheckedInstances(valid=self.candidates)
+        return check_validity(self.candidates, arch, api_level)
 
     def require(self) -> Selection:
         """Return the selection, if there is something to do.
@@ -255,20 +256,20 @@ def _filtered(
     arch: Architecture | None,
 ) -> Selection:
     """Apply the filters, and tell what the rules left out."""
-
-    def pick(among: Sequence[Candidate], indices: Sequence[int]) -> list[Candidate]:
-        return select(
-            among,
-            indices=indices,
-            filters=as_tuple(query.filters),
-            excludes=as_tuple(query.excludes),
-            pipelines=as_tuple(query.pipelines),
-        )
-
+    for index in query.indices:
+        if not 0 <= index < len(checked.valid):
+            raise UsageError(f"--instance {index}: there are {len(checked.valid)} instances, from 0")
     everything = [*checked.valid, *(item.candidate for item in checked.invalid)]
-    wanted = {id(candidate) for candidate in pick(everything, ())}
-    chosen = [item for item in pick(checked.valid, query.indices) if id(item) in wanted]
+    wanted = select(
+        everything,
+        filters=as_tuple(query.filters),
+        excludes=as_tuple(query.excludes),
+        pipelines=as_tuple(query.pipelines),
+    )
     invalid = tuple(item for item in checked.invalid if id(item.candidate) in wanted)
+    chosen = [item for item in checked.valid if id(item) in wanted]
+    if query.indices:
+        chosen = [item for item in chosen if item.index in query.indices]
     if invalid and arch is not None:
         session.tell(InvalidLeftOut(source=source, arch=arch.name, kept=len(chosen), invalid=invalid))
     return Selection(
@@ -288,7 +289,7 @@ def _modified(session: Session, selection: Selection) -> Selection:
     directions = dict.fromkeys(candidate.instance.direction for candidate in selection.candidates)
     candidates: list[Candidate] = []
     names = KernelNames((candidate.name, candidate.instance) for candidate in selection.candidates)
-    number = max((candidate.index for candidate in selection.candidates), default=-1) + 1
+    number = first = max((candidate.index for candidate in selection.candidates), default=-1) + 1
     for direction in directions:
         before = {c.instance.key: c for c in selection.candidates if c.instance.direction == direction}
         instances: list[Instance] = [candidate.instance for candidate in before.values()]
@@ -304,7 +305,9 @@ def _modified(session: Session, selection: Selection) -> Selection:
         raise NothingLeftError(
             f"no instance is left of {selection.source}: a plugin removed all {len(selection.candidates)}"
         )
-    return replace(selection, candidates=tuple(candidates))
+    # nobody has asked whether those that were added are valid
+    arch = selection.arch if number == first else None
+    return replace(selection, candidates=tuple(candidates), arch=arch)
 
 
 def _instances_of_plugins(

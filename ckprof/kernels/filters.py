@@ -246,36 +246,29 @@ def _negated(part: _Part) -> _Part:
 def select(
     candidates: Sequence[Candidate],
     *,
-    indices: Sequence[int] = (),
     filters: Sequence[str] = (),
     excludes: Sequence[str] = (),
     pipelines: Sequence[str] = (),
-) -> list[Candidate]:
-    """Return the candidates that pass all options.
+) -> frozenset[int]:
+    """Return the ids (:func:`id`) of the candidates that pass all options.
 
-    :param indices: keep these positions; empty keeps all.
     :param filters: keep those that one of these chooses: an expression over their fields, or a regular
         expression that finds their kernel name or instance string.
     :param excludes: drop those that one of these chooses.
     :param pipelines: keep those of these pipelines; empty keeps all.
-    :raises UsageError: an expression is wrong, or a position does not exist.
+    :raises UsageError: an expression is wrong.
     """
-    for index in indices:
-        if not 0 <= index < len(candidates):
-            raise UsageError(f"--instance {index}: there are {len(candidates)} instances, from 0")
-    fields = _fields(candidates)
+    examples = {type(candidate.instance): candidate for candidate in candidates}
+    fields = {name: value for one in examples.values() for name, value in filter_values(one).items()}
     keep = [_test("--filter", text, fields) for text in filters]
     drop = [_test("--exclude", text, fields) for text in excludes]
-
-    def wanted(candidate: Candidate) -> bool:
-        return (
-            (not indices or candidate.index in indices)
-            and (not pipelines or candidate.pipeline.id in pipelines)
-            and (not keep or any(test(candidate) for test in keep))
-            and not any(test(candidate) for test in drop)
-        )
-
-    return [candidate for candidate in candidates if wanted(candidate)]
+    return frozenset(
+        id(candidate)
+        for candidate in candidates
+        if (not pipelines or candidate.pipeline.id in pipelines)
+        and (not keep or any(test(candidate) for test in keep))
+        and not any(test(candidate) for test in drop)
+    )
 
 
 def filter_values(candidate: Candidate) -> dict[str, Any]:
@@ -283,12 +276,6 @@ def filter_values(candidate: Candidate) -> dict[str, Any]:
     fields = candidate.instance.fields()
     second = {alias: fields[name] for alias, name in candidate.instance.field_aliases.items()}
     return {"name": candidate.name, **second, **fields}
-
-
-def _fields(candidates: Sequence[Candidate]) -> dict[str, Any]:
-    """Return all fields of the candidates, each with a value that one of them has."""
-    examples = {type(candidate.instance): candidate for candidate in candidates}
-    return {name: value for example in examples.values() for name, value in filter_values(example).items()}
 
 
 def _test(option: str, text: str, fields: Mapping[str, Any]) -> Callable[[Candidate], bool]:

@@ -295,13 +295,7 @@ def inspect_what_compiles(
     :raises CkprofError: no toolchain, or a code object cannot be read.
     """
     target = inspecting_target(session, options.target)
-    library = build_library(
-        session,
-        selection.candidates,
-        replace(options, target=target.id),
-        Purpose.INSPECT,
-        keep_invalid=selection.keep_invalid,
-    )
+    library = build_library(session, selection, replace(options, target=target.id), Purpose.INSPECT)
     recipe = library.recipe
     if library.code_objects is None:
         nothing = Inspection(

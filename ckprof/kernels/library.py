@@ -10,10 +10,10 @@ from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.kernels.build.builder import BuildLimits, BuildResult, build_tree
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.kernels.candidates import CheckedInstances, Rejection, check_validity
+from ckprof.kernels.candidates import Rejection
 from ckprof.kernels.code_objects import read_ahead, write_code_objects
 from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted, PartFinished, PartStarted
-from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source.source_tree import generate_tree
 from ckprof.model.recipe import Product, Purpose
 from ckprof.paths import object_cache_dir
 
@@ -79,17 +79,14 @@ def generate_sources(
     :raises CkprofError: no toolchain, or the folder cannot be written.
     """
     build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, sources_only=True)
-    checked = CheckedInstances(valid=selection.candidates)
-    if not selection.is_checked_for(build_dir.arch, build_dir.recipe.api_level):
-        checked = check_validity(selection.candidates, build_dir.arch, build_dir.recipe.api_level)
+    checked = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
     if not checked.valid:
         raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
     build_dir = _ranked(session, options, build_dir, checked.valid)
     # what another build system will link with
     make_parts(session, build_dir.recipe, options.jobs or session.settings.jobs)
     with build_dir.lock:
-        tree, _ = generate(checked.valid, build_dir, keep_invalid=True)
-    return tree, list(checked.invalid)
+        return generate_tree(build_dir.tree_of(checked.valid)), list(checked.invalid)
 
 
 def _ranked(
@@ -113,32 +110,6 @@ def _ranked(
         raise PluginError(f"{names} both rank the kernels: leave the options of one of them out")
     ranking = cast("KernelRanking", rankings[0][1])
     return replace(build_dir, embedding=replace(build_dir.embedding, ranking=ranking))
-
-
-def generate(
-    candidates: Sequence[Candidate], build_dir: BuildDir, *, keep_invalid: bool = False
-) -> tuple[SourceTree, list[Rejection]]:
-    """Write the sources of all valid candidates.
-
-    :param keep_invalid: write those that a rule rejects as well.
-    :returns: the tree, and the candidates that were left out because a rule rejects them.
-    """
-    checked = CheckedInstances(valid=tuple(candidates))
-    if not keep_invalid:
-        checked = check_validity(candidates, build_dir.arch, build_dir.recipe.api_level)
-    tree = generate_tree(
-        TreeRequest(
-            root=build_dir.root,
-            library_name=build_dir.direction.interface.library,
-            direction=build_dir.direction,
-            arch=build_dir.arch,
-            api_level=build_dir.recipe.api_level,
-            target=build_dir.recipe.target,
-            candidates=checked.valid,
-            embedding=build_dir.embedding,
-        )
-    )
-    return tree, list(checked.invalid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,45 +145,72 @@ class BuiltLibrary:
 
 
 def build_library(
-    session: Session,
-    candidates: Sequence[Candidate],
-    options: BuildOptions,
-    purpose: Purpose,
-    *,
-    keep_invalid: bool = False,
+    session: Session, selection: Selection, options: BuildOptions, purpose: Purpose
 ) -> BuiltLibrary:
-    """Build the candidates' library.
+    """Build the library of all instances of a selection that are valid.
 
-    :param candidates: of one direction, at least one.
-    :param keep_invalid: try to build what the rules reject, too.
+    :param selection: of one direction, with at least one instance.
     :raises CkprofError: no toolchain, the build system failed, or kernels to be run cannot be run here.
     """
+    candidates = selection.candidates
     build_dir = build_dir_for(session, candidates, options, purpose)
     recipe, direction = build_dir.recipe, build_dir.direction.id
     if purpose is Purpose.RUN and recipe.cannot_run:
-        devices = [
-            f"--device {device.id} runs them on the CPU; "
-            for device in session.registry.devices
-            if device.target == recipe.target and recipe.arch.partition(":")[0] in device.archs
-        ]
-        raise ToolchainError(
-            f"--target {recipe.target}: {recipe.cannot_run}; {''.join(devices)}add --build-only to compile "
-            "them, see what they need with 'ckprof inspect', or run them on the CPU without "
-            f"--target {recipe.target}"
-        )
-    make_parts(session, recipe, build_limits(session, options).jobs)
+        raise _not_runnable(session, recipe)
+    limits = build_limits(session, options)
+    make_parts(session, recipe, limits.jobs)
     session.tell(BuildStarted(compiler=recipe.compiler.description, kernels=len(candidates)))
     call = session.manager.call
     instances = [candidate.instance for candidate in candidates]
     call("ckprof_before_build", direction=direction, instances=instances)
     library: BuiltLibrary | None = None
+    result, code_objects = BuildResult(), None
     try:
-        library = _build(session, candidates, build_dir, build_limits(session, options), keep_invalid)
+        with build_dir.lock:
+            checked = selection.checked_for(build_dir.arch, recipe.api_level)
+            tree = generate_tree(build_dir.tree_of(checked.valid))
+            if tree.kernels:
+                cache, progress = ObjectCache(object_cache_dir()), _progress(session)
+                result = build_tree(
+                    tree, recipe, limits, work_dir=build_dir.root, cache=cache, on_progress=progress
+                )
+            if recipe.product is Product.CODE_OBJECTS and result.objects:
+                code_objects = write_code_objects(tree, recipe, result.objects)
+                read_ahead(build_dir.target, build_dir.arch, result.objects.values())
+        failures = [
+            Rejection(candidate=candidate, status=failure.status, reason=failure.message)
+            for candidate in checked.valid
+            if (failure := result.failures.get(candidate.instance.key)) is not None
+        ]
+        library = BuiltLibrary(
+            direction=build_dir.direction,
+            candidates=candidates,
+            path=result.library,
+            recipe=recipe,
+            built=tuple(one for one in checked.valid if one.instance.key not in result.failures),
+            rejected=(*checked.invalid, *failures),
+            summary=result.summary,
+            code_objects=code_objects,
+            object_keys=result.object_keys,
+        )
     finally:
         session.tell(BuildFinished(library=library))
-    failures = [rejection.outcome for rejection in library.rejected if rejection.status.is_failure]
-    call("ckprof_after_build", direction=direction, failures=failures)
+    outcomes = [rejection.outcome for rejection in library.rejected if rejection.status.is_failure]
+    call("ckprof_after_build", direction=direction, failures=outcomes)
     return library
+
+
+def _not_runnable(session: Session, recipe: BuildRecipe) -> ToolchainError:
+    devices = [
+        f"--device {device.id} runs them on the CPU; "
+        for device in session.registry.devices
+        if device.target == recipe.target and recipe.arch.partition(":")[0] in device.archs
+    ]
+    return ToolchainError(
+        f"--target {recipe.target}: {recipe.cannot_run}; {''.join(devices)}add --build-only to compile "
+        "them, see what they need with 'ckprof inspect', or run them on the CPU without "
+        f"--target {recipe.target}"
+    )
 
 
 def build_limits(session: Session, options: BuildOptions) -> BuildLimits:
@@ -220,46 +218,6 @@ def build_limits(session: Session, options: BuildOptions) -> BuildLimits:
     return BuildLimits(
         jobs=options.jobs or session.settings.jobs,
         timeout_s=options.compile_timeout_s or session.settings.compile_timeout,
-    )
-
-
-def _build(
-    session: Session,
-    candidates: Sequence[Candidate],
-    build_dir: BuildDir,
-    limits: BuildLimits,
-    keep_invalid: bool,
-) -> BuiltLibrary:
-    """Generate and compile all valid candidates into one library."""
-    recipe, result, code_objects = build_dir.recipe, BuildResult(), None
-    with build_dir.lock:
-        tree, rejected = generate(candidates, build_dir, keep_invalid=keep_invalid)
-        if tree.kernels:
-            cache = ObjectCache(object_cache_dir())
-            result = build_tree(
-                tree, recipe, limits, work_dir=build_dir.root, cache=cache, on_progress=_progress(session)
-            )
-        if recipe.product is Product.CODE_OBJECTS and result.objects:
-            code_objects = write_code_objects(tree, recipe, result.objects)
-            read_ahead(build_dir.target, build_dir.arch, result.objects.values())
-    invalid = {rejection.candidate.instance.key for rejection in rejected}
-    built: list[Candidate] = []
-    for candidate in candidates:
-        failure = result.failures.get(candidate.instance.key)
-        if failure is not None:
-            rejected.append(Rejection(candidate=candidate, status=failure.status, reason=failure.message))
-        elif candidate.instance.key not in invalid:
-            built.append(candidate)
-    return BuiltLibrary(
-        direction=build_dir.direction,
-        candidates=tuple(candidates),
-        path=result.library,
-        recipe=recipe,
-        built=tuple(built),
-        rejected=tuple(rejected),
-        summary=result.summary,
-        code_objects=code_objects,
-        object_keys=result.object_keys,
     )
 
 
@@ -283,9 +241,10 @@ def link_library(
     make_parts(session, build_dir.recipe, jobs)
     library: Path | None = None
     with build_dir.lock:
-        tree, rejected = generate(selection.candidates, build_dir, keep_invalid=selection.keep_invalid)
+        checked = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
+        tree = generate_tree(build_dir.tree_of(checked.valid))
         if tree.kernels:
             compiler = build_dir.recipe.compiler.description
             session.tell(BuildStarted(compiler=compiler, kernels=len(tree.kernels)))
             library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=_progress(session))
-    return library, rejected
+    return library, list(checked.invalid)

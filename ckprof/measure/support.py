@@ -200,9 +200,7 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
     target = session.target(options.target)
 
     def built(how: BuildOptions) -> BuiltLibrary:
-        return build_library(
-            session, selection.candidates, how, Purpose.SUPPORT_CHECK, keep_invalid=selection.keep_invalid
-        )
+        return build_library(session, selection, how, Purpose.SUPPORT_CHECK)
 
     library = built(replace(options, target=target.id))
     given = len(request.queries)
@@ -305,9 +303,7 @@ def build_checked_library(
 
     :raises CkprofError: it cannot be built, or texts of kernels differ from those of their pipelines.
     """
-    library = build_library(
-        session, selection.candidates, options, purpose, keep_invalid=selection.keep_invalid
-    )
+    library = build_library(session, selection, options, purpose)
     check_kernel_strings(library, session.registry)
     return library
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof.kernels.candidates import list_candidates
+from ckprof.kernels.choose import Selection
 from ckprof.kernels.library import build_library
 from ckprof.lists.list_files import find_list, is_json, list_request, read_request
 from ckprof.model.parity import DEFAULT_FAIL_ON, ParityReport
@@ -214,7 +215,8 @@ class _TaskCheck:
         if self._request.library is not None:
             return library_side(self._request.library, candidates, self._registry)
         # the comparison that follows says more than the error of a build
-        library = build_library(self._session, candidates, self._request.build, Purpose.RUN)
+        selection = Selection(conversions=(), candidates=tuple(candidates), source=self.title)
+        library = build_library(self._session, selection, self._request.build, Purpose.RUN)
         if library.path is None:
             raise InputError("no kernel could be built", self.title)
         built_for = (library.recipe.arch, library.recipe.api_level)

@@ -19,7 +19,8 @@ from ckprof.kernels.build.plan import kernel_unit
 from ckprof.kernels.build.units import locate
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.events import BuildProgress
-from ckprof.kernels.library import build_limits, generate
+from ckprof.kernels.library import build_limits
+from ckprof.kernels.source.source_tree import generate_tree
 from ckprof.model.architecture import use_files
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
@@ -107,7 +108,8 @@ class PoolBuild:
         build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
         recipe = build_dir.recipe
         with build_dir.lock:
-            tree, _ = generate(candidates, build_dir, keep_invalid=request.selection.keep_invalid)
+            checked = request.selection.checked_for(build_dir.arch, recipe.api_level)
+            tree = generate_tree(build_dir.tree_of(checked.valid))
             keys = Keys(recipe, FolderDigests(self._cache.folder_digests))
             units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
             compiled = locate(units, self._cache, recipe.product)

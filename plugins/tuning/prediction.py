@@ -193,9 +193,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     build = replace(options.build, target=target.id, device=predicting.id)
     arch = build.arch or session.settings.arch or target.default_arch
     device = predicting.prediction_model(arch, options.gpu)
-    library = build_library(
-        session, selection.candidates, build, Purpose.RUN, keep_invalid=selection.keep_invalid
-    )
+    library = build_library(session, selection, build, Purpose.RUN)
     if library.path is None:
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)
