@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.measure.events import BaselineMeasured, WorkerReady
+from ckprof.measure.events import BaselineMeasured
 from ckprof.measure.executor import Executor, Repeat
 from ckprof.measure.options import ReferencePlace, round_options, visit_timing
 from ckprof.measure.requests import Unfused
@@ -163,11 +163,6 @@ class Baselines:
     def _stopped_by(self, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
         """Return what ended most of the visits' sampling."""
         return Counter(visit.stopped_by for visit in visits).most_common(1)[0][0]
-
-    def _pass_on(self, event: Event) -> None:
-        # the device of the run is what the kernels' library says of it
-        if not isinstance(event, WorkerReady):
-            self._on_event(event)
 
 
 def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -> list[OpenBaseline]:
