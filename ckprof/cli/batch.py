@@ -12,7 +12,7 @@ from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.batch import Batch, BatchRequest, PlannedList
 from ckprof.measure.options import RunOptions
-from ckprof.model.results import BatchResults, ListResult, Verdict
+from ckprof.model.results import BatchResults, ListResult, ListVerdict
 
 if TYPE_CHECKING:
     import argparse
@@ -77,7 +77,7 @@ def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) 
     verdicts, codes = set(), {ExitCode.OK}
     for plan in batch.plans():
         if isinstance(plan, PlannedList):
-            verdicts.add(Verdict.FINE)
+            verdicts.add(ListVerdict.FINE)
             if arguments.list_instances:
                 print_instances(plan.request.selection, session.console)
             else:
@@ -118,10 +118,10 @@ def _exit_code(lists: list[ListResult]) -> ExitCode:
     return _exit_code_of({result.verdict for result in lists}, {result.exit_code for result in lists})
 
 
-def _exit_code_of(verdicts: set[Verdict], codes: set[ExitCode]) -> ExitCode:
+def _exit_code_of(verdicts: set[ListVerdict], codes: set[ExitCode]) -> ExitCode:
     """Broken lists weigh more than failed outcomes: nothing of them was run; broken plugins weigh most."""
-    if Verdict.BROKEN in verdicts:
+    if ListVerdict.BROKEN in verdicts:
         return max(codes)
-    if Verdict.FAILED in verdicts or verdicts == {Verdict.SKIPPED}:
+    if ListVerdict.FAILED in verdicts or verdicts == {ListVerdict.SKIPPED}:
         return ExitCode.FAILED
     return ExitCode.OK

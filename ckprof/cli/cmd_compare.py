@@ -102,7 +102,7 @@ def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) 
     if not comparison.rows:
         raise UsageError("the inputs have no kernel and problem in common: nothing can be compared")
     if session.console.terminal is not None and arguments.format == "table":
-        from ckprof.report.comparison.text_formats import comparison_document
+        from ckprof.report.comparison_text import comparison_document
 
         outputs.deliver(comparison, lambda: session.console.result(comparison_document(comparison)))
     else:

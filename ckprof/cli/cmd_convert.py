@@ -15,7 +15,7 @@ from ckprof.lists.catalog_folders import CatalogState, Output, check_outputs, pl
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import find_folder, find_list, read_list
 from ckprof.model.conversion import ListReading, ListState, TreeList, TreeRequest
-from ckprof.report.failure import failure_annotations
+from ckprof.report.ci import failure_annotations
 from ckprof.wording import counted
 
 if TYPE_CHECKING:

@@ -142,7 +142,7 @@ def plugin_table(session: Session) -> Table[LoadedPlugin]:
 
 
 def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.testing.contract import Verdict
+    from ckprof.testing.contract import CheckVerdict
     from ckprof.testing.plugin_check import check_plugin
 
     checks = list(check_plugin(session.profiler, arguments.check, arguments.conf))
@@ -153,9 +153,9 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("detail", lambda check: check.detail, whole_below=True),
     ]
     session.console.table(Table(columns, checks), arguments.format)
-    if any(check.verdict is Verdict.FAILED for check in checks):
+    if any(check.verdict is CheckVerdict.FAILED for check in checks):
         return ExitCode.PLUGIN
-    untried = [check.what for check in checks if check.verdict is Verdict.NOT_POSSIBLE]
+    untried = [check.what for check in checks if check.verdict is CheckVerdict.NOT_POSSIBLE]
     if untried:
         session.console.error(f"not everything could be tried: {', '.join(untried)}")
     return ExitCode.FAILED if untried else ExitCode.OK

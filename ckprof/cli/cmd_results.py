@@ -16,7 +16,7 @@ from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.report.document import Document
 from ckprof.report.figures import checked_text, sizes_column
 from ckprof.report.table import Column, Table
-from ckprof.report.total_table import add_totals, networks_of_side
+from ckprof.report.totals import add_totals, networks_of_side
 from ckprof.report.unserved import Unserved, unserved_of, with_unserved
 from ckprof.store.query import StoreQuery
 from ckprof.wording import counted

@@ -228,7 +228,7 @@ def _rendered(
     """Return the result in the chosen format, and name problems that --top has no row for."""
     from ckprof.report.document import Document
     from ckprof.report.run_summary import best_table, problems_without_best, render_best, terminal_document
-    from ckprof.report.total_table import add_totals, networks_of_run
+    from ckprof.report.totals import add_totals, networks_of_run
 
     if arguments.top is not None:
         for sentence in problems_without_best(results):

@@ -135,7 +135,7 @@ class Console:
         """Return a message that a terminal need not break within words; files and pipes get whole lines."""
         if not self._err.isatty():
             return text
-        from ckprof.report.wrapping import wrapped_text
+        from ckprof.report.layout import wrapped_text
 
         return wrapped_text(text, terminal_width(self._err))
 

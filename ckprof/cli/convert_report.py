@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import ListError
 from ckprof.lists.catalog_folders import CatalogState
 from ckprof.model.conversion import ListState
+from ckprof.report.ci import Annotation, Level, remarks_on, render
 from ckprof.report.document import Document
-from ckprof.report.failure import remarks_on
-from ckprof.report.github import Annotation, Level, render
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
 

@@ -41,7 +41,7 @@ _CORE: Final = (
     Schema(
         name="ckprof.compare",
         what="compare --format json",
-        module="ckprof.report.comparison.data_formats",
+        module="ckprof.report.comparison_data",
     ),
     Schema(name="ckprof-parity", what="parity and diff --format json", module="ckprof.report.parity_text"),
     Schema(name="ckprof-parity-lock", what="parity --write", module="ckprof.parity.lockfile"),

@@ -14,7 +14,7 @@ from ckprof.measure.events import BatchListFinished, BatchListStarted
 from ckprof.measure.requests import RunRequest, Stages
 from ckprof.measure.run import run_to_its_end
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.results import ListResult, Verdict
+from ckprof.model.results import ListResult, ListVerdict
 from ckprof.problems.choose import GivenProblems, parse_problems
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Batch:
         except (_Skipped, InputError, PluginError) as why:
             return _not_run(name, direction, why), None
         error = end.error
-        verdict = Verdict.FINE if end.results.succeeded and error is None else Verdict.FAILED
+        verdict = ListVerdict.FINE if end.results.succeeded and error is None else ListVerdict.FAILED
         result = ListResult(
             name=name,
             direction=direction,
@@ -242,7 +242,7 @@ def _not_run(name: str, direction: str, why: Exception) -> ListResult:
     return ListResult(
         name=name,
         direction=direction,
-        verdict=Verdict.SKIPPED if isinstance(why, _Skipped) else Verdict.BROKEN,
+        verdict=ListVerdict.SKIPPED if isinstance(why, _Skipped) else ListVerdict.BROKEN,
         reason=str(why),
         exit_code=why.exit_code if isinstance(why, CkprofError) else ExitCode.OK,
     )

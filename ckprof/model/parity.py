@@ -113,7 +113,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class StringComparison:
     """Two sides, compared as multisets of normalised strings."""
 
     title: str
@@ -173,7 +173,7 @@ class ParityReport:
     #: name of the CK revision profile
     revision: str
     fail_on: tuple[ParityFinding, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[StringComparison, ...]
 
     @property
     def passed(self) -> bool:

@@ -121,7 +121,7 @@ class RunResults:
         return None
 
 
-class Verdict(Enum):
+class ListVerdict(Enum):
     """What became of one list."""
 
     #: every instance that supports a problem was verified, and each problem had one
@@ -136,7 +136,7 @@ class Verdict(Enum):
     @property
     def is_broken(self) -> bool:
         """True when the list cannot be read."""
-        return self is Verdict.BROKEN
+        return self is ListVerdict.BROKEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class ListResult:
     name: str
     #: empty for a broken list
     direction: str
-    verdict: Verdict
+    verdict: ListVerdict
     #: why the list is broken or skipped
     reason: str = ""
     results: RunResults | None = None
@@ -191,6 +191,6 @@ class BatchResults:
         return total
 
     @property
-    def verdicts(self) -> Mapping[Verdict, int]:
+    def verdicts(self) -> Mapping[ListVerdict, int]:
         """Lists by what became of them."""
         return Counter(item.verdict for item in self.lists)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
-    from ckprof.model.parity import Comparison, ParityFinding, Skipped
+    from ckprof.model.parity import ParityFinding, Skipped, StringComparison
     from ckprof.model.strings.kind import Revision
     from ckprof.parity.lockfile import LockedStrings
     from ckprof.parity.request import ParityRequest, ParityTask
@@ -49,7 +49,7 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
     """
     request = request.checked()
     tasks, revision = parity_tasks(request, session.registry)
-    comparisons: list[Comparison] = []
+    comparisons: list[StringComparison] = []
     frozen: list[LockedStrings] = []
     for task in tasks:
         check = _TaskCheck(session, request, task, revision)
@@ -112,7 +112,7 @@ def _side_of(request: ConversionRequest, registry: Registry, revision: Revision 
 
 
 def _report(
-    revision: Revision, fail_on: tuple[ParityFinding, ...], comparisons: Sequence[Comparison]
+    revision: Revision, fail_on: tuple[ParityFinding, ...], comparisons: Sequence[StringComparison]
 ) -> ParityReport:
     return ParityReport(
         ckprof_version=__version__,
@@ -141,7 +141,7 @@ class _TaskCheck:
         self._revision = revision
         self.title = f"{task.direction.id} {', '.join(_shown(path) for path in task.paths)}"
         self._lasting_title = f"{task.direction.id} {', '.join(map(lasting_name, task.paths))}"
-        self.comparisons: list[Comparison] = []
+        self.comparisons: list[StringComparison] = []
         #: lines of the lists that CK Builder was asked for and has no string for, by where they are
         self._left_out: Mapping[str, Skipped] = {}
         self.lists = [self._read(path) for path in task.paths]

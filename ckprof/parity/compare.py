@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.pairing import closest_pairs
 from ckprof.model.parity import (
-    Comparison,
     Duplicate,
     FieldDifference,
     Lossy,
     Match,
     Nearest,
     Skipped,
+    StringComparison,
     Unmatched,
 )
 
@@ -35,7 +35,7 @@ COLLAPSED: Final = "collapsed"
 INDISTINCT: Final = "indistinct"
 
 
-def compare(first: Side, second: Side, strings: StringGrammar, title: str = "") -> Comparison:
+def compare(first: Side, second: Side, strings: StringGrammar, title: str = "") -> StringComparison:
     """Compare two sides.
 
     :param first: what is expected, e.g. CK Builder's strings.
@@ -59,14 +59,14 @@ class _Comparing:
         self._skipped = [skip for _, skip in first.skipped]
         self._first_skips, self._second_skips = dict(first.skipped), dict(second.skipped)
 
-    def run(self, title: str) -> Comparison:
+    def run(self, title: str) -> StringComparison:
         ours, theirs = _grouped(self._first.entries), _grouped(self._second.entries)
         for parsed in {**ours, **theirs}:
             self._string(parsed, ours.get(parsed, []), theirs.get(parsed, []))
         seen = self._first_skips.keys() | ours.keys()
         self._skipped += [skip for parsed, skip in self._second.skipped if parsed not in seen]
         missing, extra = self._partners()
-        return Comparison(
+        return StringComparison(
             title=title,
             first=self._first.name,
             second=self._second.name,
@@ -251,7 +251,7 @@ def _origin_differences(kept: Entry, other: Entry) -> tuple[FieldDifference, ...
     )
 
 
-def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> Comparison:
+def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> StringComparison:
     """Compare the strings of the same instances, found by their content keys.
 
     :param computed: of the catalog, with keys.
@@ -277,7 +277,7 @@ def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> Co
             if right is not None:
                 note = "" if left is not None else "no instance of the lists has this kernel's key"
                 extra.append(_unmatched(right, left, strings, note, swap=True))
-    return Comparison(
+    return StringComparison(
         title=title,
         first=computed.name,
         second=built.name,

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.outcome import Status
-from ckprof.model.results import Verdict
+from ckprof.model.results import ListVerdict
 from ckprof.report.document import Document
 from ckprof.report.layout import Align
 from ckprof.report.rows import RequirementCount, reason_of, requirement_counts, rows_of_problem
@@ -67,7 +67,7 @@ def batch_as_json(batch: BatchResults) -> dict[str, Any]:
         "finished": batch.finished,
         "partial": not batch.finished,
         "lists_found": batch.found,
-        "lists": {verdict.value: batch.verdicts.get(verdict, 0) for verdict in Verdict},
+        "lists": {verdict.value: batch.verdicts.get(verdict, 0) for verdict in ListVerdict},
         "outcomes": {status.value: batch.counts.get(status, 0) for status in Status},
         "stops": [
             {**_properties(item), "report": as_json(item.results) if item.results else None}
@@ -210,7 +210,7 @@ def _requirement_counts(batch: BatchResults) -> list[RequirementCount]:
 
 def _closing_line(batch: BatchResults) -> str:
     verdicts = ", ".join(
-        f"{batch.verdicts[verdict]} {verdict.value}" for verdict in Verdict if batch.verdicts.get(verdict)
+        f"{batch.verdicts[verdict]} {verdict.value}" for verdict in ListVerdict if batch.verdicts.get(verdict)
     )
     lists = counted(len(batch.lists), "list")
     if not batch.finished:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ckprof.plain_text import one_line, plain
 from ckprof.report.escape import markdown_block, markdown_cell, markdown_text
+from ckprof.report.layout import wrapped_text
 from ckprof.report.table import Table
-from ckprof.report.wrapping import wrapped_text
 
 if TYPE_CHECKING:
     from ckprof.report.table import Terminal

@@ -17,7 +17,7 @@ from ckprof.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.model.parity import Comparison, FieldDifference, Lossy, ParityReport, Unmatched
+    from ckprof.model.parity import FieldDifference, Lossy, ParityReport, StringComparison, Unmatched
 
 SCHEMA: Final = "ckprof-parity"
 #: raised when a key changes its meaning or vanishes; new keys do not raise it
@@ -71,11 +71,11 @@ def verdict(report: ParityReport) -> str:
     )
 
 
-def _summary(report: ParityReport) -> Table[Comparison]:
+def _summary(report: ParityReport) -> Table[StringComparison]:
     first, second = report.comparisons[0].first, report.comparisons[0].second
     if any((c.first, c.second) != (first, second) for c in report.comparisons):
         first, second = "first", "second"
-    columns: list[Column[Comparison]] = [
+    columns: list[Column[StringComparison]] = [
         Column("", lambda comparison: _word(comparison, report)),
         Column("what", lambda comparison: comparison.title, whole_below=True),
         Column(first, lambda comparison: comparison.first_count, align="right", priority=2),
@@ -91,20 +91,20 @@ def _summary(report: ParityReport) -> Table[Comparison]:
     )
 
 
-def _count_column(finding: ParityFinding) -> Column[Comparison]:
+def _count_column(finding: ParityFinding) -> Column[StringComparison]:
     priority = ESSENTIAL if finding in (ParityFinding.MISSING, ParityFinding.EXTRA) else 1
     return Column(
         finding.value, lambda comparison: comparison.counts[finding], align="right", priority=priority
     )
 
 
-def _word(comparison: Comparison, report: ParityReport) -> str:
+def _word(comparison: StringComparison, report: ParityReport) -> str:
     if comparison.failed(report.fail_on):
         return "FAIL"
     return "ok" if comparison.compared else "none"
 
 
-def _findings(comparison: Comparison) -> Iterator[str]:
+def _findings(comparison: StringComparison) -> Iterator[str]:
     for note in comparison.notes:
         yield f"note: {note}"
     yield from _unmatched("missing", f"only in {comparison.first}", comparison.missing)
@@ -166,7 +166,7 @@ def render_parity_json(report: ParityReport) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: StringComparison) -> dict[str, Any]:
     values = asdict(comparison)
     matches = values.pop("matches")
     del values["title_of_checkout"]

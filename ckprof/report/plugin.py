@@ -21,7 +21,7 @@ def ckprof_register(registry: Additions) -> None:
 
 def run_formats() -> list[ReportFormat]:
     """Return table, JSON, CSV, Markdown, JUnit and GitHub's annotations for runs and batches."""
-    from ckprof.report import batch_report, failure, run_ci, run_data, run_table
+    from ckprof.report import batch_report, ci, ci_formats, run_data, run_table
 
     return [
         ReportFormat(
@@ -33,10 +33,10 @@ def run_formats() -> list[ReportFormat]:
         ReportFormat(
             id="github",
             label="annotations for GitHub Actions",
-            render=run_ci.render_run_github,
-            render_batch=run_ci.render_batch_github,
+            render=ci_formats.render_run_github,
+            render_batch=ci_formats.render_batch_github,
             commands=True,
-            render_failure=failure.failure_annotations,
+            render_failure=ci.failure_annotations,
         ),
         ReportFormat(
             id="json",
@@ -47,16 +47,16 @@ def run_formats() -> list[ReportFormat]:
         ReportFormat(
             id="junit",
             label="one test case per instance and problem",
-            render=run_ci.render_run_junit,
-            render_batch=run_ci.render_batch_junit,
-            render_failure=failure.failure_junit,
+            render=ci_formats.render_run_junit,
+            render_batch=ci_formats.render_batch_junit,
+            render_failure=ci.failure_junit,
         ),
         ReportFormat(
             id="md",
             label="tables in Markdown",
             render=run_table.render_markdown,
             render_batch=batch_report.render_batch_markdown,
-            render_failure=failure.failure_markdown,
+            render_failure=ci.failure_markdown,
         ),
         ReportFormat(
             id="table",
@@ -69,14 +69,14 @@ def run_formats() -> list[ReportFormat]:
 
 def parity_formats() -> list[ParityFormat]:
     """Return table, JSON, JUnit, Markdown and GitHub's annotations for comparisons of instance strings."""
-    from ckprof.report import failure, parity_ci, parity_text
+    from ckprof.report import ci, ci_formats, parity_text
 
     return [
         ParityFormat(
             id="github",
             label="annotations for GitHub Actions",
-            render=parity_ci.render_parity_github,
-            render_failure=failure.failure_annotations,
+            render=ci_formats.render_parity_github,
+            render_failure=ci.failure_annotations,
         ),
         ParityFormat(
             id="json", label="everything, with schema and version", render=parity_text.render_parity_json
@@ -84,14 +84,14 @@ def parity_formats() -> list[ParityFormat]:
         ParityFormat(
             id="junit",
             label="one test case per instance",
-            render=parity_ci.render_parity_junit,
-            render_failure=failure.failure_junit,
+            render=ci_formats.render_parity_junit,
+            render_failure=ci.failure_junit,
         ),
         ParityFormat(
             id="md",
             label="for pull requests",
             render=parity_text.render_parity_markdown,
-            render_failure=failure.failure_markdown,
+            render_failure=ci.failure_markdown,
         ),
         ParityFormat(id="table", label="for a terminal", render=parity_text.render_parity_table),
     ]
@@ -99,33 +99,32 @@ def parity_formats() -> list[ParityFormat]:
 
 def comparison_formats() -> list[ComparisonFormat]:
     """Return table, JSON, CSV, Markdown, JUnit and GitHub's annotations for comparisons of measurements."""
-    from ckprof.report import failure
-    from ckprof.report.comparison import ci_formats, data_formats, text_formats
+    from ckprof.report import ci, ci_formats, comparison_data, comparison_text
 
     return [
         ComparisonFormat(
-            id="csv", label="one row per matched kernel and problem", render=data_formats.render_csv
+            id="csv", label="one row per matched kernel and problem", render=comparison_data.render_csv
         ),
         ComparisonFormat(
             id="github",
             label="annotations for GitHub Actions",
-            render=ci_formats.render_github,
-            render_failure=failure.failure_annotations,
+            render=ci_formats.render_comparison_github,
+            render_failure=ci.failure_annotations,
         ),
         ComparisonFormat(
-            id="json", label="everything, with schema and version", render=data_formats.render_json
+            id="json", label="everything, with schema and version", render=comparison_data.render_json
         ),
         ComparisonFormat(
             id="junit",
             label="one test case per row, for CI",
-            render=ci_formats.render_junit,
-            render_failure=failure.failure_junit,
+            render=ci_formats.render_comparison_junit,
+            render_failure=ci.failure_junit,
         ),
         ComparisonFormat(
             id="md",
             label="tables in Markdown, for pull requests",
-            render=text_formats.render_markdown,
-            render_failure=failure.failure_markdown,
+            render=comparison_text.render_markdown,
+            render_failure=ci.failure_markdown,
         ),
-        ComparisonFormat(id="table", label="tables for a terminal", render=text_formats.render_table),
+        ComparisonFormat(id="table", label="tables for a terminal", render=comparison_text.render_table),
     ]

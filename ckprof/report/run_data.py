@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.compare.epilogue_cost import epilogue_costs
 from ckprof.model.ranking import kernel_time
-from ckprof.report.epilogue_table import cost_as_json, cost_columns
+from ckprof.report.epilogue_cost import cost_as_json, cost_columns, epilogue_costs
 from ckprof.report.rows import (
     baseline_rows,
     reason_of,

@@ -15,7 +15,7 @@ from ckprof.report.run_data import data_columns
 from ckprof.report.run_table import add_closing, problem_heading, row_style, run_columns
 from ckprof.report.short_names import shortened
 from ckprof.report.table import Column, Table
-from ckprof.report.total_table import add_totals, networks_of_run
+from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import Unserved, unserved_in, with_unserved
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
 from ckprof.model.requirement import UNTESTED
 from ckprof.report.document import Block, Document, Heading
-from ckprof.report.epilogue_table import cost_table
+from ckprof.report.epilogue_cost import cost_table
 from ckprof.report.figures import checked_text
 from ckprof.report.layout import ASKED
 from ckprof.report.rows import (
@@ -21,7 +21,7 @@ from ckprof.report.rows import (
     rows_with_baselines,
 )
 from ckprof.report.table import Column, Table
-from ckprof.report.total_table import add_totals, networks_of_run
+from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import unserved_in
 from ckprof.wording import agreeing, counted, percent, would_tell
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Trials = Iterable[tuple[str, Callable[[], str]]]
 
 
-class Verdict(Enum):
+class CheckVerdict(Enum):
     """What became of a check."""
 
     PASSED = "passed"
@@ -36,7 +36,7 @@ class ContractCheck:
     what: str
     #: a few words, e.g. ``records round-trip``
     check: str
-    verdict: Verdict
+    verdict: CheckVerdict
     #: why it failed, or what was found
     detail: str = ""
 
@@ -44,7 +44,7 @@ class ContractCheck:
     def of(cls, what: str, check: str, action: Callable[[], str]) -> ContractCheck:
         """Return what becomes of a check that raises if it fails."""
         try:
-            return cls(what=what, check=check, verdict=Verdict.PASSED, detail=action())
+            return cls(what=what, check=check, verdict=CheckVerdict.PASSED, detail=action())
         except CkprofError as error:
             return cls.failed(what, check, error)
 
@@ -53,5 +53,5 @@ class ContractCheck:
         """Return a check that ended with an error."""
         # protocols raise the base class itself where a package is not installed
         impossible = isinstance(error, (CannotTry, ToolchainError)) or type(error) is CkprofError
-        verdict = Verdict.NOT_POSSIBLE if impossible else Verdict.FAILED
+        verdict = CheckVerdict.NOT_POSSIBLE if impossible else CheckVerdict.FAILED
         return cls(what=what, check=check, verdict=verdict, detail=str(error))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, ProblemLine
-from ckprof.model.results import BatchResults, ListResult
-from ckprof.model.results import Verdict as ListVerdict
+from ckprof.model.results import BatchResults, ListResult, ListVerdict
 from ckprof.plugin.protocols import EngineRequest, LineWriter
 from ckprof.plugin.protocols.engines import Pool
 from ckprof.plugin.protocols.formats import ImportHints

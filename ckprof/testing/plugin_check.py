@@ -17,7 +17,7 @@ from ckprof.lists.list_files import find_list
 from ckprof.paths import conf_root
 from ckprof.plain_text import unknown_name
 from ckprof.private_folders import temporary_folder
-from ckprof.testing.contract import ContractCheck, Verdict
+from ckprof.testing.contract import CheckVerdict, ContractCheck
 from ckprof.testing.samples import Samples
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
         raise UsageError(unknown_name("plugin", name, [plugin.name for plugin in profiler.manager.plugins]))
     paths = [find_list(path) for path in lists] or sorted(conf_root().rglob("*.conf"))
     if entry.error:
-        yield ContractCheck(what="plugin", check="is loaded", verdict=Verdict.FAILED, detail=entry.error)
+        yield ContractCheck(what="plugin", check="is loaded", verdict=CheckVerdict.FAILED, detail=entry.error)
         return
     registers = ContractCheck.of(
         "plugin", "registers what its contract asks for", lambda: _hooks(profiler, name)
     )
     yield registers
-    if registers.verdict is not Verdict.PASSED:
+    if registers.verdict is not CheckVerdict.PASSED:
         return
     with tempfile.TemporaryDirectory(prefix="ckprof-check-", dir=temporary_folder()) as folder:
         samples = Samples(profiler, paths, Path(folder))
@@ -74,7 +74,7 @@ def _tried(what: str, trials_of: Callable[[Any], Trials], entry: object) -> Iter
         for check, action in trials_of(entry):
             result = ContractCheck.of(what, check, action)
             yield result
-            if result.verdict is not Verdict.PASSED:
+            if result.verdict is not CheckVerdict.PASSED:
                 return
     except CkprofError as error:
         yield ContractCheck.failed(what, "can be tried", error)

@@ -12,7 +12,7 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.registry import Registry
 from ckprof.profiler import Profiler
-from ckprof.testing.contract import ContractCheck, Verdict
+from ckprof.testing.contract import CheckVerdict, ContractCheck
 from ckprof.testing.plugin_check import check_plugin
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def check_contract(plugin: object, *lists: Path | str) -> list[ContractCheck]:
     lines = [
         f"{check.what}: {check.check}: {check.verdict.value}: {check.detail}"
         for check in checks
-        if check.verdict is not Verdict.PASSED
+        if check.verdict is not CheckVerdict.PASSED
     ]
     if lines:
         raise AssertionError("\n".join(lines))

@@ -11,20 +11,56 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode
 from ckprof.model.audit import SEVERITIES, Reason, Severity
-from ckprof.plain_text import one_line
+from ckprof.paths import checkout_path
+from ckprof.plain_text import one_line, plain
+from ckprof.report.ci import JUnit, add
 from ckprof.report.document import Document, Part
-from ckprof.report.junit import JUnit, add
-from ckprof.report.sarif import sarif_document, sarif_result
 from ckprof.report.table import Column, Table
+from ckprof.version import __version__
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.audit import audit, write_clean
 from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice, formats
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
     from ckprof.model.audit import AuditFinding, AuditReport, FileAudit
+
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif_result(rule: str, level: str, message: str, path: Path, line: int) -> dict[str, Any]:
+    """Return one finding.
+
+    :param level: ``error``, ``warning`` or ``note``.
+    :param line: one-based; 0 for the whole file.
+    """
+    place: dict[str, Any] = {"artifactLocation": {"uri": (checkout_path(path) or path).as_posix()}}
+    if line:
+        place["region"] = {"startLine": line}
+    return {
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": plain(message)},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def sarif_document(rules: Mapping[str, str], results: Sequence[Mapping[str, Any]]) -> str:
+    """Return the document.
+
+    :param rules: id -> what it means.
+    """
+    driver = {
+        "name": "ckprof",
+        "version": __version__,
+        "rules": [{"id": id_, "shortDescription": {"text": text}} for id_, text in rules.items()],
+    }
+    run = {"tool": {"driver": driver}, "results": list(results)}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
 _EPILOG = """\

@@ -13,8 +13,8 @@ from ckprof.cli.run_options import add_problem_options, given_problems, parsed_p
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
 from ckprof.plain_text import one_line
+from ckprof.report.ci import JUnit, add
 from ckprof.report.document import Document
-from ckprof.report.junit import JUnit, add
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.requests import UsedDevice, formats

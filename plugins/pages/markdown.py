@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem import brief
-from ckprof.report.comparison.text_formats import changes_document
+from ckprof.report.comparison_text import changes_document
 from ckprof.report.document import Document, Heading, Items
 from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.report.table import Column, Table

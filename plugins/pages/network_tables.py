@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ckprof.report.figures import display_name, name_column, number_column, problem_column
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column
-from ckprof.report.total_table import network_labels, slower, total_columns, total_lines
+from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof_plugins.pages.charts import Bar, bar_chart
 from ckprof_plugins.pages.history import TREND_CLASSES
 from ckprof_plugins.pages.svg import ChartText

@@ -13,8 +13,13 @@ from markupsafe import Markup
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
 from ckprof.plain_text import plain
-from ckprof.report.comparison.summary import URGENCY, shift_lines
-from ckprof.report.comparison.text_formats import best_change_columns, compared_columns, part_columns
+from ckprof.report.comparison_text import (
+    URGENCY,
+    best_change_columns,
+    compared_columns,
+    part_columns,
+    shift_lines,
+)
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames

@@ -8,11 +8,11 @@ import random
 
 import pytest
 
-from ckprof.compare.epilogue_cost import epilogue_costs, without_cost
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType, TypeSet
+from ckprof.report.epilogue_cost import epilogue_costs, without_cost
 from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.problem import ConvProblem

@@ -17,9 +17,9 @@ from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of
 from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
-from ckprof.report.comparison.ci_formats import render_github, render_junit
-from ckprof.report.comparison.data_formats import render_csv, render_json
-from ckprof.report.comparison.text_formats import render_markdown, render_table
+from ckprof.report.ci_formats import render_comparison_github, render_comparison_junit
+from ckprof.report.comparison_data import render_csv, render_json
+from ckprof.report.comparison_text import render_markdown, render_table
 from ckprof.store.attempt import Attempt
 from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts, later
@@ -65,10 +65,10 @@ def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked:
     comparison = replace(compared, policy=replace(compared.policy, fail_on=asked))
     fails = what == "wrong" or what in {reason.value for reason in asked}
     assert bool(comparison.failures) is fails
-    junit = ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
+    junit = ElementTree.fromstring(render_comparison_junit(comparison))  # noqa: S314 - our own text
     assert bool(junit.findall(".//failure")) is fails
     assert sum(int(suite.get("failures", "0")) for suite in junit) == len(junit.findall(".//failure"))
-    assert ("error" in {one["level"] for one in obeyed(render_github(comparison))}) is fails
+    assert ("error" in {one["level"] for one in obeyed(render_comparison_github(comparison))}) is fails
     data = json.loads(render_json(comparison))
     assert (data["failures"], data["policy"]["fail_on"]) == (
         comparison.failures,
@@ -78,7 +78,7 @@ def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked:
     assert [row["failure"] or "" for row in data["rows"]] == failed
     assert any(failed) is (fails and what not in ("missing", "shift"))
     line = f"failed: {', '.join(comparison.failures)} (--fail-on" if fails else "passed (--fail-on"
-    for text in (render_table(comparison), render_markdown(comparison), render_github(comparison)):
+    for text in (render_table(comparison), render_markdown(comparison), render_comparison_github(comparison)):
         assert line in text.replace("\\", "")
 
 

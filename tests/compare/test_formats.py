@@ -17,9 +17,9 @@ from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of, with_rounds
 from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
-from ckprof.report.comparison.ci_formats import render_github, render_junit
-from ckprof.report.comparison.data_formats import render_csv, render_json
-from ckprof.report.comparison.text_formats import (
+from ckprof.report.ci_formats import render_comparison_github, render_comparison_junit
+from ckprof.report.comparison_data import render_csv, render_json
+from ckprof.report.comparison_text import (
     MOST_ROWS,
     comparison_document,
     render_markdown,
@@ -101,7 +101,7 @@ def test_csv_has_a_line_per_row(comparison: Comparison) -> None:
 
 
 def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
-    root = ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
+    root = ElementTree.fromstring(render_comparison_junit(comparison))  # noqa: S314 - our own text
     assert len(root.findall("testsuite")) == 3
     assert len(root.findall("testsuite/testcase")) == 12
     assert {one.get("type") for one in root.findall(".//failure")} == {"slower", "status"}
@@ -110,18 +110,18 @@ def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
 
 
 def test_github_names_what_is_slower_or_fails(comparison: Comparison) -> None:
-    read = obeyed(render_github(comparison))
+    read = obeyed(render_comparison_github(comparison))
     assert sorted(one["title"].partition(":")[0] for one in read) == ["slower", "status"]
     assert {one["level"] for one in read} == {"error"}
     lost = replace(comparison, only_old=(comparison.rows[0].old,))
-    assert [one["level"] for one in obeyed(render_github(lost))].count("warning") == 1
+    assert [one["level"] for one in obeyed(render_comparison_github(lost))].count("warning") == 1
 
 
 def test_junit_survives_control_characters() -> None:
     broken = replace(NEW, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None)
     new = side_of("new.db", [replace(one, reason="\x1b[31mred") for one in attempts(broken)])
     comparison = compare(side_of("old\x1b.db", attempts(Made(seed=1))), new)
-    ElementTree.fromstring(render_junit(comparison))  # noqa: S314 - our own text
+    ElementTree.fromstring(render_comparison_junit(comparison))  # noqa: S314 - our own text
 
 
 def test_a_shift_that_all_rows_share_is_said() -> None:

@@ -18,7 +18,7 @@ from ckprof.report.run_data import as_json, render_csv, render_json
 from ckprof.report.run_summary import render_best, render_for_terminal
 from ckprof.report.run_table import render_markdown, render_table
 from ckprof.report.table import Terminal
-from ckprof.report.total_table import networks_of_run
+from ckprof.report.totals import networks_of_run
 from ckprof.results import Results
 
 from .conftest import PASSED, measured

@@ -12,7 +12,7 @@ import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.results import BatchResults, ListResult, RunResults, Verdict
+from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults
 from ckprof.report.batch_report import (
     render_batch_csv,
     render_batch_json,
@@ -43,21 +43,21 @@ def batch(results: RunResults) -> BatchResults:
             ListResult(
                 name="a.conf",
                 direction="fwd",
-                verdict=Verdict.FAILED,
+                verdict=ListVerdict.FAILED,
                 results=dataclasses.replace(results, outcomes=rejected),
                 seconds=5.5,
             ),
             ListResult(
                 name="b.conf",
                 direction="fwd",
-                verdict=Verdict.FINE,
+                verdict=ListVerdict.FINE,
                 results=dataclasses.replace(results, outcomes=fine),
                 seconds=5.5,
             ),
             ListResult(
-                name="c.conf", direction="", verdict=Verdict.BROKEN, reason="c.conf:1:1: what is\n that?"
+                name="c.conf", direction="", verdict=ListVerdict.BROKEN, reason="c.conf:1:1: what is\n that?"
             ),
-            ListResult(name="d.conf", direction="fwd", verdict=Verdict.SKIPPED, reason="nothing passes"),
+            ListResult(name="d.conf", direction="fwd", verdict=ListVerdict.SKIPPED, reason="nothing passes"),
         ),
     )
 

@@ -14,12 +14,19 @@ from markdown_it import MarkdownIt
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
-from ckprof.model.results import BatchResults, ListResult, Verdict
+from ckprof.model.results import BatchResults, ListResult, ListVerdict
 from ckprof.plain_text import plain, visible
-from ckprof.report import batch_report, parity_ci, parity_text, run_data, run_table
-from ckprof.report.comparison import ci_formats, data_formats, text_formats
+from ckprof.report import (
+    batch_report,
+    ci_formats,
+    comparison_data,
+    comparison_text,
+    parity_text,
+    run_data,
+    run_table,
+)
+from ckprof.report.ci import JUnit, add
 from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
-from ckprof.report.junit import JUnit, add
 from ckprof.report.run_summary import render_best, render_for_terminal
 from ckprof.report.table import Terminal
 from tests.measured import Made, attempts, later
@@ -128,7 +135,7 @@ def test_batches_show_texts_as_texts(payload: str, results) -> None:
     lists = tuple(
         ListResult(name=f"{n}", direction="fwd", verdict=verdict, reason="why", results=some, seconds=1.0)
         for n, (verdict, some) in enumerate(
-            [(Verdict.FAILED, results), (Verdict.BROKEN, None), (Verdict.SKIPPED, None)]
+            [(ListVerdict.FAILED, results), (ListVerdict.BROKEN, None), (ListVerdict.SKIPPED, None)]
         )
     )
     batch = poisoned(BatchResults(root="conf", set_name="", found=3, lists=lists, why=True), payload)
@@ -142,7 +149,7 @@ def test_parity_shows_texts_as_texts(payload: str) -> None:
     hostile = poisoned(report(FULL), payload)
     assert_harmless_text(parity_text.render_parity_table(hostile))
     assert_harmless_markdown(parity_text.render_parity_markdown(hostile))
-    text = parity_ci.render_parity_junit(hostile)
+    text = ci_formats.render_parity_junit(hostile)
     assert not CONTROL.search(text)
     ElementTree.fromstring(text)  # noqa: S314 - our own text
 
@@ -165,9 +172,9 @@ def sides(payload: str):
 @HOSTILE
 def test_comparisons_show_texts_as_texts(payload: str) -> None:
     comparison = compare(*sides(payload))
-    assert_harmless_text(text_formats.render_table(comparison))
-    assert_harmless_markdown(text_formats.render_markdown(comparison))
-    assert not CONTROL.search(data_formats.render_csv(comparison))
-    text = ci_formats.render_junit(comparison)
+    assert_harmless_text(comparison_text.render_table(comparison))
+    assert_harmless_markdown(comparison_text.render_markdown(comparison))
+    assert not CONTROL.search(comparison_data.render_csv(comparison))
+    text = ci_formats.render_comparison_junit(comparison)
     assert not CONTROL.search(text)
     ElementTree.fromstring(text)  # noqa: S314 - our own text

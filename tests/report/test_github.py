@@ -7,8 +7,15 @@ import re
 import pytest
 
 from ckprof.errors import Diagnostic, InputError, ListError, ToolchainError
-from ckprof.report.failure import failure_annotations, failure_junit, failure_markdown
-from ckprof.report.github import MOST_SHOWN, Annotation, Level, render
+from ckprof.report.ci import (
+    MOST_SHOWN,
+    Annotation,
+    Level,
+    failure_annotations,
+    failure_junit,
+    failure_markdown,
+    render,
+)
 from tests.report.services import obeyed
 
 

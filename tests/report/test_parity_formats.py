@@ -9,7 +9,6 @@ import pytest
 
 from ckprof.model.parity import (
     DEFAULT_FAIL_ON,
-    Comparison,
     Duplicate,
     FieldDifference,
     Lossy,
@@ -18,9 +17,10 @@ from ckprof.model.parity import (
     ParityFinding,
     ParityReport,
     Skipped,
+    StringComparison,
     Unmatched,
 )
-from ckprof.report.parity_ci import render_parity_github, render_parity_junit
+from ckprof.report.ci_formats import render_parity_github, render_parity_junit
 from ckprof.report.parity_text import (
     render_parity_json,
     render_parity_markdown,
@@ -29,7 +29,7 @@ from ckprof.report.parity_text import (
 from tests.report.services import obeyed
 
 DIFFERENCE = FieldDifference(field="tile_m", first="64", second="128")
-FULL = Comparison(
+FULL = StringComparison(
     title="fwd a.conf",
     first="CK Builder",
     second="catalog",
@@ -59,7 +59,7 @@ FULL = Comparison(
     skipped=(Skipped(text="Kernel<6>", source="a.conf:6", rule="thread-share", reason="too wide"),),
     notes=("an annotation \x1b",),
 )
-FINE = Comparison(
+FINE = StringComparison(
     title="fwd b.conf",
     first="CK Builder",
     second="catalog",
@@ -67,7 +67,9 @@ FINE = Comparison(
     second_count=1,
     matches=(Match(text="Kernel<7>", source="b.conf:1"),),
 )
-EMPTY = Comparison(title="fwd c.conf", first="CK Builder", second="catalog", first_count=0, second_count=0)
+EMPTY = StringComparison(
+    title="fwd c.conf", first="CK Builder", second="catalog", first_count=0, second_count=0
+)
 
 
 def report(*comparisons, fail_on=DEFAULT_FAIL_ON):
@@ -147,7 +149,7 @@ def test_github_has_a_remark_per_finding_on_its_line(tmp_path, monkeypatch):
 
 
 def test_junit_holds_only_what_xml_can_hold():
-    odd = Comparison(
+    odd = StringComparison(
         title="a\x1bb", first="x", second="y", first_count=1, second_count=1, matches=FULL.matches
     )
     ElementTree.fromstring(render_parity_junit(report(odd)))  # noqa: S314

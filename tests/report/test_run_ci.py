@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ckprof.errors import ExitCode
 from ckprof.model.outcome import Status
-from ckprof.model.results import BatchResults, ListResult, Verdict
-from ckprof.report.run_ci import (
+from ckprof.model.results import BatchResults, ListResult, ListVerdict
+from ckprof.report.ci_formats import (
     render_batch_github,
     render_batch_junit,
     render_run_github,
@@ -70,15 +70,15 @@ def test_an_annotation_for_each_failure(results, tmp_path, monkeypatch):
 
 def test_lists_of_a_batch(results):
     lists = (
-        ListResult(name="a.conf", direction="fwd", verdict=Verdict.FAILED, results=results),
+        ListResult(name="a.conf", direction="fwd", verdict=ListVerdict.FAILED, results=results),
         ListResult(
             name="b.conf",
             direction="",
-            verdict=Verdict.BROKEN,
+            verdict=ListVerdict.BROKEN,
             reason="b.conf:3:4: wrong",
             exit_code=ExitCode.INPUT,
         ),
-        ListResult(name="c.conf", direction="fwd", verdict=Verdict.SKIPPED, reason="not asked for"),
+        ListResult(name="c.conf", direction="fwd", verdict=ListVerdict.SKIPPED, reason="not asked for"),
     )
     batch = BatchResults(root="conf", set_name="", found=3, lists=lists)
     found = cases(render_batch_junit(batch))

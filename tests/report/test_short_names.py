@@ -11,7 +11,7 @@ from ckprof.cli.status_line import StatusLine
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.results import RunResults
-from ckprof.report.comparison.text_formats import comparison_document
+from ckprof.report.comparison_text import comparison_document
 from ckprof.report.run_summary import best_table, render_for_terminal
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Terminal

@@ -9,7 +9,7 @@ from ckprof.report.document import Document
 from ckprof.report.run_summary import terminal_document
 from ckprof.report.run_table import render_markdown, render_table
 from ckprof.report.table import Terminal
-from ckprof.report.total_table import add_totals, networks_of_run
+from ckprof.report.totals import add_totals, networks_of_run
 from tests.report.test_baselines import baseline, with_baselines
 
 from .conftest import PROBLEM

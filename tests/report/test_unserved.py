@@ -17,12 +17,12 @@ from ckprof.compare.side import side_of
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.results import BatchResults, BuildSummary, ListResult, RunResults, Verdict
+from ckprof.model.results import BatchResults, BuildSummary, ListResult, ListVerdict, RunResults
 from ckprof.model.types import TypeSet
 from ckprof.report.batch_report import render_batch_table
-from ckprof.report.comparison.data_formats import render_json as compared_json
-from ckprof.report.comparison.text_formats import render_markdown as compared_markdown
-from ckprof.report.run_ci import render_run_github, render_run_junit
+from ckprof.report.ci_formats import render_run_github, render_run_junit
+from ckprof.report.comparison_data import render_json as compared_json
+from ckprof.report.comparison_text import render_markdown as compared_markdown
 from ckprof.report.run_data import render_json
 from ckprof.report.run_summary import best_table, problems_without_best, render_best, render_for_terminal
 from ckprof.report.run_table import render_table
@@ -203,6 +203,6 @@ def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
     assert served is not None and str(served.get("message")).endswith(f"outcomes is ok: {reason}")
     assert f"outcomes is ok: {reason}: " in render_run_github(results)
     if all(one.status is Status.UNSUPPORTED for one in results.of_problem(0)):
-        item = ListResult(name="x", direction="fwd", verdict=Verdict.FAILED, results=results)
+        item = ListResult(name="x", direction="fwd", verdict=ListVerdict.FAILED, results=results)
         batch = BatchResults(root="", set_name="", found=1, lists=(item,))
         assert f"({reason})" in render_batch_table(batch)

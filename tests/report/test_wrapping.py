@@ -7,7 +7,7 @@ import io
 import pytest
 
 from ckprof.cli.console import Console
-from ckprof.report.wrapping import wrapped, wrapped_text
+from ckprof.report.layout import wrapped, wrapped_text
 
 WORDS = "the list has instances of several types and this sentence has no end that would fit a line"
 COMMAND = "'ckprof run fwd --conf legacy.conf --problem 3'"

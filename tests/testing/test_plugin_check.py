@@ -27,7 +27,7 @@ from ckprof.plugin.protocols import (
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.profiler import Profiler
 from ckprof.testing import check_contract
-from ckprof.testing.contract import Verdict
+from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.plugin_check import check_plugin
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.cluster.local import LocalEngine
@@ -140,7 +140,7 @@ SLOW = [
 def test_an_object_of_each_kind(kind, tmp_path):
     good, bad, said = FAST[kind]
     checks = check_contract(Registering(good(tmp_path)), LIST)
-    assert [one.verdict for one in checks if one.what.startswith(f"{kind} ")].count(Verdict.PASSED) >= 1
+    assert [one.verdict for one in checks if one.what.startswith(f"{kind} ")].count(CheckVerdict.PASSED) >= 1
     with pytest.raises(AssertionError, match=f"{kind} '.*failed: ") as caught:
         check_contract(Registering(bad(tmp_path)), LIST)
     assert said in str(caught.value)
@@ -190,7 +190,7 @@ def test_a_baseline_that_cannot_be_opened_and_a_store_format_that_loses_everythi
 def test_every_built_in_object_keeps_its_contract():
     profiler = Profiler()
     for plugin in profiler.manager.plugins:
-        failed = [one for one in check_plugin(profiler, plugin.name) if one.verdict is Verdict.FAILED]
+        failed = [one for one in check_plugin(profiler, plugin.name) if one.verdict is CheckVerdict.FAILED]
         assert not failed, failed
 
 

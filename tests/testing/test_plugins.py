@@ -16,7 +16,7 @@ from ckprof.paths import conf_root
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.protocols import KernelSource
 from ckprof.testing import check_contract, registry_with
-from ckprof.testing.contract import Verdict
+from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.fixtures import ckprof_list, ckprof_registry, ckprof_run  # noqa: F401 - fixtures
 from ckprof.testing.plugins import Registering
 
@@ -59,7 +59,7 @@ def test_one_instance_on_the_cpu(ckprof_run, ckprof_list, example):  # noqa: F81
 @pytest.mark.compiler
 def test_the_example_fulfils_its_contract(example):
     checks = check_contract(example, EXAMPLE / "naive.conf")
-    assert {one.verdict for one in checks} == {Verdict.PASSED}
+    assert {one.verdict for one in checks} == {CheckVerdict.PASSED}
     assert {one.what.partition(" '")[0] for one in checks} == {
         *("plugin", "catalog variant", "conf family", "kind of instance string", "pipeline")
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ckprof.report.sarif import sarif_document, sarif_result
+from ckprof_plugins.consumers.cmd_audit import sarif_document, sarif_result
 
 
 def test_a_document_with_a_place_and_one_of_a_whole_file(tmp_path):

@@ -1,0 +1,208 @@
+"""What CI services read: annotations of GitHub Actions, JUnit XML, and why there is no result.
+
+Services follow a JUnit case from run to run by its class and its name. So neither has line numbers or paths
+of a checkout: those stand in messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree
+
+from ckprof.errors import Diagnostic, InputError, ListError
+from ckprof.paths import checkout_path, lasting_name
+from ckprof.plain_text import one_line, plain
+from ckprof.report.document import Block, Document
+from ckprof.report.escape import xml_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ckprof.errors import CkprofError
+
+
+class JUnit:
+    """A report that grows.
+
+    :param name: what is tested.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._root = ElementTree.Element("testsuites", name=xml_text(name))
+        self._names: dict[tuple[str, str], int] = {}
+
+    def suite(self, name: str) -> ElementTree.Element:
+        """Add a suite, for test cases of :meth:`case`; it is the class of its cases."""
+        return add(self._root, "testsuite", name=name)
+
+    def case(self, suite: ElementTree.Element, name: str) -> ElementTree.Element:
+        """Add a test case; of several with one name, the second and later ones are numbered."""
+        owner = suite.get("name", "")
+        count = self._names[owner, name] = self._names.get((owner, name), 0) + 1
+        return add(suite, "testcase", classname=owner, name=name if count == 1 else f"{name} #{count}")
+
+    def render(self) -> str:
+        """Return the document, with the counts of its cases."""
+        counts = {
+            "tests": "testcase",
+            "failures": "testcase/failure",
+            "errors": "testcase/error",
+            "skipped": "testcase/skipped",
+        }
+        for key, path in counts.items():
+            for suite in self._root:
+                suite.set(key, str(len(suite.findall(path))))
+            self._root.set(key, str(len(self._root.findall(f"testsuite/{path}"))))
+        ElementTree.indent(self._root)
+        return ElementTree.tostring(self._root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def add(parent: ElementTree.Element, tag: str, text: str = "", **attributes: str) -> ElementTree.Element:
+    """Add an element to another one."""
+    child = ElementTree.SubElement(parent, tag, {key: xml_text(value) for key, value in attributes.items()})
+    child.text = xml_text(text) or None
+    return child
+
+
+#: annotations of a level that GitHub shows of one step; it drops the others without a word
+MOST_SHOWN: Final = 10
+
+_PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
+
+
+class Level(Enum):
+    """How bad it is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """One remark."""
+
+    level: Level
+    title: str
+    message: str
+    #: what it is about: a file, or any other source, which is shown without a place
+    path: Path | str | None = None
+    #: one-based
+    line: int | None = None
+    column: int | None = None
+
+    @classmethod
+    def at(cls, source: str, *, level: Level, title: str, message: str) -> Annotation:
+        """Return a remark on a source in the form ``file``, ``file:line`` or ``file:line:column``."""
+        found = _PLACE.fullmatch(source)
+        if found is None:
+            return cls(level=level, title=title, message=message, path=source)
+        column = int(found["column"]) if found["column"] else None
+        return cls(
+            level=level,
+            title=title,
+            message=message,
+            path=found["path"],
+            line=int(found["line"]),
+            column=column,
+        )
+
+    def command(self) -> str:
+        """Return the line that GitHub reads."""
+        properties = {"title": self.title}
+        if self.path is not None and Path(self.path).is_file():
+            # from the root of the repository, as pull requests have it, wherever ckprof was called
+            place = {
+                "file": str(checkout_path(Path(self.path)) or self.path),
+                "line": self.line,
+                "col": self.column,
+            }
+            properties = {key: str(value) for key, value in place.items() if value} | properties
+        written = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
+        return f"::{self.level.value} {written}::{_escaped(plain(self.message))}"
+
+
+def render(annotations: Iterable[Annotation], verdict: str) -> str:
+    """Return all remarks, as far as GitHub shows them, and a line for those who read the log.
+
+    :param verdict: that line.
+    """
+    levels: dict[Level, list[Annotation]] = defaultdict(list)
+    for annotation in annotations:
+        levels[annotation.level].append(annotation)
+    lines = []
+    for level, found in levels.items():
+        shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
+        lines += [annotation.command() for annotation in shown]
+        if len(found) > len(shown):
+            title = f"{len(found) - len(shown)} more"
+            rest = Annotation(level=level, title=title, message="other formats have all of them")
+            lines.append(rest.command())
+    return "\n".join([*lines, one_line(verdict)]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escaped_property(text: str) -> str:
+    return _escaped(one_line(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+def failure_junit(error: CkprofError) -> str:
+    """Return a report of one case, which ended with an error."""
+    junit = JUnit("ckprof")
+    add_failure(junit, error)
+    return junit.render()
+
+
+def add_failure(junit: JUnit, error: CkprofError, suite: str = "") -> None:
+    """Add a suite of one case, which ended with an error.
+
+    :param suite: its name; by default that of the input.
+    """
+    path = error.path if isinstance(error, InputError) else None
+    name = suite or (lasting_name(path) if path is not None else "ckprof")
+    case = junit.case(junit.suite(name), "can be read" if isinstance(error, InputError) else "has a result")
+    first, *_ = str(error).splitlines()
+    add(case, "error", str(error), type=type(error).__name__, message=first)
+
+
+def failure_markdown(error: CkprofError) -> str:
+    """Return what went wrong, for pull requests."""
+    lines = tuple(str(error).splitlines())
+    return Document([f"**ckprof: no result, exit code {int(error.exit_code)}**", Block(lines)]).markdown()
+
+
+def failure_annotations(error: CkprofError) -> str:
+    """Return a remark for each place that is wrong."""
+    return render(remarks_on(error), f"no result, exit code {int(error.exit_code)}")
+
+
+def remarks_on(error: CkprofError) -> list[Annotation]:
+    """Return a remark for each place that is wrong."""
+    return [
+        Annotation(
+            level=Level.ERROR,
+            title="ckprof",
+            message=one.message,
+            path=one.path or None,
+            line=one.line,
+            column=one.column,
+        )
+        for one in _diagnostics(error)
+    ]
+
+
+def _diagnostics(error: CkprofError) -> Sequence[Diagnostic]:
+    if isinstance(error, ListError):
+        return error.diagnostics
+    if isinstance(error, InputError):
+        path = error.path if error.path is not None else ""
+        return [Diagnostic(path=path, message=error.message, line=error.line, column=error.column)]
+    return [Diagnostic(path="", message=str(error))]

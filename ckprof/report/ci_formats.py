@@ -1,0 +1,283 @@
+"""Runs, comparisons and parity for CI services: JUnit XML, and annotations for GitHub Actions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from ckprof.compare.verdict import Verdict
+from ckprof.model.outcome import Status
+from ckprof.model.parity import ParityFinding
+from ckprof.model.results import ListVerdict
+from ckprof.report.ci import Annotation, JUnit, Level, add, render
+from ckprof.report.comparison_text import settling_text, shift_lines, verdict_line
+from ckprof.report.figures import display_name
+from ckprof.report.parity_text import differences, verdict
+from ckprof.report.rows import baseline_rows, rows_of_problem
+from ckprof.report.run_table import status_counts
+from ckprof.report.unserved import unserved_in
+from ckprof.wording import change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from xml.etree import ElementTree
+
+    from ckprof.compare.model import ComparedRow, Comparison
+    from ckprof.compare.side import RowKey
+    from ckprof.model.parity import ParityReport, StringComparison, Unmatched
+    from ckprof.model.results import BatchResults, RunResults
+    from ckprof.report.rows import Row
+
+
+#: fails where no instance could serve a problem
+_SERVED = "an instance supports the problem"
+
+
+def render_run_junit(results: RunResults) -> str:
+    """Render one test suite per problem and one test case per instance and number of splits."""
+    junit = JUnit("ckprof run")
+    _add_run(junit, results)
+    return junit.render()
+
+
+def render_batch_junit(batch: BatchResults) -> str:
+    """Render the same for each list, and one case for a list that cannot be read."""
+    junit = JUnit("ckprof run")
+    for item in batch.lists:
+        if item.results is not None:
+            _add_run(junit, item.results, f"{item.name}: ")
+            continue
+        case = junit.case(junit.suite(item.name), "can be read")
+        add(case, "skipped" if item.verdict is ListVerdict.SKIPPED else "error", message=item.reason)
+    return junit.render()
+
+
+def _add_run(junit: JUnit, results: RunResults, prefix: str = "") -> None:
+    for index, problem in enumerate(results.problems):
+        suite = junit.suite(f"{prefix}{results.direction} {problem.describe()}")
+        served = junit.case(suite, _SERVED)
+        rows = rows_of_problem(results, index)
+        if not _is_served(rows):
+            add(served, "failure", type="unsupported", message=_unserved_text(results, index))
+        for row in rows:
+            _finish(junit.case(suite, row.instance.lasting_name(row.outcome.split_k)), row)
+        for row in baseline_rows(results, index):
+            kernel = row.instance
+            _finish(junit.case(suite, f"baseline {row.baseline} {kernel.dtype.value} {kernel.layout}"), row)
+
+
+def _finish(case: ElementTree.Element, row: Row) -> None:
+    outcome = row.outcome
+    if outcome.measurement is not None:
+        case.set("time", f"{outcome.measurement.median_ms / 1e3:.9f}")
+    if outcome.status.is_failure:
+        text = "\n".join(filter(None, (row.instance.source, row.instance.instance_string)))
+        add(case, "failure", text, type=outcome.status.value, message=outcome.reason)
+    elif outcome.status is Status.UNSUPPORTED:
+        add(case, "skipped", message=outcome.reason)
+
+
+def render_run_github(results: RunResults) -> str:
+    """Render an error on the line of each instance that failed, and for problems that none supports."""
+    counts = status_counts(Counter(outcome.status for outcome in results.outcomes))
+    return render(_remarks(results), f"{len(results.instances)} instances: {counts or 'no outcome'}")
+
+
+def render_batch_github(batch: BatchResults) -> str:
+    """Render the same for all lists, and an error for each that cannot be read."""
+    remarks: list[Annotation] = []
+    for item in batch.lists:
+        if item.results is not None:
+            remarks += _remarks(item.results)
+        elif item.verdict.is_broken:
+            source, _, message = item.reason.partition(": ")
+            at = Annotation.at(source, level=Level.ERROR, title=item.name, message=message or item.reason)
+            remarks.append(at)
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in batch.verdicts.items())
+    return render(remarks, f"{batch.found} lists: {counts}")
+
+
+def _remarks(results: RunResults) -> Iterator[Annotation]:
+    for conversion in results.conversions:
+        for line in conversion.dropped:
+            if line.rule == "error":
+                source = f"{conversion.path}:{line.line}"
+                yield Annotation.at(source, level=Level.WARNING, title="left out", message=line.reason)
+    for index, problem in enumerate(results.problems):
+        rows = rows_of_problem(results, index)
+        for row in (*rows, *baseline_rows(results, index)):
+            if row.outcome.status.is_failure:
+                yield Annotation.at(
+                    row.instance.source,
+                    level=Level.ERROR,
+                    title=f"{row.outcome.status.value}: {row.title}",
+                    message=f"{row.outcome.reason}\n{problem.describe()}",
+                )
+        if not _is_served(rows):
+            message = f"{_unserved_text(results, index)}: {problem.describe()}"
+            yield Annotation(level=Level.ERROR, title="no instance supports the problem", message=message)
+
+
+def _is_served(rows: list[Row]) -> bool:
+    return any(row.outcome.status is Status.OK for row in rows)
+
+
+def _unserved_text(results: RunResults, index: int) -> str:
+    unserved = unserved_in(results, index)
+    return f"none of {len(results.of_problem(index))} outcomes is ok: {unserved.reason if unserved else ''}"
+
+
+class _Case(NamedTuple):
+    """One instance of a comparison."""
+
+    #: ``None``: both sides have it
+    finding: ParityFinding | None
+    text: str
+    source: str = ""
+    #: what is to be said of it
+    about: str = ""
+
+
+def render_parity_junit(report: ParityReport) -> str:
+    """Render one suite per comparison; what does not fail the comparison is a passed or skipped case.
+
+    A case is called as its instance prints itself, so that lines may come and go.
+    """
+    junit = JUnit("ckprof parity")
+    for comparison in report.comparisons:
+        suite = junit.suite(comparison.lasting_title)
+        for one in _cases(comparison):
+            case = junit.case(suite, one.text)
+            about = f"{one.source}: {one.about}" if one.source else one.about
+            if one.finding in report.fail_on:
+                add(case, "failure", one.text, type=one.finding.value, message=about)
+            elif one.finding is ParityFinding.SKIPPED:
+                add(case, "skipped", message=about)
+            elif one.finding is not None:
+                add(case, "system-out", f"{one.finding.value}: {about}")
+    return junit.render()
+
+
+def render_parity_github(report: ParityReport) -> str:
+    """Render a remark on the line of each finding: an error if it fails the comparison, else a notice."""
+    remarks = [
+        Annotation.at(
+            one.source,
+            level=Level.ERROR if one.finding in report.fail_on else Level.NOTICE,
+            title=f"parity: {one.finding.value}",
+            message=f"{one.text}\n{one.about}",
+        )
+        for comparison in report.comparisons
+        for one in _cases(comparison)
+        if one.finding is not None
+    ]
+    return render(remarks, verdict(report))
+
+
+def _cases(comparison: StringComparison) -> Iterator[_Case]:
+    for match in comparison.matches:
+        yield _Case(None, match.text)
+    for item in comparison.missing:
+        yield _Case(ParityFinding.MISSING, item.text, item.source, _about(item, comparison.first))
+    for item in comparison.extra:
+        yield _Case(ParityFinding.EXTRA, item.text, item.source, _about(item, comparison.second))
+    for copy in comparison.duplicates:
+        about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
+        yield _Case(ParityFinding.DUPLICATE, copy.text, copy.sources[-1], about)
+    for loss in comparison.lossy:
+        changed = differences(loss.differences)
+        about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
+        yield _Case(ParityFinding.LOSSY, loss.text, loss.sources[-1], about)
+    for skip in comparison.skipped:
+        yield _Case(ParityFinding.SKIPPED, skip.text, skip.source, f"{skip.rule}: {skip.reason}")
+
+
+def _about(item: Unmatched, side: str) -> str:
+    parts = [f"only in {side}", item.note]
+    if item.nearest is not None:
+        parts.append(f"nearest {item.nearest.source}: {differences(item.nearest.differences)}")
+    return "; ".join(part for part in parts if part)
+
+
+def render_comparison_junit(comparison: Comparison) -> str:
+    """Render one test suite per problem and one test case per row.
+
+    Rows that fail the comparison are failures, unclear ones that do not are skipped. What fails it besides
+    rows of both sides has cases of its own.
+    """
+    junit = JUnit("ckprof compare")
+    suites: dict[str, ElementTree.Element] = {}
+
+    def case(problem: str, name: str) -> ElementTree.Element:
+        if problem not in suites:
+            suites[problem] = junit.suite(problem)
+        return junit.case(suites[problem], name)
+
+    for row in comparison.rows:
+        of_row = case(_compared_problem(row.key), row.old.kernel.lasting_name(row.key.split_k))
+        if row.new.ranked:
+            of_row.set("time", f"{row.new.time_ms / 1e3:.9f}")
+        if comparison.failure_of(row):
+            add(of_row, "failure", type=_compared_kind(row), message=_compared_text(row))
+        elif row.judgement and row.judgement.verdict is Verdict.UNCLEAR:
+            add(of_row, "skipped", message=_compared_text(row))
+    for lost in comparison.only_old if comparison.missing_fail else ():
+        of_row = case(_compared_problem(lost.key), lost.kernel.lasting_name(lost.key.split_k))
+        add(of_row, "failure", type="missing", message=f"only in {comparison.old_label}")
+    if comparison.shift_fails:
+        add(case("all rows", "no shared change"), "failure", type="shift", message=_shift_text(comparison))
+    return junit.render()
+
+
+def render_comparison_github(comparison: Comparison) -> str:
+    """Render an error for whatever fails the comparison, and a warning for what else became worse."""
+    remarks = []
+    for row in comparison.rows:
+        failure = comparison.failure_of(row)
+        slower = row.judgement is not None and row.judgement.verdict is Verdict.SLOWER
+        if failure or row.worsened or slower:
+            level = Level.ERROR if failure else Level.WARNING
+            message = f"{_compared_problem(row.key)}: {_compared_text(row)}"
+            remarks.append(
+                Annotation(
+                    level=level, title=f"{_compared_kind(row)}: {display_name(row.old)}", message=message
+                )
+            )
+    for lost in comparison.only_old:
+        remarks.append(
+            Annotation(
+                level=Level.ERROR if comparison.missing_fail else Level.WARNING,
+                title=f"missing: {display_name(lost)}",
+                message=f"{lost.key.problem.problem.describe()}: only in {comparison.old_label}",
+            )
+        )
+    if comparison.shift_fails:
+        remarks.append(
+            Annotation(level=Level.ERROR, title="shift: all rows", message=_shift_text(comparison))
+        )
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
+    end = f"{comparison.old_label} and {comparison.new_label}: {counts}; {verdict_line(comparison)}"
+    return render(remarks, end)
+
+
+def _compared_problem(row: RowKey) -> str:
+    key = row.problem
+    return " ".join(filter(None, (key.direction, key.dtype, key.layout, key.problem.describe())))
+
+
+def _compared_kind(row: ComparedRow) -> str:
+    """Return the value of ``--fail-on`` that a row is a case of."""
+    return row.judgement.verdict.value if row.judgement and not row.worsened else "status"
+
+
+def _compared_text(row: ComparedRow) -> str:
+    if row.worsened or row.judgement is None:
+        return f"{row.old.status.value} -> {row.new.status.value}: {row.new.reason}"
+    if row.judgement.verdict is Verdict.UNCLEAR:
+        return f"unclear: {settling_text(row.judgement)} would settle it"
+    changed = change(row.judgement.change.ratio)
+    return f"{changed}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
+
+
+def _shift_text(comparison: Comparison) -> str:
+    return "; ".join(shift_lines(comparison))

@@ -1,1 +1,0 @@
-"""Comparisons as text, JSON, CSV and JUnit."""
