@@ -315,8 +315,7 @@ class Coordinator:
         if self._leave(sent):
             return
         self._watch.say(
-            f"a worker was lost on problem {sent.open.unit.problem_index}: {last_line(reason)}; "
-            "the problem is handed out again"
+            f"a worker was lost on problem {sent.open.unit.problem_index}: {last_line(reason)}; rescheduled"
         )
         self._units.fail(sent.open, reason)
 
@@ -356,7 +355,7 @@ class Coordinator:
                 continue
             self._watch.warn(
                 f"a worker is silent for {self._work.leases.silence_s:g} s on problem "
-                f"{sent.open.unit.problem_index}; another one gets the problem"
+                f"{sent.open.unit.problem_index}; rescheduled"
             )
             self._units.fail(sent.open, "its worker fell silent")
 

@@ -69,8 +69,8 @@ class ChosenEngine:
         if 0 <= workers <= _MOST_WORKERS:
             return workers
         raise PluginError(
-            f"engine {self.engine.id!r}: it says that it has "
-            f"{'less than no' if workers < 0 else f'more than {_MOST_WORKERS:,}'} workers in a pool"
+            f"engine {self.engine.id!r}: reports "
+            f"{'a negative number of' if workers < 0 else f'more than {_MOST_WORKERS:,}'} workers in a pool"
         )
 
 

@@ -34,11 +34,11 @@ class LeasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         if not self.silence_s > 0:
-            raise UsageError(f"the silence of a lease is {self.silence_s}, expected more than 0 seconds")
+            raise UsageError(f"silence_s is {self.silence_s}, expected more than 0 seconds")
         if not self.doubt_s > 0:
-            raise UsageError(f"a worker is doubted after {self.doubt_s}, expected more than 0 seconds")
+            raise UsageError(f"doubt_s is {self.doubt_s}, expected more than 0 seconds")
         if self.attempts < 1:
-            raise UsageError(f"a unit is handed out {self.attempts} times, expected at least once")
+            raise UsageError(f"attempts is {self.attempts}, expected at least 1")
 
 
 class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
