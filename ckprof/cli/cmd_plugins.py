@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--check",
         metavar="NAME",
         help="try out each object of one plugin: records, rendering, build and run of an instance, formats, "
-        "engines, ...; exit code 4 if one fails, 1 if one could not be tried",
+        "...; exit code 4 if one fails, 1 if one could not be tried",
     )
     parser.add_argument(
         "--conf",

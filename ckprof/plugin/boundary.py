@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import CkprofError, PluginError
-from ckprof.plugin.members import STRUCTURAL, Member, check_of, function_result, members_of
+from ckprof.plugin.members import OBJECTS, STRUCTURAL, Member, check_of, function_result, members_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 #: exception, plugin whose code was called -> name of another plugin that raised it, or an empty text
 Culprit = Callable[[BaseException, str], str]
 
-#: what has members of its own, which are called within the boundary as well
-_OBJECTS: Final = ("EngineSession", "Search", "Spelling")
 #: lines of a traceback that are shown
 _SHOWN: Final = 12
 _HERE: Final = str(Path(__file__).parent)
@@ -216,7 +214,7 @@ def _method(item: object, member: Member, boundary: Boundary) -> object:
 
 
 def _result(value: object, annotation: str, boundary: Boundary) -> object:
-    if annotation in _OBJECTS and value is not None:
+    if annotation in OBJECTS and value is not None:
         inner = replace(boundary, subject=f"{boundary.subject}()", allowed=())
         return guarded(value, inner, STRUCTURAL[annotation])
     boundary.checked(value, annotation)
@@ -237,7 +235,7 @@ def _guarded_record(item: object, boundary: Boundary, kind: type) -> object:
         if (text := exact(value)) is not value:
             changes[field.name] = value = text
         result, class_name = function_result(field.annotation), field.annotation.removesuffix(" | None")
-        if class_name in _OBJECTS and value is not None:
+        if class_name in OBJECTS and value is not None:
             changes[field.name] = guarded(value, inner, STRUCTURAL[class_name])
         elif inner.checked(value, field.annotation, "is") is not None and result:
             changes[field.name] = _function(cast("Callable[..., object]", value), result, inner)

@@ -20,7 +20,7 @@ from ckprof import errors
 from ckprof.model.problem import Problem
 from ckprof.model.strings.kind import Spelling
 from ckprof.model.tensor import Layout
-from ckprof.plugin.protocols import EngineSession, Search
+from ckprof.plugin.protocols import Search
 
 #: says whether a value is of a type
 Check = Callable[[object], bool]
@@ -28,9 +28,9 @@ Check = Callable[[object], bool]
 _RAISES: Final = re.compile(r":raises (\w+):")
 
 #: what is recognised by its members; a name is not enough
-STRUCTURAL: Final[Mapping[str, type]] = {
-    kind.__name__: kind for kind in (EngineSession, Layout, Problem, Search, Spelling)
-}
+STRUCTURAL: Final[dict[str, type]] = {kind.__name__: kind for kind in (Layout, Problem, Search, Spelling)}
+#: names of those among them whose members are called within the boundary of their plugin as well
+OBJECTS: Final = {"Search", "Spelling"}
 #: name in annotations -> that of the class
 _OTHER_NAMES: Final = {"NDArray": "ndarray"}
 _BUILTIN: Final[Mapping[str, type]] = {
@@ -67,6 +67,12 @@ class Member:
     def spelling(self) -> str:
         """``name`` or ``name(parameters)``."""
         return self.name if self.parameters is None else f"{self.name}({', '.join(self.parameters)})"
+
+
+def know_objects(*protocols: type) -> None:
+    """Have objects of these protocols, which members of other objects return, called within the boundary."""
+    STRUCTURAL.update((protocol.__name__, protocol) for protocol in protocols)
+    OBJECTS.update(protocol.__name__ for protocol in protocols)
 
 
 @cache

@@ -160,8 +160,6 @@ class Registry:
         f"{_LISTS}:rule_set_trials",
         (protocols.OnDemandRuleSet,),
     )
-    #: where sweeps run
-    engines = Kind[protocols.Engine]("engine", protocols.Engine, f"{_MEASURED}:engine_trials")
     #: what reads evidence while kernels are measured
     observers = Kind[protocols.Observer]("observer", protocols.Observer, f"{_MEASURED}:observer_trials")
     #: ways to search for the best kernels

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import CkprofError, InputError, PluginError, UsageError
+from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
-from ckprof.plugin.protocols import EngineRequest, LineWriter
-from ckprof.plugin.protocols.engines import Pool
+from ckprof.plugin.protocols import LineWriter
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.testing.contract import CannotTry
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import (
         Baseline,
         ComparisonFormat,
-        Engine,
         InspectionView,
         NamedDevice,
         Observer,
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
     from ckprof.testing.contract import Trials
     from ckprof.testing.samples import Samples
 
-#: seconds that an engine may take for one payload
-_ENGINE_S: Final = 60.0
 #: an error as formats report it
 _FAILURE: Final = InputError("cannot be read", "list.conf", 3, 1)
 
@@ -76,11 +71,6 @@ def baseline_trials(samples: Samples, baseline: Baseline) -> Trials:
     """Yield the trials of a library of somebody else."""
     yield "is installed", lambda: _installed(baseline)
     yield "computes the default problem of an instance", lambda: _compared(samples, baseline)
-
-
-def engine_trials(samples: Samples, engine: Engine) -> Trials:
-    """Yield the trials of an engine: one payload."""
-    yield "runs a payload", lambda: _echoed(samples, engine)
 
 
 def observer_trials(samples: Samples, observer: Observer) -> Trials:
@@ -180,27 +170,6 @@ def _compared(samples: Samples, baseline: Baseline) -> str:
     if outcome.status is not Status.OK:
         raise PluginError(f"{outcome.status.value}: {outcome.reason}")
     return measured.description
-
-
-def _echoed(samples: Samples, engine: Engine) -> str:
-    request = EngineRequest(handler="ckprof.testing.echo:echo", embedded=True, folder=samples.folder)
-    try:
-        session = engine.open(request)
-    except UsageError as exc:
-        raise CannotTry(str(exc)) from None
-    try:
-        answer = session.submit(Pool.RUN, b"payload").result(timeout=_ENGINE_S)
-    except FutureTimeout:
-        raise PluginError(f"no answer within {_ENGINE_S:g} s") from None
-    except CkprofError:
-        raise
-    except Exception as exc:
-        raise PluginError(f"the worker was lost: {exc}") from exc
-    finally:
-        session.close(now=True)
-    if answer != b"daolyap":
-        raise PluginError(f"answered {answer!r}, expected b'daolyap'")
-    return f"{session.slots(Pool.RUN)} workers"
 
 
 def _searched(samples: Samples, strategy: SearchStrategy) -> str:

@@ -18,12 +18,12 @@ import traceback
 from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.orphans import take_standard_streams
-from ckprof.plugin.protocols.engines import Slot
+from ckprof_plugins.cluster.engines import Slot
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from ckprof.plugin.protocols.engines import Handler
+    from ckprof_plugins.cluster.engines import Handler
 
 
 _HEAD: Final = struct.Struct("<QB")

@@ -19,10 +19,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.sweep.sweep import Stop
 from ckprof_plugins.cluster.counters import Counters
 from ckprof_plugins.cluster.devices import DeviceTable
+from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.leases import LeaseTable
 from ckprof_plugins.cluster.merging import Ingest
 from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, answer_of, decode_reply, encode
@@ -31,8 +31,8 @@ from ckprof_plugins.cluster.units import POLL_S, UnitQueue, last_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.protocols.engines import EngineSession
     from ckprof.store.writer import StoreWriter
+    from ckprof_plugins.cluster.engines import EngineSession
     from ckprof_plugins.cluster.merging import Merger
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit, Work
 

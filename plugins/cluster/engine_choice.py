@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.kernels.build.units import available_cpus
-from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof.sweep.device_sweep import plan_sweep
 from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.plan import describe
 from ckprof.sweep.recording import is_shard_folder
 from ckprof.wording import counted, duration
+from ckprof_plugins.cluster.engines import ENGINES, EngineRequest, Pool
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.local import cpus_per_worker
 from ckprof_plugins.cluster.pool_build import BUILD_HANDLER
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.measure.requests import RunRequest
-    from ckprof.plugin.protocols.engines import Engine
     from ckprof.session import Session
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.requests import SweepOptions
+    from ckprof_plugins.cluster.engines import Engine
     from ckprof_plugins.cluster.runner import EngineRunner
 
 #: what is used unless ``--engine`` or the settings file names another one
@@ -91,7 +91,7 @@ def choose_engine(
         raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
     settings = read_settings(runner.cluster) if runner.cluster is not None else None
     named = settings.engine if settings is not None else ""
-    engine = session.registry.engines.find(runner.engine or named or _DEFAULT_ENGINE)
+    engine = session.registry.entries(ENGINES).find(runner.engine or named or _DEFAULT_ENGINE)
     return ChosenEngine(
         engine=engine,
         settings=settings,

@@ -16,7 +16,6 @@ from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import CacheMode, timing_settings
 from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import ProblemCase
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.device_sweep import SweepResult, plan_request, sweep_run_options
 from ckprof.sweep.events import SweepMessage, SweepPlanned
@@ -26,6 +25,7 @@ from ckprof.sweep.recording import open_sink
 from ckprof.wording import counted
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engine_choice import ChosenEngine, choose_engine, sweep_folder
+from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.leases import LeasePolicy
 from ckprof_plugins.cluster.merge_pool import MergePool, default_processes
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import RunRequest
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
-    from ckprof.plugin.protocols.engines import EngineSession
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import SharedKey
     from ckprof.sweep.plan import PlannedContest
     from ckprof.sweep.requests import SweepOptions
+    from ckprof_plugins.cluster.engines import EngineSession
     from ckprof_plugins.cluster.runner import EngineRunner
 
 #: workers that may fail in a row before the first one says who it is

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import ToolchainError
 from ckprof.plain_text import one_line
-from ckprof.plugin.protocols.engines import Pool, Slot, WorkerLost
 from ckprof.python_child import python_command, start_failure
 from ckprof_plugins.cluster.child import FAILURE, read_frame, write_frame
+from ckprof_plugins.cluster.engines import Pool, Slot, WorkerLost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO, BinaryIO
 
-    from ckprof.plugin.protocols.engines import EngineRequest
+    from ckprof_plugins.cluster.engines import EngineRequest
 
 #: seconds that a worker gets to end by itself
 _GRACE_S: Final = 5.0

@@ -18,8 +18,8 @@ import msgspec
 from ckprof.errors import ToolchainError
 from ckprof.model.architecture import use_files
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols.engines import Pool, Slot
 from ckprof.private_folders import checked, private_folder
+from ckprof_plugins.cluster.engines import Pool, Slot
 from ckprof_plugins.cluster.local import LocalSession
 from ckprof_plugins.cluster.partial import PartialContent, Piece, write_partial
 

@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ckprof.errors import CkprofError, ToolchainError, UsageError
 from ckprof.orphans import tied
 from ckprof.plain_text import one_line
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.private_folders import private_folder
 from ckprof.python_child import python_command
 from ckprof_plugins.cluster.child import run_payload
+from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.settings import LAUNCHERS, PROVIDERS, read_parsl_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from ckprof.plugin.protocols.engines import EngineRequest
+    from ckprof_plugins.cluster.engines import EngineRequest
     from ckprof_plugins.cluster.settings import ParslSettings, PoolTable
 
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register several devices of one machine, and Parsl."""
-    from ckprof.plugin.protocols import Engine
+    """Register the kind of engines: several devices of one machine, and Parsl."""
+    from ckprof_plugins.cluster.engines import ENGINES, Engine
 
+    registry.add(ENGINES)
     registry.add_lazy(Engine, "ckprof_plugins.cluster.local:LocalEngine")
     registry.add_lazy(Engine, "ckprof_plugins.cluster.parsl_engine:ParslEngine")
 

@@ -25,12 +25,12 @@ from ckprof.model.architecture import use_files
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.session import Session, ignore
 from ckprof.settings import Settings
 from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.version import __version__
 from ckprof.wording import counted
+from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.messages import (
     BuildReply,
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.build.plan import Unit
     from ckprof.measure.requests import RunRequest
-    from ckprof.plugin.protocols.engines import EngineSession, Slot
     from ckprof.session import Session
+    from ckprof_plugins.cluster.engines import EngineSession, Slot
     from ckprof_plugins.cluster.folder import SweepFolder
     from ckprof_plugins.cluster.messages import BuildTask
 

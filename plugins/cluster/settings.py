@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.protocols.engines import Pool
+from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.leases import LeasePolicy
 from ckprof_plugins.cluster.messages import ReferencePolicy
 
 if TYPE_CHECKING:
-    from ckprof.plugin.protocols.engines import EngineSettings
+    from ckprof_plugins.cluster.engines import EngineSettings
 
 
 if sys.version_info >= (3, 11):

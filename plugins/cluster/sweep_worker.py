@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.measure.options import RunOptions
-    from ckprof.plugin.protocols.engines import Slot
+    from ckprof_plugins.cluster.engines import Slot
     from ckprof_plugins.cluster.messages import Job, TaskHead
 
 #: what engines call in their workers

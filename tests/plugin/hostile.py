@@ -26,7 +26,6 @@ from ckprof.plugin.protocols import (
     SearchStrategy,
     StoreFormat,
 )
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.plugin.protocols.formats import ExportResult
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
@@ -141,15 +140,6 @@ class MyBaseline:
 
     def missing(self):
         return "mine is not installed"
-
-
-class MyEngine:
-    id, label = "mine", "mine"
-
-    def pools(self, request):
-        return {Pool.RUN: 1}
-
-    def open(self, request): ...
 
 
 class MyObserver:
@@ -282,12 +272,6 @@ CASES: dict[str, Case] = {
         member="enumerate",
         command=("list", "instances", "--rule-set", "mine", "--arch", "gfx942"),
         code=1,
-    ),
-    "engine": Case(
-        kind="engine",
-        make=MyEngine,
-        member="pools",
-        command=("sweep", *RUN[1:], "--store", "new.db", "--engine", "mine", "--dry-run"),
     ),
     "strategy": Case(
         kind="strategy",

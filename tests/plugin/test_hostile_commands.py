@@ -14,15 +14,14 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.plugin.members import members_of
-from ckprof.plugin.registry import KINDS
 from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts
 
 from . import hostile
+from .test_hostile_plugins import KIND_OF
 
 pytestmark = pytest.mark.thorough
 
-KIND_OF = {kind.name: kind for kind in KINDS}
 CASES = [pytest.param(case, id=name) for name, case in hostile.CASES.items()]
 
 

@@ -74,7 +74,14 @@ class Odd:
         raise RuntimeError("no repr")
 
 
-KIND_OF = {kind.name: kind for kind in KINDS}
+def all_kinds():
+    """Return the kinds of objects by name: the core's, and those that plugins bring."""
+    manager = PluginManager()
+    manager.load_all()
+    return {kind.name: kind for kind in Registry(manager).kinds}
+
+
+KIND_OF = all_kinds()
 
 
 @cache
@@ -133,6 +140,8 @@ def registered(kind, item):
     class Hostile:
         @hookimpl
         def ckprof_register(self, registry):
+            if KIND_OF[kind] not in KINDS:
+                registry.add(KIND_OF[kind])
             registry.add_lazy(KIND_OF[kind].protocol, f"{__name__}:ITEMS")
 
     manager = PluginManager()

@@ -30,7 +30,6 @@ from ckprof.testing import check_contract
 from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.plugin_check import check_plugin
 from ckprof.testing.plugins import Registering
-from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.directions.fwd import Forward
 
 #: instances that are small to compile
@@ -65,23 +64,6 @@ class Library:
 
     def missing(self):
         return self.lacks
-
-
-class Engine(LocalEngine):
-    id = "mine"
-
-
-class Deaf(Engine):
-    """An engine whose answers are others'."""
-
-    def open(self, request):
-        session = super().open(replace(request, handler="tests.testing.test_plugin_check:other"))
-        return session
-
-
-def other(payload, slot):
-    """A handler that answers something else."""
-    return b"something else"
 
 
 class Inference(Forward):
@@ -122,7 +104,6 @@ def a_set(folder, id_="mine"):
 #: kind -> an object that is fine or cannot be tried, one that is not, and what is said of it
 FAST = {
     "observer": (lambda _: Reader(), lambda _: Reader(3), "expected Reading | None"),
-    "engine": (lambda _: Engine(), lambda _: Deaf(), "expected b'daolyap'"),
     "operation": (lambda _: Inference(), lambda _: Flat(), "the reference has the shape"),
     "problem set": (a_set, lambda folder: a_set(folder, "yours"), "it is 'mine'"),
 }

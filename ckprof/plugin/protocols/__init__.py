@@ -28,10 +28,6 @@ from ckprof.plugin.protocols.converters import LineExplainer as LineExplainer
 from ckprof.plugin.protocols.converters import ListExtractor as ListExtractor
 from ckprof.plugin.protocols.converters import StreamingConverter as StreamingConverter
 from ckprof.plugin.protocols.converters import TreeConverter as TreeConverter
-from ckprof.plugin.protocols.engines import Engine as Engine
-from ckprof.plugin.protocols.engines import EngineRequest as EngineRequest
-from ckprof.plugin.protocols.engines import EngineSession as EngineSession
-from ckprof.plugin.protocols.engines import EngineSettings as EngineSettings
 from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
 from ckprof.plugin.protocols.formats import InspectionView as InspectionView
 from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat

@@ -13,11 +13,11 @@ from pathlib import Path
 from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.device import Reading
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.store.attempt import DEVICE
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.plan import PlanRequest
 from ckprof_plugins.cluster.coordinator import Coordinator
+from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
 from ckprof_plugins.cluster.leases import LeasePolicy
 from ckprof_plugins.cluster.merging import Merger

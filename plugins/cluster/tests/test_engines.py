@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,15 +12,21 @@ from ckprof.cli.main import main
 from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.kernels.requests import BuildOptions
 from ckprof.option import options_of
+from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols.engines import Pool
 from ckprof.plugin.registry import Registry
 from ckprof.session import Session
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
+from ckprof.testing import check_contract
+from ckprof.testing.contract import Verdict
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.cluster.engine_choice import choose_engine
+from ckprof_plugins.cluster.engines import ENGINES, Pool
+from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.runner import EngineRunner
+
+LIST = conf_root() / "forward" / "tests" / "nhwgc_fp16.conf"
 
 
 class Nowhere:
@@ -41,7 +48,7 @@ def manager_with(*added):
 
 
 def test_engines_are_found_by_their_id():
-    engines = Registry(manager_with(Nowhere())).engines
+    engines = Registry(manager_with(Nowhere())).entries(ENGINES)
     assert engines.ids == ("local", "nowhere", "parsl")
     assert engines.find("nowhere").label == "no worker at all"
     with pytest.raises(UsageError, match=r"unknown engine 'nowher'.*nowhere"):
@@ -50,13 +57,13 @@ def test_engines_are_found_by_their_id():
 
 def test_what_is_no_engine_is_reported():
     with pytest.raises(PluginError, match=r"plugin extra: .* type object, which has no member"):
-        _ = Registry(manager_with(object())).engines
+        _ = Registry(manager_with(object())).entries(ENGINES)
     with pytest.raises(PluginError, match=r"plugin extra: engine 'half': lacks label, open\(request\)"):
-        _ = Registry(manager_with(SimpleNamespace(id="half", pools=None))).engines
+        _ = Registry(manager_with(SimpleNamespace(id="half", pools=None))).entries(ENGINES)
     other = Nowhere()
     other.id = "local"
     with pytest.raises(PluginError, match=r"two plugins provide the engine 'local': .* and extra"):
-        _ = Registry(manager_with(other)).engines
+        _ = Registry(manager_with(other)).entries(ENGINES)
 
 
 def choose(tmp_path, manager=None, **options):
@@ -116,3 +123,26 @@ def test_the_engines_that_ship_run_a_payload_or_say_what_they_need(capsys):
     assert (
         tried["engine 'parsl'"][0] == "not possible" and "needs --cluster FILE" in tried["engine 'parsl'"][1]
     )
+
+
+class Mine(LocalEngine):
+    id = "mine"
+
+
+class Deaf(Mine):
+    """An engine whose answers are others'."""
+
+    def open(self, request):
+        return super().open(replace(request, handler=f"{__name__}:other"))
+
+
+def other(payload, slot):
+    """A handler that answers something else."""
+    return b"something else"
+
+
+def test_an_engine_is_tried_with_a_payload():
+    checks = check_contract(Registering(Mine()), LIST)
+    assert [one.verdict for one in checks if one.what.startswith("engine ")] == [Verdict.PASSED]
+    with pytest.raises(AssertionError, match=r"engine 'mine'.*failed: .*expected b'daolyap'"):
+        check_contract(Registering(Deaf()), LIST)

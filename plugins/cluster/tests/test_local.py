@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ExitCode, ToolchainError
-from ckprof.plugin.protocols.engines import EngineRequest, Pool, WorkerLost
 from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
 from ckprof.sweep.requests import SweepOptions
 from ckprof_plugins.cluster.engine_sweep import _probe
+from ckprof_plugins.cluster.engines import EngineRequest, Pool, WorkerLost
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.local import LocalEngine, cpus_per_worker
 from ckprof_plugins.cluster.messages import Task
@@ -180,7 +180,7 @@ def test_workers_that_compute_on_the_host_share_its_cpus():
 def test_workers_end_with_their_coordinator(tmp_path):
     code = (
         "import sys, time\n"
-        "from ckprof.plugin.protocols.engines import EngineRequest, Pool\n"
+        "from ckprof_plugins.cluster.engines import EngineRequest, Pool\n"
         "from ckprof_plugins.cluster.local import LocalEngine\n"
         f"session = LocalEngine().open(EngineRequest(handler={ECHO!r}, devices=(0,)))\n"
         "session.submit(Pool.RUN, b'x').result(60)\n"
@@ -203,7 +203,7 @@ _COORDINATOR = """
 import sys
 from plugins.cluster.tests.simulated import make_setup, HANDLER
 from ckprof_plugins.cluster.units import ClusterWatch
-from ckprof.plugin.protocols.engines import EngineRequest
+from ckprof_plugins.cluster.engines import EngineRequest
 from ckprof_plugins.cluster.local import LocalEngine
 setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=int(sys.argv[3]))
 setup.devices = 2

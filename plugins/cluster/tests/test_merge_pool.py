@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.outcome import Status
-from ckprof.plugin.protocols.engines import Slot, WorkerLost
 from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter
@@ -21,6 +20,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster import merge_pool
 from ckprof_plugins.cluster.counters import Counters
+from ckprof_plugins.cluster.engines import Slot, WorkerLost
 from ckprof_plugins.cluster.merge_pool import MergePool
 from ckprof_plugins.cluster.merging import Ingest, Merger
 from ckprof_plugins.cluster.partial import Piece, absorb, write_partial

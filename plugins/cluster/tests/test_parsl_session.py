@@ -28,7 +28,7 @@ pytestmark = [
 _SWEEP = """
 import sys
 from pathlib import Path
-from ckprof.plugin.protocols.engines import EngineRequest, Pool
+from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.settings import read_settings
 from ckprof_plugins.cluster.parsl_engine import ParslEngine
 

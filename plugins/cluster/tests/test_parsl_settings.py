@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.child import slot_of
+from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.parsl_engine import ParslEngine
 from ckprof_plugins.cluster.settings import PROVIDERS, read_parsl_settings, read_settings
 
@@ -93,7 +93,7 @@ def test_parsl_needs_settings_and_no_devices(tmp_path):
 _CONSTRUCT = """
 import sys
 from pathlib import Path
-from ckprof.plugin.protocols.engines import EngineRequest, Pool
+from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.settings import read_settings
 from ckprof_plugins.cluster.parsl_engine import ParslEngine, make_executor
 from ckprof_plugins.cluster.settings import PROVIDERS, PoolTable, read_parsl_settings

@@ -9,8 +9,8 @@ import pytest
 
 from ckprof.errors import Interrupted
 from ckprof.kernels.events import BuildProgress
-from ckprof.plugin.protocols.engines import Pool, WorkerLost
 from ckprof.sweep.events import SweepWarning
+from ckprof_plugins.cluster.engines import Pool, WorkerLost
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.messages import (
     BuildReply,

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from ckprof.measure.rounds import RoundOptions
-from ckprof.plugin.protocols.engines import EngineRequest, Pool
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
+from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, decode_task_head, encode

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
+
+from ckprof.errors import CkprofError, PluginError, UsageError
+from ckprof.plugin.kinds import Kind
 
 if TYPE_CHECKING:
     from ckprof.errors import InputError
+    from ckprof.testing.contract import Trials
+    from ckprof.testing.samples import Samples
 
 T = TypeVar("T")
 
@@ -142,3 +148,44 @@ class Engine(Protocol):
 
         :raises CkprofError: as :meth:`pools`.
         """
+
+
+#: seconds that an engine may take for one payload of a trial
+_TRIAL_S: Final = 60.0
+
+
+def echo(payload: bytes, slot: Slot) -> bytes:
+    """Return a payload backwards: the least that a worker can run."""
+    del slot
+    return payload[::-1]
+
+
+def trials(samples: Samples, engine: Engine) -> Trials:
+    """Yield the trials of an engine: one payload."""
+    yield "runs a payload", lambda: _echoed(samples, engine)
+
+
+def _echoed(samples: Samples, engine: Engine) -> str:
+    from ckprof.testing.contract import CannotTry
+
+    request = EngineRequest(handler=f"{__name__}:echo", embedded=True, folder=samples.folder)
+    try:
+        session = engine.open(request)
+    except UsageError as exc:
+        raise CannotTry(str(exc)) from None
+    try:
+        answer = session.submit(Pool.RUN, b"payload").result(timeout=_TRIAL_S)
+    except FutureTimeout:
+        raise PluginError(f"no answer within {_TRIAL_S:g} s") from None
+    except CkprofError:
+        raise
+    except Exception as exc:
+        raise PluginError(f"the worker was lost: {exc}") from exc
+    finally:
+        session.close(now=True)
+    if answer != b"daolyap":
+        raise PluginError(f"answered {answer!r}, expected b'daolyap'")
+    return f"{session.slots(Pool.RUN)} workers"
+
+
+ENGINES: Final = Kind[Engine]("engine", Engine, f"{__name__}:trials", returns=(EngineSession,))
