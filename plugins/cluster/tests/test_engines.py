@@ -19,7 +19,7 @@ from ckprof.session import Session
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
 from ckprof.testing import check_contract
-from ckprof.testing.contract import Verdict
+from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.cluster.engine_choice import choose_engine
 from ckprof_plugins.cluster.engines import ENGINES, Pool
@@ -143,6 +143,6 @@ def other(payload, slot):
 
 def test_an_engine_is_tried_with_a_payload():
     checks = check_contract(Registering(Mine()), LIST)
-    assert [one.verdict for one in checks if one.what.startswith("engine ")] == [Verdict.PASSED]
+    assert [one.verdict for one in checks if one.what.startswith("engine ")] == [CheckVerdict.PASSED]
     with pytest.raises(AssertionError, match=r"engine 'mine'.*failed: .*expected b'daolyap'"):
         check_contract(Registering(Deaf()), LIST)
