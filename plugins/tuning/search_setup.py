@@ -22,7 +22,7 @@ from ckprof_plugins.tuning.model_use import (
     executed_traits,
     runs_elsewhere,
 )
-from ckprof_plugins.tuning.search.observations import Choice, Costs, Pair, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Configuration, Costs, Pair, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.time_model.selector import ModelCandidate, precedence
 
 if TYPE_CHECKING:
@@ -209,5 +209,5 @@ def _space(
         problems=tuple(run.problem for run in problems),
         counts=tuple(run.count for run in problems),
         kernels=tuple(kernels),
-        choices=tuple(Choice(kernel, split) for kernel in range(len(kernels)) for split in splits),
+        choices=tuple(Configuration(kernel, split) for kernel in range(len(kernels)) for split in splits),
     )

@@ -29,7 +29,7 @@ from ckprof_plugins.tuning.model_use import (
 )
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredPair, TuneLoop, TuneStop
-from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Configuration, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.selector import precedence
@@ -70,7 +70,9 @@ def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = Non
             for candidate in candidates
         ),
         choices=tuple(
-            Choice(kernel, splits) for kernel, offered in enumerate(candidates) for splits in offered.splits
+            Configuration(kernel, splits)
+            for kernel, offered in enumerate(candidates)
+            for splits in offered.splits
         ),
     )
 

@@ -119,7 +119,7 @@ class Pair(NamedTuple):
     choice: int
 
 
-class Choice(NamedTuple):
+class Configuration(NamedTuple):
     """What competes on a problem: the position of a kernel, and its number of splits."""
 
     kernel: int
@@ -148,7 +148,7 @@ class SearchSpace:
     #: occurrences of each problem, at least 1
     counts: tuple[int, ...]
     kernels: tuple[SearchKernel, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[Configuration, ...]
 
     @property
     def shape(self) -> tuple[int, int]:

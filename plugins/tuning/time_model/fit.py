@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Work
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes, KernelWork
     from ckprof_plugins.tuning.time_model.least_squares import Block
     from ckprof_plugins.tuning.time_model.measurements import Measurements
 
@@ -364,12 +364,12 @@ def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[in
     return compute_units, second / best
 
 
-def forms_of(parts: Sequence[tuple[int, slice, Work]]) -> list[tuple[NDArray[np.intp], Work]]:
+def forms_of(parts: Sequence[tuple[int, slice, KernelWork]]) -> list[tuple[NDArray[np.intp], KernelWork]]:
     """Return (rows, work) for all kernels together whose times have the same terms.
 
     Few operations on many rows take a fraction of the time of many operations on few.
     """
-    forms: dict[tuple[bool, ...], list[tuple[slice, Work]]] = {}
+    forms: dict[tuple[bool, ...], list[tuple[slice, KernelWork]]] = {}
     for _, rows, done in parts:
         form = (done.rounds is None, isinstance(done.extra_bytes, float), done.splits, done.runs is None)
         forms.setdefault(form, []).append((rows, done))

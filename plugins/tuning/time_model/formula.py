@@ -68,7 +68,7 @@ class RunCosts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class KernelWork:
     """One kernel on one problem."""
 
     #: workgroups per compute unit, as a fraction
@@ -91,7 +91,7 @@ class Work:
     runs: RunCosts | None = None
 
 
-def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) -> Work:
+def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) -> KernelWork:
     """Return what a kernel does for a problem.
 
     :param splits: parts of the reduction that have workgroups of their own.
@@ -105,7 +105,7 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) ->
     loops = ceil_div(depth, splits)
     groups = tiles * splits
     extra, launches = _meeting(traits, sizes, splits)
-    return Work(
+    return KernelWork(
         load=groups / compute_units,
         rounds=ceil_div(groups, compute_units),
         loops=loops,
@@ -164,11 +164,11 @@ def _misaligned(run: Value, size: int) -> Value:
     return sum(ceil_div(run, part) - run // part for part in parts) / len(parts)
 
 
-def _windows(traits: KernelTraits, sizes: Sizes, compute_units: int) -> Work:
+def _windows(traits: KernelTraits, sizes: Sizes, compute_units: int) -> KernelWork:
     rows, columns, images = traits.tile
     windows = ceil_div(sizes.rows, rows) * ceil_div(sizes.columns, columns)
     groups = windows * ceil_div(sizes.images, images) * sizes.channels
-    return Work(
+    return KernelWork(
         load=groups / compute_units,
         rounds=ceil_div(groups, compute_units),
         loops=1.0,
@@ -179,12 +179,12 @@ def _windows(traits: KernelTraits, sizes: Sizes, compute_units: int) -> Work:
     )
 
 
-def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, compute_units: int) -> Work:
+def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, compute_units: int) -> KernelWork:
     resident = compute_units * traits.workgroups_per_unit
     iterations = tiles * depth
     # each workgroup leaves at most one tile unfinished, whose partial sums pass through memory twice
     partial = minimum(tiles, resident) * (2 * PARTIAL_BYTES * traits.tile[0] * traits.tile[1])
-    return Work(
+    return KernelWork(
         load=tiles / compute_units,
         rounds=None,
         loops=depth,
@@ -362,7 +362,7 @@ class Terms:
         return max(parts, key=lambda name: float(getattr(self, name)))
 
 
-def terms(work: Work, shared: SharedParameters, own: KernelParameters) -> Terms:
+def terms(work: KernelWork, shared: SharedParameters, own: KernelParameters) -> Terms:
     """Return the parts of the time: numbers, arrays or symbols, as what it is given."""
     busy = work.load
     if work.rounds is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof_plugins.tuning.time_model.formula import Sizes
-    from ckprof_plugins.tuning.time_model.trees import Tree
+    from ckprof_plugins.tuning.time_model.trees import BoostedTree
 
 
 class Similarity(Enum):
@@ -108,7 +108,7 @@ class TimeModel:
     ranges: Mapping[str, tuple[float, float]]
     shortest_us: float
     #: boosted trees on what the formulas leave unexplained; empty if none were trained
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[BoostedTree, ...] = ()
     #: errors on problems that were left out; empty for a model that was not trained
     trials: Trials = field(default_factory=Trials)
     #: spread of kernels that were not measured

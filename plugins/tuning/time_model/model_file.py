@@ -13,7 +13,7 @@ from ckprof.version import __version__
 from ckprof_plugins.tuning.time_model.formula import SharedParameters
 from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES, Trials
 from ckprof_plugins.tuning.time_model.model import ModelKernel, Similarity, TimeModel
-from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree
+from ckprof_plugins.tuning.time_model.trees import FEATURES, BoostedTree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ class ModelDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, om
     derived_spreads: dict[Similarity, float]
     #: errors on problems that were left out
     trials: Trials
-    trees: tuple[Tree, ...]
+    trees: tuple[BoostedTree, ...]
     #: times that were predicted from machine code, and how far measured ones are off; absent without any
     predicted: int = 0
     predicted_half: float = 0.0
@@ -169,7 +169,7 @@ def _check_errors(document: ModelDocument, path: Path) -> None:
         raise InputError("trials and derived_spreads are not those that a model has", path)
 
 
-def _is_whole(tree: Tree) -> bool:
+def _is_whole(tree: BoostedTree) -> bool:
     """Say whether a tree's tables fit together, so that every way through it ends at a leaf."""
     count = len(tree.features)
     if {len(tree.thresholds), len(tree.left), len(tree.right)} != {count} or len(tree.leaves) != count + 1:

@@ -48,11 +48,11 @@ _CPP = {
 
 
 class Symbol:
-    """A value that is not known yet; arithmetic on it is recorded in its :class:`Recorder`."""
+    """A value that is not known yet; arithmetic on it is recorded in its :class:`FormulaRecorder`."""
 
     __slots__ = ("name", "recorder")
 
-    def __init__(self, recorder: Recorder, name: str) -> None:
+    def __init__(self, recorder: FormulaRecorder, name: str) -> None:
         self.recorder = recorder
         self.name = name
 
@@ -110,7 +110,7 @@ class Symbol:
         return self._record("sqrt", self)
 
 
-class Recorder:
+class FormulaRecorder:
     """Collects what is computed on symbols, each thing once, in an order in which it can be computed."""
 
     def __init__(self) -> None:
@@ -219,7 +219,7 @@ def is_told_by_dimensions(kind: type[Any]) -> bool:
     return all(hint in (int, tuple[int, ...]) for hint in get_type_hints(kind).values())
 
 
-def symbolic_problem(form: Form, recorder: Recorder) -> Any:
+def symbolic_problem(form: Form, recorder: FormulaRecorder) -> Any:
     """Return a problem whose values are symbols; nothing about them is checked.
 
     What follows from the sizes is computed by the very properties of the class.
@@ -262,7 +262,7 @@ class Program:
 
     def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, form: Form) -> None:
         self._form = form
-        self._recorder = Recorder()
+        self._recorder = FormulaRecorder()
         problem = self._problem = symbolic_problem(form, self._recorder)
         sizes = gemm_sizes(problem)
         self._terms: list[Terms] = [

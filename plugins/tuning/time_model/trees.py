@@ -44,7 +44,7 @@ _SETTINGS: Final[Mapping[str, object]] = {
 }
 
 
-def correction(trees: Sequence[Tree], row: Sequence[float]) -> float:
+def correction(trees: Sequence[BoostedTree], row: Sequence[float]) -> float:
     """Return the factor by which a predicted time is corrected."""
     return exp(sum(tree.value(row) for tree in trees))
 
@@ -73,7 +73,7 @@ def features(model: TimeModel, kernel: ModelKernel, sizes: Sizes, splits: int) -
     ]
 
 
-def train_trees(table: Measurements, model: TimeModel, gemm_sizes: GemmSizes) -> tuple[Tree, ...]:
+def train_trees(table: Measurements, model: TimeModel, gemm_sizes: GemmSizes) -> tuple[BoostedTree, ...]:
     """Return trees for what a model leaves unexplained of the times that it was fitted to.
 
     :raises UsageError: LightGBM is not installed.
@@ -113,7 +113,7 @@ def _lightgbm() -> Any:
     return lightgbm
 
 
-def _table(structure: Mapping[str, Any]) -> Tree:
+def _table(structure: Mapping[str, Any]) -> BoostedTree:
     """Return a tree of LightGBM's form as tables."""
     nodes = list(_nodes(structure))
     inner = {
@@ -125,7 +125,7 @@ def _table(structure: Mapping[str, Any]) -> Tree:
     }
     position = inner | leaves
     splits = [node for node in nodes if "split_feature" in node]
-    return Tree(
+    return BoostedTree(
         features=tuple(int(node["split_feature"]) for node in splits),
         thresholds=tuple(float(node["threshold"]) for node in splits),
         left=tuple(position[id(node["left_child"])] for node in splits),
@@ -142,7 +142,7 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class BoostedTree:
     """One tree. Node 0 is its root; children below zero are leaves: -1 is the first one."""
 
     #: per node: index into :data:`FEATURES`, and the largest value that goes left

@@ -23,7 +23,7 @@ from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of
 from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
-from ckprof_plugins.tuning.search.observations import Choice, Observations, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Configuration, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.training import TrainRequest, fit_model
@@ -201,7 +201,7 @@ def big_space() -> SearchSpace:
         problems=problems,
         counts=(1,) * len(problems),
         kernels=kernels,
-        choices=tuple(Choice(number, 1) for number in range(len(kernels))),
+        choices=tuple(Configuration(number, 1) for number in range(len(kernels))),
     )
 
 

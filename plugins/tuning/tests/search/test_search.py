@@ -22,7 +22,7 @@ from ckprof_plugins.tuning.search.acquisition import improvement
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import Offer, best_batch
 from ckprof_plugins.tuning.search.observations import (
-    Choice,
+    Configuration,
     Costs,
     Observations,
     Pair,
@@ -47,7 +47,7 @@ def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
         problems=tuple(problems(count)),
         counts=(1,) * count,
         kernels=tuple(SearchKernel(key=f"k{i}", name=f"k{i}", traits=None) for i in range(kernels)),
-        choices=tuple(Choice(i, 1) for i in range(kernels)),
+        choices=tuple(Configuration(i, 1) for i in range(kernels)),
     )
 
 

@@ -12,18 +12,20 @@ from ckprof.errors import UsageError
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.time_model.trees import FEATURES, Tree, correction, features, train_trees
+from ckprof_plugins.tuning.time_model.trees import FEATURES, BoostedTree, correction, features, train_trees
 from ckprof_plugins.tuning.validation import candidates_of, judged_model
 from plugins.tuning.tests.sizes import forward_sizes
 
-STUMP = Tree(features=(0,), thresholds=(2.0,), left=(-1,), right=(-2,), leaves=(0.5, -0.25))
+STUMP = BoostedTree(features=(0,), thresholds=(2.0,), left=(-1,), right=(-2,), leaves=(0.5, -0.25))
 
 
 def test_trees_by_hand() -> None:
     assert [STUMP.value([x]) for x in (1.0, 2.0, 2.5)] == [0.5, 0.5, -0.25]
-    deep = Tree(features=(0, 1), thresholds=(2.0, 7.0), left=(1, -1), right=(-3, -2), leaves=(1.0, 2.0, 3.0))
+    deep = BoostedTree(
+        features=(0, 1), thresholds=(2.0, 7.0), left=(1, -1), right=(-3, -2), leaves=(1.0, 2.0, 3.0)
+    )
     assert [deep.value(row) for row in ([1.0, 7.0], [1.0, 8.0], [3.0, 0.0])] == [1.0, 2.0, 3.0]
-    assert Tree(features=(), thresholds=(), left=(), right=(), leaves=(0.75,)).value([]) == 0.75
+    assert BoostedTree(features=(), thresholds=(), left=(), right=(), leaves=(0.75,)).value([]) == 0.75
     assert correction((STUMP, STUMP), [1.0]) == pytest.approx(2.718281828459045)
 
 
@@ -41,7 +43,7 @@ def test_a_model_without_trees_corrects_nothing(model_20: TimeModel, table_30: M
 
 
 def test_trees_change_the_ranking_only_when_asked(model_20: TimeModel, table_30: Measurements) -> None:
-    slow_large = Tree(
+    slow_large = BoostedTree(
         features=(FEATURES.index("tile_m"),), thresholds=(3.0,), left=(-1,), right=(-2,), leaves=(-9.0, 9.0)
     )
     model = replace(model_20, trees=(slow_large,))
