@@ -1,7 +1,7 @@
 """A kernel's time on a problem, the order of kernels by their times, and which of them share the first place.
 
 This is the only definition of these. The table of a run and its other formats, ``--best``, stores, reports,
-comparisons, tuning and :mod:`ckprof` itself take their times, winners and ties from here, so that the same
+comparisons, searches and :mod:`ckprof` itself take their times, winners and ties from here, so that the same
 measurements name the same winner everywhere.
 
 **What counts.** The unit is the round: samples of one round share the state of the machine and agree far

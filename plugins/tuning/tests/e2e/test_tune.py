@@ -15,6 +15,7 @@ import pytest
 import ckprof as library
 from ckprof.errors import CkprofError, ExitCode
 from ckprof.store.store import Store
+from ckprof_plugins import tuning
 from ckprof_plugins.tuning.device_bench import DeviceBench
 from tests.called import Ckprof
 from tests.e2e.test_baseline import plugin
@@ -110,13 +111,13 @@ def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tm
 
 
 def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
-    options = library.TuneOptions(
+    options = tuning.TuneOptions(
         store=tmp_path / "results.db",
         rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
-        search=library.SearchOptions(strategy="random", most_measurements=1, seed=1),
+        search=tuning.SearchOptions(strategy="random", most_measurements=1, seed=1),
     )
-    result = library.Profiler().tune(
-        library.InstanceQuery(conf=short_list), PROBLEMS.splitlines()[1:], options
+    result = tuning.tune(
+        library.Profiler(), library.InstanceQuery(conf=short_list), PROBLEMS.splitlines()[1:], options
     )
     assert result.stop.value == "budget"
     assert [one.count for one in result.best] == [2]
@@ -127,14 +128,14 @@ def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
 def test_a_search_that_builds_beside_measuring(short_list: Path, tmp_path: Path, monkeypatch) -> None:
     """As on a device, with the kernels of the CPU: everything is measured, stored and built once."""
     monkeypatch.setattr(DeviceBench, "overlaps", True)
-    options = library.TuneOptions(
+    options = tuning.TuneOptions(
         store=tmp_path / "results.db",
         rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
-        search=library.SearchOptions(strategy="random", seed=1),
+        search=tuning.SearchOptions(strategy="random", seed=1),
     )
     problems = ["conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1"]
     query = library.InstanceQuery(conf=short_list)
-    result = library.Profiler().tune(query, problems, options)
+    result = tuning.tune(library.Profiler(), query, problems, options)
     assert result.stop.value == "settled"
     assert [one.unmeasured for one in result.best] == [0]
     with Store(tmp_path / "results.db") as store:
