@@ -19,7 +19,7 @@ def ckprof_register(registry: Additions) -> None:
 
     registry.add_lazy(Operation, "ckprof_plugins.directions:shipped_directions")
     registry.add_lazy(StringKind, "ckprof_plugins.directions._convolution.string_kinds:KINDS")
-    registry.add_lazy(StoreFormat, "ckprof_plugins.directions._convolution.upstream_csv:FORMAT")
+    registry.add_lazy(StoreFormat, "ckprof_plugins.directions._convolution.csv_problems:FORMAT")
 
 
 def shipped_directions() -> tuple[Direction, ...]:

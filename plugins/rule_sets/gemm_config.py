@@ -22,9 +22,9 @@ from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.pipelines._gemm.instance import Extent, GemmInstance
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
-from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
-from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
-from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
+from ckprof_plugins.pipelines.stream_k.pipeline import ReductionStrategy, StreamKInstance
+from ckprof_plugins.pipelines.two_stage.pipeline import TwoStageInstance
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture, Sizes

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
-from ckprof_plugins.pipelines.stream_k.instance import StreamKInstance
-from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
+from ckprof_plugins.pipelines.stream_k.pipeline import StreamKInstance
+from ckprof_plugins.pipelines.two_stage.pipeline import TwoStageInstance
 from ckprof_plugins.rule_sets.full import FullRuleSet
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from tests.e2e.test_amd import TILE, lds_formula
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe
-    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+    from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
 

@@ -1,21 +1,41 @@
-"""Problems out of CSV tables, such as the one that CK Tile's own sweep writes."""
+"""Problems out of CSV tables, and the CSV of CK Tile's own sweep as a format of stores.
+
+That has one row per kernel and problem, two dimensions, no dilation, and the channels of all groups. It calls
+a result right when it is not all zeros, which proves nothing: imported rows are not verified, and are not
+ranked. Problems that are no convolutions have columns of their own: the problem's fields by their names,
+beside operation, type, layout and splits.
+"""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+import io
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import InputError, UsageError
+from ckprof.files import write_output
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import Conditions, Measurement, Status
 from ckprof.model.problem_case import AUTO, ProblemCase
+from ckprof.model.problem_types import OPERATION_COLUMN, cells_of_problem, problem_of_cells
 from ckprof.model.types import DataType
+from ckprof.plugin.protocols import StoreFormat
+from ckprof.plugin.protocols.formats import ExportResult, ImportHints
+from ckprof.store.attempt import Attempt, Session
+from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
+    from ckprof.store.query import MeasurementSummary, StoreQuery
+    from ckprof.store.store import Store
+
 
 #: lower-case spellings of each column; the first is the one of CK Tile's sweep
 _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -168,3 +188,189 @@ def _direction(row: _CsvRow, operations: Sequence[Operation]) -> str | None:
             return operation.id
     ids = ", ".join(operation.id for operation in operations)
     raise row.error(f"unknown direction {text!r}: expected one of {ids}")
+
+
+COLUMNS: Final = (
+    *("kernel", "problem_idx", "N", "C", "K", "G", "Hi", "Wi", "Y", "X"),
+    *("stride_h", "stride_w", "pad_h", "pad_w", "latency_ms", "tflops", "non_zero"),
+)
+#: columns of problems that are no convolutions, beside the problem's fields
+_FIRST: Final = ("kernel", "problem_idx", OPERATION_COLUMN, "dtype", "layout")
+_LAST: Final = ("split_k", "latency_ms", "tflops", "non_zero")
+_FALSE: Final = frozenset({"false", "0", "no", ""})
+
+
+def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
+    """Yield one attempt per row.
+
+    :raises UsageError: the direction is not named where the file does not say it.
+    :raises InputError: a row is wrong.
+    """
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-8-sig")
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
+    rows = csv.DictReader(io.StringIO(text), restval="")
+    header = rows.fieldnames or ()
+    # the header of convolutions names no operation
+    names_operation = OPERATION_COLUMN in header
+    if not names_operation and not hints.direction:
+        raise UsageError(f"{path}: the file does not say the direction of its kernels: add --direction")
+    missing = set((*_FIRST, *_LAST) if names_operation else COLUMNS).difference(header)
+    if missing:
+        raise InputError(f"columns are missing: {', '.join(sorted(missing))}", path, 1)
+    session = Session.of_file(path, data, "csv", hints.tags)
+    for sequence, row in enumerate(rows):
+        try:
+            yield (
+                _own_attempt(row, hints, session, sequence)
+                if names_operation
+                else _attempt(row, hints, session, sequence, _problem(row))
+            )
+        except (InputError, UsageError, TypeError, ValueError) as exc:
+            reason = exc.message if isinstance(exc, InputError) else str(exc)
+            raise InputError(f"the row cannot be used: {reason}", path, rows.line_num) from None
+
+
+def _own_attempt(row: dict[str, str], hints: ImportHints, session: Session, sequence: int) -> Attempt:
+    """Return the attempt of a row that says what it is of; hints fill empty cells."""
+    completed = replace(
+        hints,
+        direction=row["direction"] or hints.direction,
+        dtype=DataType.parse(row["dtype"]) if row["dtype"] else hints.dtype,
+        layout=row["layout"] or hints.layout,
+    )
+    attempt = _attempt(row, completed, session, sequence, problem_of_cells(row, (*_FIRST, *_LAST)))
+    return replace(attempt, key=replace(attempt.key, split_k=int(row["split_k"] or 1)))
+
+
+def _attempt(
+    row: dict[str, str], hints: ImportHints, session: Session, sequence: int, problem: Problem
+) -> Attempt:
+    latency_ms = float(row["latency_ms"])
+    status, reason = _status(latency_ms, row["non_zero"])
+    return Attempt(
+        key=MeasurementKey(
+            operation=OperationKey(direction=hints.direction),
+            problem=problem,
+            # the file says nothing of the kernel but its name
+            kernel=KernelKey(instance=f"name:{row['kernel']}"),
+            device=DeviceKey(target=hints.target, model=hints.device, arch=hints.arch),
+            toolchain=ToolchainKey(),
+            method=MethodKey(clock="", version=0, cache=""),
+        ),
+        session=session,
+        sequence=sequence,
+        kernel=KernelRef(name=row["kernel"], dtype=hints.dtype, layout=hints.layout),
+        status=status,
+        reason=reason,
+        measurement=_measurement(latency_ms) if status is Status.OK else None,
+        conditions=Conditions(started=session.started, order=sequence),
+    )
+
+
+def _problem(row: dict[str, str]) -> ConvProblem:
+    columns = ConvProblem.table_columns
+    values = {name: int(row[name]) if name in COLUMNS else usual for name, usual in columns.items()}
+    return ConvProblem.of_table({name: value for name, value in values.items() if value is not None})
+
+
+def _status(latency_ms: float, non_zero: str) -> tuple[Status, str]:
+    if not (math.isfinite(latency_ms) and latency_ms > 0):
+        return Status.RUN_ERROR, f"the file has a latency of {latency_ms:g} ms"
+    if non_zero.strip().lower() in _FALSE:
+        return Status.WRONG_RESULT, "the result was all zeros"
+    return Status.OK, ""
+
+
+def _measurement(latency_ms: float) -> Measurement:
+    return Measurement(
+        median_ms=latency_ms, spread_ms=0.0, min_ms=latency_ms, mean_ms=latency_ms, samples=1, stopped_by=""
+    )
+
+
+def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
+    """Write one row per measurement that may be ranked and that the columns can express.
+
+    Without convolutions the columns are those of the problems that there are.
+    """
+    result = ExportResult()
+    timed: list[tuple[MeasurementSummary, float]] = []
+    for summary in store.measurements(query):
+        if summary.median_ms is None:
+            result.left_out[f"not ranked ({summary.status.value})"] += 1
+        else:
+            timed.append((summary, summary.median_ms))
+    of_convolutions = not timed or any(isinstance(summary.key.problem, ConvProblem) for summary, _ in timed)
+    header: Iterable[str] = COLUMNS
+    if not of_convolutions:
+        fields = (name for summary, _ in timed for name in cells_of_problem(summary.key.problem))
+        header = (*_FIRST, *dict.fromkeys(fields), *_LAST)
+    cells = _cells if of_convolutions else _own_cells
+    problems: dict[Problem, int] = {}
+    text = io.StringIO()
+    rows = csv.DictWriter(text, tuple(header), lineterminator="\n")
+    rows.writeheader()
+    for summary, median_ms in timed:
+        problem = summary.key.problem
+        why = _misfit(summary) if of_convolutions else ""
+        if why:
+            result.left_out[why] += 1
+            continue
+        rows.writerow(cells(summary, median_ms, problems.setdefault(problem, len(problems))))
+        result.rows += 1
+    write_output(path, text.getvalue())
+    return result
+
+
+def _cells(summary: MeasurementSummary, median_ms: float, index: int) -> dict[str, object]:
+    problem = cast("ConvProblem", summary.key.problem)
+    groups = problem.groups
+    channels = (problem.in_channels * groups, problem.out_channels * groups, groups)
+    sizes = (*problem.input, *problem.filter, *problem.strides, *problem.left_pads)
+    tflops = f"{problem.flop / median_ms / 1e9:.6g}"
+    values = (summary.kernel.name, index, problem.batch, *channels, *sizes, repr(median_ms), tflops, True)
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _own_cells(summary: MeasurementSummary, median_ms: float, index: int) -> dict[str, object]:
+    problem, dtype = summary.key.problem, summary.kernel.dtype
+    return {
+        "kernel": summary.kernel.name,
+        "problem_idx": index,
+        OPERATION_COLUMN: summary.key.operation.direction,
+        "dtype": dtype.value if dtype is not None else "",
+        "layout": summary.kernel.layout,
+        **cells_of_problem(problem),
+        "split_k": summary.key.split_k,
+        "latency_ms": repr(median_ms),
+        "tflops": f"{problem.flop / median_ms / 1e9:.6g}",
+        "non_zero": True,
+    }
+
+
+def _misfit(summary: MeasurementSummary) -> str:
+    problem = summary.key.problem
+    if not isinstance(problem, ConvProblem):
+        name = summary.key.operation.direction
+        return f"{name} beside convolutions, whose columns the file has: export them with --direction {name}"
+    if problem.ndim != 2:
+        return f"{problem.ndim}D problems, the columns are for 2D"
+    if set(problem.dilations) != {1}:
+        return "dilated problems, which have no column"
+    if problem.left_pads != problem.right_pads:
+        return "problems with different pads left and right, which have no column"
+    return ""
+
+
+FORMAT = StoreFormat(
+    id="csv",
+    label="the columns of CK Tile's own sweep; for other operations the fields of their problems",
+    suffixes=(".csv",),
+    read=read,
+    write=write,
+    recognises=lambda head: head.lstrip(b"\xef\xbb\xbf").startswith(b"kernel,problem_idx,"),
+)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
-from ckprof_plugins.pipelines._base.template_values import includes, rejection
+from ckprof_plugins.pipelines._base.base_pipeline import includes, rejection
 from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, mem_prefetch_stages
@@ -21,7 +21,7 @@ from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, mem_prefetch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ckprof_plugins.pipelines._base.template_values import HeaderRequest, LauncherRequirement
+    from ckprof_plugins.pipelines._base.base_pipeline import HeaderRequest, LauncherRequirement
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 

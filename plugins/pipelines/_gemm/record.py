@@ -23,7 +23,7 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
 if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof_converters.records import GemmRecord
-    from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
+    from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord
 
 
 def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[str, Any]:

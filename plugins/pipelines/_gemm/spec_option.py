@@ -13,7 +13,6 @@ from ckprof.model.types import ComputeType, DataType
 from ckprof.plain_text import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.pipelines._gemm.instance import usual_d_layouts
 from ckprof_plugins.pipelines._gemm.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines._gemm.vocabulary import (
     GEMM_PIPELINE_ALIASES,
@@ -268,9 +267,10 @@ def _check_contradictions(given: Mapping[str, Any]) -> None:
 def _instance(given: Mapping[str, Any], **kind: Any) -> GemmInstance:
     """Return the instance of a direction, number of dimensions and type."""
     from ckprof_plugins.pipelines._base.base_pipeline import result_of
-    from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
-    from ckprof_plugins.pipelines.stream_k.instance import ReductionStrategy, StreamKInstance
-    from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
+    from ckprof_plugins.pipelines._gemm.instance import usual_d_layouts
+    from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
+    from ckprof_plugins.pipelines.stream_k.pipeline import ReductionStrategy, StreamKInstance
+    from ckprof_plugins.pipelines.two_stage.pipeline import TwoStageInstance
 
     a, b, c = given.get("vectors", DEFAULT_VECTOR_SIZES)
     fields: dict[str, Any] = {

@@ -13,7 +13,7 @@ from ckprof.kernels.source.c_interface import boolean, string_literal
 from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.elementwise.functor import Functor
-from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
+from ckprof_plugins.pipelines._base.base_pipeline import KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines._gemm.instance import CHANNEL_LAYOUTS, per_channel
 from ckprof_plugins.pipelines._gemm.vocabulary import TailForm
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.elementwise.operations import ElementwiseOp
-    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines._base.base_pipeline import HeaderRequest
     from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 
 

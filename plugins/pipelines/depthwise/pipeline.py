@@ -11,8 +11,12 @@ from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.string_kinds import DEPTHWISE
-from ckprof_plugins.pipelines._base.base_pipeline import KernelFamily
-from ckprof_plugins.pipelines._base.template_values import KernelHeader, includes, split_k_requirements
+from ckprof_plugins.pipelines._base.base_pipeline import (
+    KernelFamily,
+    KernelHeader,
+    includes,
+    split_k_requirements,
+)
 from ckprof_plugins.pipelines.depthwise.instance import BLOCK_SIZE, DILATION, SIZES, DepthwiseInstance
 from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof_converters.records import DepthwiseRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
-    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines._base.base_pipeline import HeaderRequest
 
 #: The catalog variant whose records describe depthwise kernels.
 VARIANT = "forward_depthwise"

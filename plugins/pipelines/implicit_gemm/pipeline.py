@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.pipelines._gemm.family import GemmFamily
 from ckprof_plugins.pipelines._gemm.fixed_tails import FIXED_TAILS_LEVELS, fixed_tails_header
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines._gemm.validity import GEMM_RULES
-from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines._base.base_pipeline import HeaderRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImplicitGemmInstance(GemmInstance):
+    """A kernel that stores its result directly, or adds to it when the reduction is split."""
+
+    pipeline: ClassVar[str] = "implicit_gemm"
 
 
 class ImplicitGemmPipeline(GemmFamily[ImplicitGemmInstance]):

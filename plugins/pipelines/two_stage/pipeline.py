@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.model.gemm_work import Reduction
 from ckprof.model.problem import MAX_LENGTH
-from ckprof.model.types import DataType
+from ckprof.model.types import DataType, SplitSum
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
-from ckprof_plugins.pipelines._base.template_values import rejection
+from ckprof_plugins.pipelines._base.base_pipeline import rejection
 from ckprof_plugins.pipelines._gemm.family import GemmFamily, gemm_instance_string
 from ckprof_plugins.pipelines._gemm.fixed_tails import (
     FIXED_TAILS_LEVELS,
     FixedTailsHeader,
     fixed_tails_values,
 )
+from ckprof_plugins.pipelines._gemm.instance import GemmInstance
 from ckprof_plugins.pipelines._gemm.template_values import GemmHeader, gemm_values
-from ckprof_plugins.pipelines.two_stage.instance import TwoStageInstance
 
 if TYPE_CHECKING:
-    from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+    from ckprof_plugins.pipelines._base.base_pipeline import HeaderRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoStageInstance(GemmInstance):
+    """A kernel that sums into a workspace of fp32 and a second one that converts to the result's type."""
+
+    pipeline: ClassVar[str] = "two_stage"
+    split_sum: ClassVar[SplitSum] = SplitSum.ACCUMULATOR
 
 
 class TwoStagePipeline(GemmFamily[TwoStageInstance]):

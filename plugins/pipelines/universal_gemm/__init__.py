@@ -18,7 +18,7 @@ def ckprof_register(registry: Additions) -> None:
     from ckprof_converters.conf_family import ConfFamily
 
     registry.add_lazy(Pipeline, "ckprof_plugins.pipelines.universal_gemm.pipeline:UniversalGemmPipeline")
-    registry.add_lazy(CatalogVariant, "ckprof_plugins.pipelines.universal_gemm.record:catalog_variant")
+    registry.add_lazy(CatalogVariant, "ckprof_plugins.pipelines.universal_gemm.reading:catalog_variant")
     registry.add_lazy(StringKind, "ckprof_plugins.pipelines.universal_gemm.old_strings:KIND")
     registry.add_lazy(ConfFamily, "ckprof_plugins.pipelines.universal_gemm.conf_families:FAMILIES")
     registry.add_lazy(RuleSet, "ckprof_plugins.pipelines.universal_gemm.rule_set:GemmRuleSet")

@@ -18,7 +18,7 @@ from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
 from ckprof_plugins.pipelines._gemm.vocabulary import mem_prefetch_stages
-from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
+from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGemmRecord
 
 if TYPE_CHECKING:
     from ckprof.model.tensor import Layout

@@ -23,8 +23,7 @@ from ckprof.model.types import DataType
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.operations.gemm.problem import find_layout
 from ckprof_plugins.pipelines._gemm.vocabulary import mem_prefetch_stages
-from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, native_vectors
-from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
+from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord, instance_of, native_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof_plugins.pipelines.universal_gemm.record import UniversalGemmRecord
+    from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord
 
 _TEMPLATE = "universal_gemm.hpp.j2"
 

@@ -15,7 +15,7 @@ from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
 from ckprof_plugins.pipelines._gemm.tile_rules import turns_last_of_two
 from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline
 from ckprof_plugins.pipelines.universal_gemm.instance import BatchedGemmInstance, MultiDGemmInstance
-from ckprof_plugins.pipelines.universal_gemm.record import VARIANT
+from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture

@@ -19,7 +19,7 @@ from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
 from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.pipelines._base.template_values import HeaderRequest
+from ckprof_plugins.pipelines._base.base_pipeline import HeaderRequest
 from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
 from tests.candidates import candidates_of

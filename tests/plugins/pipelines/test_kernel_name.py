@@ -17,7 +17,7 @@ from ckprof_plugins.pipelines._gemm.vocabulary import (
     Scheduler,
     Specialization,
 )
-from ckprof_plugins.pipelines.implicit_gemm.instance import ImplicitGemmInstance
+from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
 
 BASE = ImplicitGemmInstance(
     id=0,

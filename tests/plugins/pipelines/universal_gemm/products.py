@@ -9,7 +9,7 @@ from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.problem import find_layout
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline
-from ckprof_plugins.pipelines.universal_gemm.record import VARIANT, UniversalGemmRecord
+from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGemmRecord
 
 FAMILY = UniversalGemmPipeline()
 OLD, NOVEMBER, NEW = "2025-07", "2025-11", "2026-06"
