@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ckprof.cli.delivery import Delivery
-from ckprof.cli.kernel_text import print_instances, print_plan
+from ckprof.cli.instance_report import print_instances, print_plan
+from ckprof.cli.outputs import Delivery
 from ckprof.cli.run_options import chosen_plan
 from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import ExitCode, UsageError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields
-from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 from ckprof.kernels.requests import BuildOptions

@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
-from ckprof.cli.conversion_messages import report_conversion, report_dropped_lines, report_lossy_lines
-from ckprof.cli.convert_report import FORMATS, ConvertReport
+from ckprof.cli.convert_report import (
+    FORMATS,
+    ConvertReport,
+    report_conversion,
+    report_dropped_lines,
+    report_lossy_lines,
+)
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output

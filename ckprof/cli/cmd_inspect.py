@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_format
-from ckprof.cli.kernel_text import report_rejections
+from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, InputError, UsageError

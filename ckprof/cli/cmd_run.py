@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckprof.cli import shared_options
-from ckprof.cli.delivery import Delivery
 from ckprof.cli.fields import add_fields, chosen
-from ckprof.cli.kernel_text import print_instances, print_plan
-from ckprof.cli.outputs import Outputs, add_outputs
-from ckprof.cli.report_file import check_report
+from ckprof.cli.instance_report import print_instances, print_plan
+from ckprof.cli.outputs import Delivery, Outputs, add_outputs, check_report
 from ckprof.cli.run_options import (
     add_problem_options,
     add_run_options,

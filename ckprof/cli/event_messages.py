@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from ckprof.cli.conversion_messages import report_conversion
+from ckprof.cli.convert_report import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.events import StatusLine
 from ckprof.kernels.events import (

@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.cli import completion
 from ckprof.cli.commands import command_table
-from ckprof.cli.parser import CommandParser
+from ckprof.cli.parser import CommandParser, complete, completion_is_asked, typed_words
 from ckprof.cli.stop_signals import StopSignals
 from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError, PluginError
 from ckprof.plain_text import plain
@@ -60,8 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # the process is ours
         gc.set_threshold(*GARBAGE_THRESHOLDS)
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if completion.is_asked():
-        arguments = completion.typed_words()
+    if completion_is_asked():
+        arguments = typed_words()
     # Until the last word is said: a terminal that is closed sends several signals.
     with StopSignals() as signals:
         try:
@@ -152,8 +151,8 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
             sub.show_first(*command.first.split())
         if {"-h", "--help", "--help-all"} & {*arguments}:
             sub.complete_help(session.help_names())
-    if completion.is_asked():
-        completion.complete(parser, session if command else None)
+    if completion_is_asked():
+        complete(parser, session if command else None)
     parsed = parser.parse_all(arguments)
     if parsed.version:
         _print_version(verbose=bool(getattr(parsed, "verbose", 0)))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ckprof.cli.report_file import check_report, write_report
-from ckprof.errors import CkprofError, UsageError
+from ckprof.errors import CkprofError, InputError, PluginError, UsageError
+from ckprof.files import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +22,56 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.report.document import Document
+    from ckprof.report.table import Table
+
+
+#: seconds after which a file that was to become a report belongs to a process that was killed
+_ABANDONED_S: Final = 600.0
+
+
+def check_report(path: Path | None) -> None:
+    """Make sure that a report can be written, before anything is done that takes time.
+
+    :param path: the file; ``None`` for no report.
+    :raises InputError: it cannot.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError("cannot write the report: this is a folder, expected a file", path)
+    if path.exists() and not path.is_file():
+        # a device or a pipe
+        return
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write the report: there is no folder {folder}; make it first", path)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b" " * 4096)
+    except OSError as exc:
+        raise InputError(f"cannot write the report: {exc.strerror}", path) from None
+
+
+def write_report(text: str | bytes, path: Path) -> None:
+    """Write a report.
+
+    :raises InputError: the file cannot be written.
+    """
+    check_report(path)
+    write_output(path, text)
+    _sweep(path)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what an earlier process left behind that was killed while it wrote the same report."""
+    for left in path.resolve().parent.glob(f".{path.name}.*.tmp"):
+        try:
+            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                left.unlink()
+        except OSError:
+            continue
+
 
 _FORMAT_FILE: Final = re.compile(r"([a-z][a-z0-9_]*)=(.+)", re.DOTALL)
 
@@ -167,3 +219,80 @@ class Outputs:
                 write_report(chosen.render_failure(error), path)
         if self.format.render_failure is not None:
             self._session.console.exact(self.format.render_failure(error))
+
+
+class Delivery:
+    """The report of a command in several forms. A signal meanwhile is only noted.
+
+    :param session: whose console shows results and errors.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        #: the first thing that went wrong
+        self.error: CkprofError | None = None
+
+    def write(self, path: Path | None, render: Callable[[], str]) -> bool:
+        """Write a form to a file, if one was asked for; say whether it went well."""
+        return path is None or self._try(lambda: write_report(render(), path), f"the report {path}")
+
+    def show(
+        self,
+        render: Callable[[], str | Table[Any] | Document],
+        fallback: Callable[[], str],
+        *,
+        commands: bool = False,
+    ) -> None:
+        """Show a form on standard output; what cannot be rendered is shown otherwise, on standard error.
+
+        :param commands: lines may be commands of a build service.
+        """
+        shown: list[str | Table[Any] | Document] = []
+        if not self._try(lambda: shown.append(render()), "the report"):
+            self._session.console.info("the results follow as a table")
+            self._try(lambda: self._session.console.warning(fallback()), "the table")
+            return
+        self._try(lambda: self._print(shown[0], commands), "standard output")
+
+    def _print(self, content: str | Table[Any] | Document, commands: bool) -> None:
+        if commands and isinstance(content, str):
+            self._session.console.exact(content)
+        else:
+            self._session.console.result(content)
+
+    def finish(self, end: BaseException | None = None) -> None:
+        """Raise what went wrong.
+
+        :param end: what ended the work that is reported.
+        :raises BaseException: that, if there was any.
+        :raises CkprofError: a form could not be rendered or written.
+        """
+        if end is not None:
+            if self.error is not None:
+                self._session.console.error(str(self.error))
+            raise end
+        if self.error is not None:
+            raise self.error
+
+    def _try(self, do: Callable[[], None], what: str) -> bool:
+        try:
+            with self._session.signals.deferred():
+                do()
+        except BrokenPipeError:
+            raise
+        except CkprofError as exc:
+            self._note(exc)
+            return False
+        except Exception as exc:
+            # Formats come from plugins, and the results may be hours of work.
+            failed = PluginError(f"{what} cannot be made: {type(exc).__name__}: {exc}")
+            failed.__cause__ = exc
+            self._note(failed)
+            return False
+        return True
+
+    def _note(self, error: CkprofError) -> None:
+        if self.error is None:
+            self.error = error
+        else:
+            self._session.console.error(str(error))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.cli.fields import add_fields, chosen
-from ckprof.cli.report_file import write_report
+from ckprof.cli.outputs import write_report
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root

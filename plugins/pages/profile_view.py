@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.cli.report_file import check_report, write_report
+from ckprof.cli.outputs import check_report, write_report
 from ckprof.cli.shared_options import chosen_build_options
 from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
 from ckprof.model.prediction import SpanKind

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from ckprof.cli import completion
+from ckprof.cli.parser import typed_words
 
 
 @pytest.fixture
@@ -63,6 +63,6 @@ def test_without_argcomplete_nothing_is_printed(monkeypatch, capsys):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(SystemExit) as ended:
-        completion.typed_words()
+        typed_words()
     assert ended.value.code == 1
     assert capsys.readouterr() == ("", "")

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.cli.console import Console
-from ckprof.cli.delivery import Delivery
-from ckprof.cli.report_file import check_report
+from ckprof.cli.outputs import Delivery, check_report
 from ckprof.cli.stop_signals import StopSignals
 from ckprof.errors import InputError, PluginError
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from ckprof.cli import status_line
-from ckprof.cli.status_line import StatusLine
+from ckprof.cli import console
+from ckprof.cli.console import StatusLine
 
 NAME = "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_256x256x32_filter1x1_stride1_pad0"
 
@@ -22,7 +22,7 @@ class Clock:
 
 
 def of_width(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[StatusLine, io.StringIO]:
-    monkeypatch.setattr(status_line, "terminal_width", lambda stream: width)
+    monkeypatch.setattr(console, "terminal_width", lambda stream: width)
     stream = io.StringIO()
     return StatusLine(stream, rewritten=True), stream
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.cli.status_line import StatusLine
+from ckprof.cli.console import StatusLine
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.results import RunResults
@@ -75,7 +75,7 @@ def test_comparisons_have_the_same_names() -> None:
 def test_lines_of_progress_cut_names_alike(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     stream = io.StringIO()
-    monkeypatch.setattr("ckprof.cli.status_line.terminal_width", lambda stream: columns)
+    monkeypatch.setattr("ckprof.cli.console.terminal_width", lambda stream: columns)
     line = StatusLine(stream, rewritten=True)
     line.begin(at_once=True)
     line.show("kernel 1 of 8", NAMES[0])
