@@ -1,10 +1,13 @@
-"""What is told while a command works; none of it changes a result.
+"""What a command reports while it works; none of it changes a result.
 
-Each door has its own events in ``events.py``: lists and builds, runs, sweeps, searches.
+Most of it is text for the user: a :class:`Message`, or a :class:`Progress`. What programs can use are
+events of their own, in ``events.py`` of the package that emits them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -13,6 +16,45 @@ if TYPE_CHECKING:
 
 class Event:
     """Something has happened; its subclasses say what."""
+
+    __slots__ = ()
+
+
+class Level(Enum):
+    """Who is shown a message."""
+
+    #: only who asks for more (``-v``)
+    DETAIL = "detail"
+    #: everybody but with ``-q``
+    INFO = "info"
+    #: everybody
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Event):
+    """A sentence for the user."""
+
+    text: str
+    level: Level = Level.INFO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress(Event):
+    """How far a long step is; the first one of a step has done nothing yet."""
+
+    #: the step, in a word or two
+    what: str
+    done: int
+    total: int
+    #: what was done last
+    name: str = ""
+    #: seconds that are left at most; ``None`` if that is not known
+    eta_s: float | None = None
+
+
+class ProgressEnded(Event):
+    """A step with progress is over, also where an error ended it."""
 
     __slots__ = ()
 

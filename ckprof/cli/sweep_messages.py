@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.problem import brief
 from ckprof.sweep.events import (
-    SweepMessage,
     SweepPlanned,
     SweepProgress,
     SweepRound,
-    SweepWarning,
 )
 from ckprof.wording import agreeing, change, counted, duration, factor
 
@@ -30,10 +28,8 @@ SWEEP_EVENTS: Final = (
     SweepPlanned,
     SweepProgress,
     SweepRound,
-    SweepWarning,
-    SweepMessage,
 )
-SweepEvent: TypeAlias = SweepPlanned | SweepProgress | SweepRound | SweepWarning | SweepMessage
+SweepEvent: TypeAlias = SweepPlanned | SweepProgress | SweepRound
 
 
 class SweepMessages:
@@ -56,12 +52,8 @@ class SweepMessages:
             for line in describe(event.plan):
                 console.info(line)
             console.begin(at_once=True)
-        elif isinstance(event, SweepRound):
-            self._round(event)
-        elif isinstance(event, SweepWarning):
-            console.warning(event.text)
         else:
-            console.info(event.text)
+            self._round(event)
 
     def _progress(self, progress: SweepProgress) -> None:
         console = self._console

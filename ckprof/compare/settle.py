@@ -20,6 +20,7 @@ from ckprof.compare.row_times import RowTimes
 from ckprof.compare.side import SETTLED, ProblemKey, Row, RowKey, Side, with_rounds
 from ckprof.compare.verdict import Verdict, judge
 from ckprof.errors import NothingLeftError, UsageError
+from ckprof.events import Message
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.round_times import ProcessShares, Timing
@@ -30,7 +31,6 @@ from ckprof.measure.workers import DeviceUse
 from ckprof.model.device import Reading
 from ckprof.model.outcome import RoundTime
 from ckprof.sweep.device_sweep import open_library, sweep_run_options
-from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof.wording import counted
 
@@ -207,7 +207,7 @@ def settle_unclear(
     )
     listed = {candidate.instance.key for candidate in selection.candidates}
     keys = [row.key for row in unclear if row.key.instance in listed]
-    session.tell(SweepMessage(text=f"settling {len(keys)} of {counted(len(unclear), 'unclear row')}"))
+    session.tell(Message(f"settling {len(keys)} of {counted(len(unclear), 'unclear row')}"))
     run = options.run or RoundRunOptions(timeout_s=session.settings.timeout)
     with ExitStack() as stack:
         libraries: list[OpenedLibrary] = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
+from ckprof.events import Message
 from ckprof.kernels.candidates import (
     Candidate,
     CheckedInstances,
@@ -14,7 +16,7 @@ from ckprof.kernels.candidates import (
     entry_candidates,
     list_candidates,
 )
-from ckprof.kernels.events import InvalidLeftOut, ListRead
+from ckprof.kernels.events import ListRead
 from ckprof.kernels.filters import select
 from ckprof.lists.list_files import find_list, read_list
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
@@ -22,6 +24,7 @@ from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -271,7 +274,7 @@ def _filtered(
     if query.indices:
         chosen = [item for item in chosen if item.index in query.indices]
     if invalid and arch is not None:
-        session.tell(InvalidLeftOut(source=source, arch=arch.name, kept=len(chosen), invalid=invalid))
+        session.tell(Message(_invalid_note(source, arch.name, len(chosen), invalid)))
     return Selection(
         conversions=conversions,
         candidates=tuple(chosen),
@@ -324,3 +327,10 @@ def _instances_of_plugins(
     if not answers:
         return None
     return [instance for _, answer in answers for instance in cast("Sequence[Instance]", answer)]
+
+
+def _invalid_note(source: str, arch: str, valid: int, invalid: Sequence[Rejection]) -> str:
+    rules = Counter(rejection.unmet_requirements[0].rule for rejection in invalid)
+    counts = ", ".join(f"{count} {rule}" for rule, count in rules.most_common())
+    valid_text = counted(valid, "instance")
+    return f"{source} for {arch}: {valid_text}; skipped {len(invalid)} that are not valid ({counts})"

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof.events import Message
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.problems.choose import DefaultProblemUsed, ProblemNote, tell_of_skipped
+from ckprof.problems.choose import tell_of_skipped
 from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def problems_for(
     if not given:
         problems = default_problems(direction, candidates)
         for problem in problems:
-            session.tell(DefaultProblemUsed(problem=problem))
+            session.tell(Message(f"no --problem given: using {problem.describe()}"))
         return [as_case(problem) for problem in problems]
     fitting = Fitting(candidates, strict_layout=strict_layout)
     runs = [fitting.require(case) for case in given.named]
@@ -53,7 +54,7 @@ def problems_for(
             runs.append(fitting.run_of(case))
     tell_of_skipped(session, skipped)
     for note in fitting.notes(given.all):
-        session.tell(ProblemNote(message=note))
+        session.tell(Message(note))
     if not runs:
         raise InputError("no problem is left: none fits the instances, see the reasons above")
     return runs

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import NothingLeftError, PluginError, ToolchainError
+from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.build.builder import BuildLimits, BuildResult, build_tree
 from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.candidates import Rejection
 from ckprof.kernels.code_objects import read_ahead, write_code_objects
-from ckprof.kernels.events import BuildFinished, BuildProgress, BuildStarted, PartFinished, PartStarted
 from ckprof.kernels.source.source_tree import generate_tree
 from ckprof.model.recipe import Product, Purpose
 from ckprof.paths import object_cache_dir
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.recipe import BuildRecipe, MachinePart
-    from ckprof.model.results import BuildSummary
+    from ckprof.model.results import BuildSummary, SeparatedKernels
     from ckprof.plugin.protocols import KernelRanking, Operation
     from ckprof.session import Session
+
+#: kernels that a message names
+_NAMED: Final = 3
 
 
 def make_parts(session: Session, recipe: BuildRecipe, jobs: int | None = None) -> None:
@@ -56,17 +60,20 @@ class _Making:
             self._part.make(jobs, self._step)
         finally:
             if self._started:
-                self._session.tell(PartFinished())
+                self._session.tell(ProgressEnded())
 
     def _start(self, cpu_s: float | None) -> None:
         self._started = True
-        self._session.tell(PartStarted(name=self._part.name, folder=self._part.folder, cpu_s=cpu_s))
+        takes = "what has changed" if cpu_s is None else f"about {cpu_s:.0f} s of CPU time"
+        name, folder = self._part.name, self._part.folder
+        self._session.tell(Message(f"compiling {name}, once on this machine: {takes}; kept in {folder}"))
+        self._session.tell(Progress(what=name, done=0, total=0))
 
     def _step(self, done: int, total: int, name: str) -> None:
         # what is up to date takes no step
         if not self._started:
             self._start(None)
-        self._session.tell(BuildProgress(done=done, total=total, name=name))
+        self._session.tell(Progress(what=self._part.name, done=done, total=total, name=name))
 
 
 def generate_sources(
@@ -159,7 +166,7 @@ def build_library(
         raise _not_runnable(session, recipe)
     limits = build_limits(session, options)
     make_parts(session, recipe, limits.jobs)
-    session.tell(BuildStarted(compiler=recipe.compiler.description, kernels=len(candidates)))
+    _tell_of_start(session, recipe.compiler.description, len(candidates))
     call = session.manager.call
     instances = [candidate.instance for candidate in candidates]
     call("ckprof_before_build", direction=direction, instances=instances)
@@ -194,7 +201,9 @@ def build_library(
             object_keys=result.object_keys,
         )
     finally:
-        session.tell(BuildFinished(library=library))
+        session.tell(ProgressEnded())
+    for message in build_messages(library):
+        session.tell(message)
     outcomes = [rejection.outcome for rejection in library.rejected if rejection.status.is_failure]
     call("ckprof_after_build", direction=direction, failures=outcomes)
     return library
@@ -223,7 +232,7 @@ def build_limits(session: Session, options: BuildOptions) -> BuildLimits:
 
 def _progress(session: Session) -> Callable[[int, int, str], None]:
     """Return what tells the session of compile steps."""
-    return lambda done, total, name: session.tell(BuildProgress(done=done, total=total, name=name))
+    return lambda done, total, name: session.tell(Progress(what="build", done=done, total=total, name=name))
 
 
 def link_library(
@@ -245,6 +254,33 @@ def link_library(
         tree = generate_tree(build_dir.tree_of(checked.valid))
         if tree.kernels:
             compiler = build_dir.recipe.compiler.description
-            session.tell(BuildStarted(compiler=compiler, kernels=len(tree.kernels)))
+            _tell_of_start(session, compiler, len(tree.kernels))
             library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=_progress(session))
     return library, list(checked.invalid)
+
+
+def _tell_of_start(session: Session, compiler: str, kernels: int) -> None:
+    session.tell(Message(f"compiler: {compiler}", Level.DETAIL))
+    session.tell(Progress(what="build", done=0, total=kernels))
+
+
+def build_messages(library: BuiltLibrary) -> list[Message]:
+    """Return what users hear of a build: its counts, and kernels that did not compile together."""
+    summary = library.summary
+    invalid = sum(not rejection.status.is_failure for rejection in library.rejected)
+    text = (
+        f"built {len(library.built)} of {counted(len(library.candidates), 'kernel')}: "
+        f"{summary.compiled} compiled, {summary.from_cache} from the cache, {summary.failed} failed"
+        + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
+        + f"; {summary.wall_s:.1f} s on {counted(summary.jobs, 'job')}"
+    )
+    return [Message(text), *(Message(_separated(found), Level.WARNING) for found in summary.separated)]
+
+
+def _separated(found: SeparatedKernels) -> str:
+    names = found.kernels
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"these {len(names)} kernels compile, but did not in one translation unit, so that the build took "
+        f"longer: {', '.join(names[:_NAMED])}{more}: {found.reason}"
+    )

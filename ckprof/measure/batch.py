@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageError
+from ckprof.events import Level, Message
 from ckprof.kernels.choose import choose_from_lists, read_lists
 from ckprof.kernels.fitting import Fitting, default_problems
 from ckprof.lists.list_files import find_lists, find_tree
-from ckprof.measure.events import BatchListFinished, BatchListStarted
 from ckprof.measure.requests import RunRequest, Stages
 from ckprof.measure.run import run_to_its_end
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.results import ListResult, ListVerdict
+from ckprof.model.results import ListResult, ListVerdict, status_counts
 from ckprof.problems.choose import GivenProblems, parse_problems
 
 if TYPE_CHECKING:
@@ -101,9 +101,12 @@ class Batch:
         total = len(self.paths)
         for position, path in enumerate(self.paths, start=1):
             name = path.relative_to(self._root).as_posix()
-            self._session.tell(BatchListStarted(position=position, total=total, name=name))
+            self._session.tell(Message(f"[{position}/{total}] {name}"))
             result, error = self._result(path, name)
-            self._session.tell(BatchListFinished(position=position, total=total, result=result))
+            if result.verdict.is_broken:
+                self._session.tell(Message(result.reason, Level.WARNING))
+            text = result.reason or status_counts(result.counts)
+            self._session.tell(Message(f"[{position}/{total}] {name}: {result.verdict.value}: {text}"))
             yield result
             if error is not None:
                 raise error
@@ -113,7 +116,7 @@ class Batch:
         total = len(self.paths)
         for position, path in enumerate(self.paths, start=1):
             name = path.relative_to(self._root).as_posix()
-            self._session.tell(BatchListStarted(position=position, total=total, name=name))
+            self._session.tell(Message(f"[{position}/{total}] {name}"))
             try:
                 direction, request = self._plan(path)
                 yield PlannedList(name=name, direction=direction, request=request)

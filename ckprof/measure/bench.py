@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
+from ckprof.events import Level, Message
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
-from ckprof.measure.events import OperandsReady, ProblemStarted, RunWarning, WorkerReady
+from ckprof.measure.events import OperandsReady, ProblemStarted, WorkerReady
 from ckprof.measure.executor import Executor, Repeat
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace, timing_settings
@@ -167,7 +168,7 @@ class KernelBench:
             )
             if self._options.device_name:
                 text = f"times are those that this machine takes for {self.device.text}: no hardware's"
-                self._on_event(RunWarning(text=text))
+                self._on_event(Message(text, Level.WARNING))
             if self._use.locks:
                 label = self._use.label or str(self._options.device)
                 stack.enter_context(device_lock(target, label, self._on_event, self._use.lock_folder))

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 from ckprof.events import Event
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ckprof.model.device import DeviceIdentity
     from ckprof.model.outcome import BaselineOutcome, Outcome
     from ckprof.model.problem import Problem
-    from ckprof.model.results import ListResult
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
@@ -28,15 +25,6 @@ class WorkerReady(Event):
     kernels: int
     #: what really computes; ``None`` where the target does not say
     identity: DeviceIdentity | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingForDevice(Event):
-    """Another run is measuring on the same device; this one goes on when it is over."""
-
-    target: str
-    device: int | str
-    lock: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +92,6 @@ class KernelMeasured(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlushReduced(Event):
-    """Memory is short: less of it than intended is touched to flush the caches. Reported once per size."""
-
-    wanted_bytes: int
-    #: 0 if the caches are not flushed at all
-    used_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLost(Event):
     """The worker process ended or was ended; the next instance gets a new one."""
 
@@ -124,69 +103,3 @@ class BaselineMeasured(Event):
     """A baseline was measured on the operands of some instances."""
 
     outcome: BaselineOutcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(Event):
-    """Outcomes are about to come."""
-
-    #: how many
-    total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeKnown(Event):
-    """One outcome is known."""
-
-    outcome: Outcome
-    #: of the kernel
-    name: str
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProgress(Event):
-    """A kernel was measured once more."""
-
-    #: its name
-    name: str
-    #: the outcome of this measurement alone
-    outcome: Outcome
-    round: int
-    #: measurements so far, and with those that are left at most
-    done: int
-    total: int
-    #: seconds that are left
-    eta_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunWarning(Event):
-    """Something disturbs the times of a run; told once of each kind."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished(Event):
-    """No further outcome comes, be it for an error."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchListStarted(Event):
-    """A batch comes to its next list."""
-
-    #: from 1
-    position: int
-    total: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchListFinished(Event):
-    """A batch is done with a list."""
-
-    position: int
-    total: int
-    result: ListResult

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.events import FlushReduced, KernelStarted, KernelTimed
+from ckprof.events import Level, Message
+from ckprof.measure.events import KernelStarted, KernelTimed
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met
 from ckprof.measure.options import cache_bytes, timing_settings
@@ -301,7 +302,7 @@ class Executor:
     def _note_flush(self, used_bytes: int) -> None:
         if used_bytes < self._flush_bytes:
             self._flush_bytes = used_bytes
-            self._on_event(FlushReduced(wanted_bytes=self._timing.flush_bytes, used_bytes=used_bytes))
+            self._on_event(Message(flush_warning(self._timing.flush_bytes, used_bytes), Level.WARNING))
 
     def result(self) -> Iterator[NDArray[np.float64]]:
         """Yield the values of the last kernel's result in memory order, without gaps, in pieces.
@@ -470,3 +471,11 @@ class Executor:
             multiplied = multiplied.properties.no_faster_than
         peak = dict(self._options.peak_flops).get(multiplied, 0.0)
         return problem.problem.real_flop / peak * 1e3 if peak else 0.0
+
+
+def flush_warning(wanted_bytes: int, used_bytes: int) -> str:
+    """Say that less memory than intended is touched to flush the caches."""
+    wanted = f"{wanted_bytes / 2**20:.4g} MiB to flush the caches do not fit into the device's memory"
+    if not used_bytes:
+        return f"{wanted}: durations are those with warm caches"
+    return f"{wanted}: {used_bytes / 2**20:.4g} MiB are used, and some of the data may stay cached"

@@ -9,18 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
+from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.candidates import same_kernels, substitutions
 from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.events import (
-    BaselineMeasured,
-    KernelMeasured,
-    OutcomeKnown,
-    RoundStarted,
-    RunFinished,
-    RunProgress,
-    RunStarted,
-)
+from ckprof.measure.events import BaselineMeasured, KernelMeasured, RoundStarted
 from ckprof.measure.host import run_environment
 from ckprof.measure.observers import PluginHooks, observers
 from ckprof.measure.options import ReferencePlace, options_on
@@ -183,7 +176,7 @@ class Run:
         :raises CkprofError: the library cannot be used, or a plugin broke its contract.
         """
         tell, names, total = self._session.tell, self._names, self._total
-        tell(RunStarted(total=total))
+        tell(Progress(what="run", done=0, total=total))
         try:
             with ExitStack() as stack:
                 bench = self._open(stack)
@@ -195,14 +188,15 @@ class Run:
                     bench.library, self.options, self.library.kernels, self._begun(), self.unfused
                 )
                 outcomes = stack.enter_context(closing(self._rounds.outcomes(groups)))
-                for done, outcome in enumerate(outcomes, 1):
+                for outcome in outcomes:
                     self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
                     # First to who keeps it: what is shown must not be lost when a signal comes now.
                     yield outcome
                     self._pace.outcome_known()
-                    tell(OutcomeKnown(outcome=outcome, name=names[outcome.key], done=done, total=total))
+                    text = f"{outcome.status.value}: {names[outcome.key]} {outcome.reason}".rstrip()
+                    tell(Message(text, Level.DETAIL))
         finally:
-            tell(RunFinished())
+            tell(ProgressEnded())
 
     def _open(self, stack: ExitStack) -> KernelBench | BesideBench:
         """Open the library for as long as the stack is open."""
@@ -240,16 +234,12 @@ class Run:
             self._pace.baseline_measured()
         elif isinstance(event, KernelMeasured):
             left, eta_s = self._pace.measured(event.left, event.unknown)
-            self._session.tell(
-                RunProgress(
-                    name=self._names[event.outcome.key],
-                    outcome=event.outcome,
-                    round=event.round,
-                    done=self._pace.done,
-                    total=self._pace.done + left,
-                    eta_s=eta_s,
-                )
-            )
+            name, measured = self._names[event.outcome.key], event.outcome.measurement
+            if measured is not None:
+                text = f"round {event.round}: {measured.median_ms:.4g} ms {name}"
+                self._session.tell(Message(text, Level.DETAIL))
+            done = self._pace.done
+            self._session.tell(Progress(what="run", done=done, total=done + left, name=name, eta_s=eta_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from ckprof.events import Level, Message
 from ckprof.measure.baselines import groups_beside
-from ckprof.measure.events import KernelMeasured, RoundStarted, RunWarning
+from ckprof.measure.events import KernelMeasured, RoundStarted
 from ckprof.measure.options import round_options, visit_timing
 from ckprof.measure.requests import NOTHING_BESIDE
 from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
@@ -182,7 +183,7 @@ class RunRounds:
 
     def _warn(self, text: str) -> None:
         self.warnings.append(text)
-        self._on_event(RunWarning(text=text))
+        self._on_event(Message(text, Level.WARNING))
 
 
 def run_groups(

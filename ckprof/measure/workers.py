@@ -14,7 +14,8 @@ import filelock
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.events import WaitingForDevice, WorkerLost
+from ckprof.events import Message
+from ckprof.measure.events import WorkerLost
 from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerProcess
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.private_folders import lock_file, runtime_folder
@@ -67,7 +68,7 @@ class DeviceUse:
 
 @contextmanager
 def device_lock(
-    target: str, device: int | str, on_wait: Callable[[WaitingForDevice], None], folder: Path | None = None
+    target: str, device: int | str, on_wait: Callable[[Message], None], folder: Path | None = None
 ) -> Iterator[None]:
     """Hold the lock of a device; wait for it if another run has it.
 
@@ -88,7 +89,7 @@ def device_lock(
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
-        on_wait(WaitingForDevice(target=target, device=device, lock=path))
+        on_wait(Message(f"waiting for another run on {target} device {device}"))
         lock.acquire()
     try:
         yield

@@ -194,3 +194,8 @@ class BatchResults:
     def verdicts(self) -> Mapping[ListVerdict, int]:
         """Lists by what became of them."""
         return Counter(item.verdict for item in self.lists)
+
+
+def status_counts(counts: Mapping[Status, int]) -> str:
+    """Return e.g. ``40 ok, 13 unsupported``."""
+    return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts.get(status))

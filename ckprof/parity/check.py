@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof.events import Level, Message
 from ckprof.kernels.candidates import list_candidates
 from ckprof.kernels.choose import Selection
 from ckprof.kernels.library import build_library
@@ -21,7 +22,6 @@ from ckprof.parity.builder_side import (
     read_builder,
 )
 from ckprof.parity.compare import agree, compare
-from ckprof.parity.events import AskingBuilder, ConversionNotes, NotFrozen
 from ckprof.parity.lockfile import Lock, digest, freeze, locked_side
 from ckprof.parity.request import chosen_revision, parity_tasks
 from ckprof.parity.side import catalog_side, is_library, library_side
@@ -60,7 +60,7 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
             if strings:
                 frozen.append(freeze(task.direction.id, check.lists, strings, request.write.parent))
             else:
-                session.tell(NotFrozen(title=check.title))
+                session.tell(Message(f"not in the lock file, since every instance is skipped: {check.title}"))
     if not any(comparison.compared for comparison in comparisons):
         rules = ", ".join(sorted({skip.rule for item in comparisons for skip in item.skipped}))
         raise InputError(f"nothing is compared: every instance is left out ({rules})", comparisons[0].title)
@@ -151,8 +151,8 @@ class _TaskCheck:
         conversions = [read_request(request, self._registry) for request in self.lists]
         expected = self._printed(conversions) if self._request.builder is not None else self._expected()
         for conversion in conversions:
-            if conversion.notes:
-                self._session.tell(ConversionNotes(path=conversion.path, notes=conversion.notes))
+            for note in conversion.notes:
+                self._session.tell(Message(f"{conversion.path}: {note}", Level.DETAIL))
         source = self._request.source
         if source == "library":
             generated = self._built(conversions)
@@ -189,7 +189,10 @@ class _TaskCheck:
     def _printed(self, conversions: Sequence[Conversion]) -> Side:
         """Return what CK Builder itself prints, after comparing the lists with it."""
         assert self._request.builder is not None  # noqa: S101  # the caller asks
-        self._session.tell(AskingBuilder(tree=self._request.builder, title=self.title))
+        tree = self._request.builder
+        self._session.tell(
+            Message(f"asking the CK Builder of {tree} (compiled the first time): {self.title}")
+        )
         strings = printed_strings(
             self._registry, self._task.direction.id, self._request.builder, self.lists, conversions
         )

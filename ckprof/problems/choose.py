@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof.events import Event
+from ckprof.events import Message
 from ckprof.model.problem_case import ProblemCase, ProblemLine, as_case
 from ckprof.problems.problem_file import parse_problem, read_problem_file
 from ckprof.wording import counted
@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DefaultProblemUsed(Event):
-    """No problem was given: the instances are run on this one."""
-
-    problem: Problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemNote(Event):
-    """Problem lines were left out, or are not taken word for word."""
-
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +78,7 @@ def parse_problems(
 def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:
     """Say how many lines of files are left out, by reason."""
     for reason, count in skipped.most_common():
-        session.tell(ProblemNote(message=f"left out {counted(count, 'problem line')}: {reason}"))
+        session.tell(Message(f"left out {counted(count, 'problem line')}: {reason}"))
 
 
 def _supported(case: ProblemCase, name: str) -> ProblemCase:

@@ -8,12 +8,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.outcome import Status
-from ckprof.model.results import ListVerdict
+from ckprof.model.results import ListVerdict, status_counts
 from ckprof.report.document import Document
 from ckprof.report.layout import Align
 from ckprof.report.rows import RequirementCount, reason_of, requirement_counts, rows_of_problem
 from ckprof.report.run_data import as_json
-from ckprof.report.run_table import status_counts, why_table
+from ckprof.report.run_table import why_table
 from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
 from ckprof.report.unserved import unserved_in
 from ckprof.wording import counted

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
-from ckprof.model.results import ListVerdict
+from ckprof.model.results import ListVerdict, status_counts
 from ckprof.report.ci import Annotation, JUnit, Level, add, render
 from ckprof.report.comparison_text import settling_text, shift_lines, verdict_line
 from ckprof.report.figures import display_name
 from ckprof.report.parity_text import differences, verdict
 from ckprof.report.rows import baseline_rows, rows_of_problem
-from ckprof.report.run_table import status_counts
 from ckprof.report.unserved import unserved_in
 from ckprof.wording import change
 

@@ -9,6 +9,7 @@ from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
 from ckprof.model.requirement import UNTESTED
+from ckprof.model.results import status_counts
 from ckprof.report.document import Block, Document, Heading
 from ckprof.report.epilogue_cost import cost_table
 from ckprof.report.figures import checked_text
@@ -26,7 +27,7 @@ from ckprof.report.unserved import unserved_in
 from ckprof.wording import agreeing, counted, percent, would_tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ckprof.model.outcome import Outcome
     from ckprof.model.ranking import Standing
@@ -261,11 +262,6 @@ def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:
         if not any(row.baseline == id_ for row in rows):
             lines.append(f"The baseline {id_} was not measured: no instance was run on this problem.")
     return lines
-
-
-def status_counts(counts: Mapping[Status, int]) -> str:
-    """Return e.g. ``40 ok, 13 unsupported``."""
-    return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts.get(status))
 
 
 def _same_kernel_lines(results: RunResults, problem_index: int) -> list[str]:

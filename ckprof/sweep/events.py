@@ -47,17 +47,3 @@ class SweepRound(Event):
 
     planned: PlannedContest
     report: RoundReport[KernelCell]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepWarning(Event):
-    """Something disturbs the times of a sweep."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepMessage(Event):
-    """A sweep waits, or says what else its user should know."""
-
-    text: str

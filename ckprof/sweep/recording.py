@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ckprof.events import Message
 from ckprof.measure.run import run_to_its_end
 from ckprof.model.outcome import MAX_TIME, TIMEOUT, Conditions
 from ckprof.model.ranking import is_noisy
@@ -17,7 +18,6 @@ from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
 from ckprof.sweep.identity import new_session, require_own_times, shared_key
 
@@ -59,9 +59,7 @@ def open_sink(session: ProfilerSession, store: str | Path, *, wait: bool) -> Sin
     """
     if is_shard_folder(store):
         return ShardWriter(Path(store))
-    return StoreWriter(
-        store, wait_s=None if wait else 0, on_wait=lambda text: session.tell(SweepMessage(text=text))
-    )
+    return StoreWriter(store, wait_s=None if wait else 0, on_wait=lambda text: session.tell(Message(text)))
 
 
 class Recorder:

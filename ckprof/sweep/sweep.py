@@ -10,10 +10,11 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ckprof.events import Level, Message
 from ckprof.measure.rounds_loop import RoundsLoop, timing_of
 from ckprof.session import ignore
 from ckprof.store.attempt import Attempt, Mark
-from ckprof.sweep.events import SweepProgress, SweepRound, SweepWarning
+from ckprof.sweep.events import SweepProgress, SweepRound
 
 if TYPE_CHECKING:
     from ckprof.events import Event
@@ -96,7 +97,7 @@ class Sweep:
         self._watch = watch
         self._loop = RoundsLoop(
             bench=bench,
-            on_warning=lambda text: watch.tell(SweepWarning(text=text)),
+            on_warning=lambda text: watch.tell(Message(text, Level.WARNING)),
             on_device_lost=recorder.add_lost,
             should_stop=self._should_stop,
             clock=watch.clock,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import PluginError, UsageError
+from ckprof.events import Message
 from ckprof.kernels.build.units import available_cpus
 from ckprof.sweep.device_sweep import plan_sweep
-from ckprof.sweep.events import SweepMessage
 from ckprof.sweep.plan import describe
 from ckprof.sweep.recording import is_shard_folder
 from ckprof.wording import counted, duration
@@ -102,7 +102,7 @@ def choose_engine(
             embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
             settings=settings,
             folder=sweep_folder(options, settings).root,
-            say=lambda text: session.tell(SweepMessage(text=text)),
+            say=lambda text: session.tell(Message(text)),
         ),
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
+from ckprof.events import Message
 from ckprof.measure.host import cpu_model
 from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import CacheMode, timing_settings
@@ -18,7 +19,7 @@ from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.device_sweep import SweepResult, plan_request, sweep_run_options
-from ckprof.sweep.events import SweepMessage, SweepPlanned
+from ckprof.sweep.events import SweepPlanned
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key_of
 from ckprof.sweep.recording import open_sink
@@ -87,9 +88,7 @@ def run_on_engine(
         merger = Merger(writer, folder.shards, folder.merged, _merge_pool(session, writer, chosen, stack))
         left = merger.merge()
         if left.new:
-            session.tell(
-                SweepMessage(text=f"merged {counted(left.new, 'outcome')} of workers of an earlier call")
-            )
+            session.tell(Message(f"merged {counted(left.new, 'outcome')} of workers of an earlier call"))
         if pools.get(Pool.BUILD, 0):
             shared = chosen.settings is not None and chosen.settings.folder is not None
             build_missing(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, Interrupted, ToolchainError
+from ckprof.events import Level, Message, Progress
 from ckprof.files import scratch_folder
 from ckprof.kernels.build.builder import BuildLimits, build_tree
 from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
@@ -18,7 +19,6 @@ from ckprof.kernels.build.keys import FolderDigests, KernelFolder, KernelSources
 from ckprof.kernels.build.plan import kernel_unit
 from ckprof.kernels.build.units import locate
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.kernels.events import BuildProgress
 from ckprof.kernels.library import build_limits
 from ckprof.kernels.source.source_tree import generate_tree
 from ckprof.model.architecture import use_files
@@ -27,7 +27,6 @@ from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session, ignore
 from ckprof.settings import Settings
-from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.version import __version__
 from ckprof.wording import counted
 from ckprof_plugins.cluster.engines import Pool
@@ -165,14 +164,15 @@ class PoolBuild:
                     self._keep(reply)
                     done += len(task.kernels)
                     name = task.kernels[-1].name
-                    self._session.tell(BuildProgress(done=done, total=len(tasks), name=name))
+                    self._session.tell(Progress(what="build", done=done, total=len(tasks), name=name))
                 elif attempt < _ATTEMPTS:
                     waiting.append((task, attempt + 1))
                 else:
                     why = reply if isinstance(reply, str) else reply.message
                     self._session.tell(
-                        SweepWarning(
-                            text=f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}"
+                        Message(
+                            f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}",
+                            Level.WARNING,
                         )
                     )
 
@@ -183,7 +183,7 @@ class PoolBuild:
             unpack(self._cache, (decode_entry(data) for data in entries if data is not None))
 
     def _say(self, text: str) -> None:
-        self._session.tell(SweepMessage(text=text))
+        self._session.tell(Message(text))
 
 
 def combined(tasks: Sequence[BuildTask], slots: int) -> list[BuildTask]:

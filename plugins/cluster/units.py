@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
+from ckprof.events import Level, Message
 from ckprof.model.problem_case import ProblemCase
 from ckprof.session import ignore
 from ckprof.store.attempt import Mark
 from ckprof.store.key import canonical
-from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
 from ckprof.wording import counted
@@ -203,11 +203,11 @@ class ClusterWatch:
 
     def warn(self, text: str) -> None:
         """Tell what disturbs the sweep."""
-        self.tell(SweepWarning(text=text))
+        self.tell(Message(text, Level.WARNING))
 
     def say(self, text: str) -> None:
         """Tell what else the user should know."""
-        self.tell(SweepMessage(text=text))
+        self.tell(Message(text))
 
 
 class UnitQueue:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.errors import InputError, UsageError
+from ckprof.events import Progress, ProgressEnded
 from ckprof.kernels.build.units import available_cpus
-from ckprof.kernels.events import BuildProgress
 from ckprof.kernels.library import build_limits
 from ckprof.measure.observers import observers
 from ckprof.measure.support import build_checked_library, support_answers
@@ -135,7 +135,7 @@ class KernelBuild:
         if self._abandoned.is_set():
             raise _Abandoned
         # how far it is has no place among what is said of measurements
-        if not isinstance(event, BuildProgress):
+        if not isinstance(event, (Progress, ProgressEnded)):
             self._events.append(event)
 
 

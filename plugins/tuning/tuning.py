@@ -10,8 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ckprof.errors import InputError
+from ckprof.events import Level, Message
 from ckprof.measure.baselines import baseline_sources
-from ckprof.measure.events import RunWarning
 from ckprof.model.architecture import architectures
 from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import kernel_time
@@ -311,7 +311,7 @@ def search_request(
         )
     if model is not None:
         for line in _doubts(model, space, sizes):
-            session.tell(RunWarning(text=line))
+            session.tell(Message(line, Level.WARNING))
     return SearchRequest(
         space=space,
         gemm_sizes=sizes,

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from ckprof.cli.console import Console
 from ckprof.cli.event_messages import EventMessages
-from ckprof.kernels.events import BuildFinished
+from ckprof.kernels.library import build_messages
 from ckprof.model.results import BuildSummary, SeparatedKernels
 
 
@@ -21,7 +21,9 @@ def test_kernels_that_only_compile_apart_are_a_warning():
         summary=BuildSummary(compiled=2, separated=(apart,)),
     )
     err = io.StringIO()
-    EventMessages(Console(out=io.StringIO(), err=err))(BuildFinished(library=library))
+    listener = EventMessages(Console(out=io.StringIO(), err=err))
+    for message in build_messages(library):
+        listener(message)
     printed = err.getvalue()
     assert "built 2 of 2 kernels: 2 compiled" in printed
     assert "warning: these 5 kernels compile, but did not in one translation unit" in printed

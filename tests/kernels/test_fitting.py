@@ -6,8 +6,8 @@ import pytest
 
 import ckprof
 from ckprof.errors import ExitCode, InputError
+from ckprof.events import Level, Message
 from ckprof.kernels.fitting import Fitting
-from ckprof.problems.choose import ProblemNote
 
 MIOPEN = "-n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
 POSITIONAL = "grouped_conv_fwd {dtype} {layout} 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
@@ -19,8 +19,8 @@ def opened():
     told = []
 
     def note(event):
-        if isinstance(event, ProblemNote):
-            told.append(event.message)
+        if isinstance(event, Message) and event.level is Level.INFO:
+            told.append(event.text)
 
     return ckprof.Profiler(on_event=note), told
 

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from ckprof.errors import InputError, PluginError, ToolchainError
+from ckprof.events import Message
 from ckprof.measure import bench, events, prepare
 from ckprof.measure.executor import Executor
 from ckprof.measure.host import last_level_cache_bytes
@@ -134,7 +135,7 @@ def test_without_memory_for_exact_operands_the_run_goes_on_and_says_so(run, monk
     outcomes, seen, _ = run(["ok", "wrong"], options=RunOptions(rounds=1, max_time_s=0.02))
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
     assert all("need about 9.0 GiB" in outcome.one_set for outcome in outcomes)
-    (warning,) = (event.text for event in seen if isinstance(event, events.RunWarning))
+    (warning,) = (event.text for event in seen if isinstance(event, Message))
     assert warning == (
         "ok on problem 0 is checked with one set of operands only, not with exact ones as well: "
         "the tensors need about 9.0 GiB of memory, 1.0 GiB are available"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+from ckprof.events import Level, Message
 from ckprof.measure.rounds import RoundOptions
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.device import Reading
@@ -125,10 +126,13 @@ class SimulatedBench:
 
 
 def noting(kind, seen):
-    """Return a listener that notes the events of a kind in a list: their texts, if they are nothing else."""
+    """Return a listener that notes the events of a kind, or the texts of messages of a level, in a list."""
 
     def tell(event):
-        if isinstance(event, kind):
-            seen.append(getattr(event, "text", event))
+        if isinstance(kind, Level):
+            if isinstance(event, Message) and event.level is kind:
+                seen.append(event.text)
+        elif isinstance(event, kind):
+            seen.append(event)
 
     return tell

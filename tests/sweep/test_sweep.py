@@ -16,6 +16,7 @@ import pytest
 
 from ckprof.compare.side import side_of
 from ckprof.errors import ToolchainError
+from ckprof.events import Level
 from ckprof.measure.observers import HostObserver, combine
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.device import Reading
@@ -26,7 +27,7 @@ from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.events import SweepProgress, SweepWarning
+from ckprof.sweep.events import SweepProgress
 from ckprof.sweep.plan import describe, given_up_lines
 from ckprof.sweep.recording import Recorder, is_bimodal
 from ckprof.sweep.sweep import Stop, Sweep, Watch
@@ -133,7 +134,7 @@ def test_what_was_never_launched_is_not_measured(path):
     kernels, problems = make_kernels(4), make_problems(2)
     _, summary = sweep(path, SimulatedBench(), kernels, problems[:1])
     warned = []
-    watch = Watch(tell=noting(SweepWarning, warned))
+    watch = Watch(tell=noting(Level.WARNING, warned))
     _, summary = sweep(path, SimulatedBench(lost=True), kernels, problems, session=1, watch=watch)
     assert (summary.attempts, summary.failures) == (4, 4)
     assert warned == ["kernels cannot be launched, lost; the same command measures them again"]
@@ -288,7 +289,7 @@ def test_progress_and_warnings_are_reported(path):
         failing={"kernel_1": Status.RUN_TIMEOUT},
         reading=Reading(load=9, cores=2, clock_mhz=900, base_clock_mhz=2000, other_processes=2),
     )
-    progress, warning = noting(SweepProgress, seen), noting(SweepWarning, warned)
+    progress, warning = noting(SweepProgress, seen), noting(Level.WARNING, warned)
     watch = Watch(tell=lambda event: (progress(event), warning(event)))
     _, summary = sweep(path, bench, make_kernels(6), make_problems(2), watch=watch)
     assert [one.attempts for one in seen] == list(range(1, summary.attempts + 1))

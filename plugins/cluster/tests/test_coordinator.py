@@ -9,11 +9,11 @@ from collections import Counter
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.events import Level
 from ckprof.measure.rounds import RoundOptions
 from ckprof.store.attempt import Mark
 from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
-from ckprof.sweep.events import SweepMessage, SweepWarning
 from ckprof.sweep.sweep import Stop
 from ckprof_plugins.cluster.counters import EngineProgress
 from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
@@ -67,7 +67,7 @@ def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
     one = setup(problems=8, kernels=5)
     session = ThreadSession(runners_for(one))
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, messages)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, messages)))
     session.close(now=True)
     assert (summary.stop, summary.contests_done, summary.lost) == (Stop.DONE, 8, 0)
     assert [index for index, _ in summary.standings] == list(range(8))
@@ -144,7 +144,7 @@ def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
     warnings = []
     summary = one.coordinate(
         session,
-        ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)),
+        ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)),
         leases=LeasePolicy(silence_s=0.3),
     )
     awake.set()
@@ -286,7 +286,7 @@ def test_a_slow_device_is_quarantined_and_its_work_done_again(setup, tmp_path):
 
     session.interfere = slow_down
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)))
     session.close(now=True)
     (text,) = [text for text in warnings if "quarantined" in text]
     assert text.startswith("device host:c is quarantined: ") and "% slower than its peers" in text
@@ -310,7 +310,7 @@ def test_another_device_is_set_aside(setup):
     ]
     session = ThreadSession(runners)
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepWarning, warnings)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)))
     session.close(now=True)
     assert summary.contests_done == 4
     assert warnings == [
@@ -347,7 +347,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     session = ThreadSession(runners_for(one, "a"))
     session.outlives_coordinator = True
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(SweepMessage, messages)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.INFO, messages)))
     session.close(now=True)
     assert [task.unit.id for _, task in session.tasks] == [second.id, first.id]
     assert "1 problem may still be measured" in messages[0]

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import Interrupted
-from ckprof.kernels.events import BuildProgress
-from ckprof.sweep.events import SweepWarning
+from ckprof.events import Level, Message, Progress
 from ckprof_plugins.cluster.engines import Pool, WorkerLost
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.messages import (
@@ -91,8 +90,10 @@ def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
     build.run([make_task(number) for number in range(4)], pools, lambda: False)
     names = [task.kernels[0].name for task in pools.tasks]
     assert [names.count(f"kernel_{number}") for number in range(4)] == [2, 1, 1, 3]
-    assert [event.done for event in events if isinstance(event, BuildProgress)] == [1, 2, 3]
-    (warning,) = [event.text for event in events if isinstance(event, SweepWarning)]
+    assert [event.done for event in events if isinstance(event, Progress)] == [1, 2, 3]
+    (warning,) = [
+        event.text for event in events if isinstance(event, Message) and event.level is Level.WARNING
+    ]
     assert warning == "1 kernel left to this machine: node7: another compiler"
 
 

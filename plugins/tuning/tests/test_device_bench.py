@@ -7,10 +7,9 @@ import threading
 import pytest
 
 from ckprof.errors import ToolchainError
+from ckprof.events import Message, Progress
 from ckprof.kernels.choose import Selection
-from ckprof.kernels.events import BuildProgress
 from ckprof.kernels.requests import BuildOptions
-from ckprof.problems.choose import ProblemNote
 from ckprof.session import Session
 from ckprof_plugins.tuning import device_bench as device_bench
 from ckprof_plugins.tuning.device_bench import KernelBuild
@@ -32,7 +31,7 @@ def session(said) -> Session:
 def test_a_build_waits_until_it_is_waited_for(session, said, monkeypatch) -> None:
     def build(own, *_, **__):
         assert own is session and threading.current_thread() is threading.main_thread()
-        own.tell(BuildProgress(done=1, total=1, name="a"))
+        own.tell(Progress(what="build", done=1, total=1, name="a"))
         return "library"
 
     monkeypatch.setattr(device_bench, "build_checked_library", build)
@@ -48,8 +47,8 @@ def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, m
     def build(own, *_, **__):
         assert threading.current_thread() is not threading.main_thread()
         assert go.wait(LIMIT_S)
-        own.tell(BuildProgress(done=1, total=1, name="a"))
-        own.tell(ProblemNote(message="b"))
+        own.tell(Progress(what="build", done=1, total=1, name="a"))
+        own.tell(Message("b"))
         return "library"
 
     monkeypatch.setattr(device_bench, "build_checked_library", build)
@@ -58,7 +57,7 @@ def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, m
     assert not task.is_over
     go.set()
     assert task.wait() == "library"
-    assert said == [ProblemNote(message="b")]
+    assert said == [Message("b")]
     assert task.is_over and task.seconds > 0
 
 
@@ -81,7 +80,7 @@ def test_an_abandoned_build_ends_with_its_next_step(session, said, monkeypatch) 
         begun.set()
         assert abandoned.wait(LIMIT_S)
         for step in range(3):
-            own.tell(BuildProgress(done=step, total=3, name="a"))
+            own.tell(Progress(what="build", done=step, total=3, name="a"))
             steps.append(step)
 
     monkeypatch.setattr(device_bench, "build_checked_library", build)

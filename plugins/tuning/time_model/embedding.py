@@ -6,8 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
+from ckprof.events import Level, Message
 from ckprof.kernels.source.jinja import render
-from ckprof.measure.events import RunWarning
 from ckprof.plugin.protocols import KernelRanking
 from ckprof.plugin.timing import TimedPipeline
 from ckprof.version import __version__
@@ -106,7 +106,7 @@ def predicted_ranking(
     if not force:
         require_use(session.registry, model, build_dir.target.id, build_dir.arch, path)
     if model.basis:
-        session.tell(RunWarning(text=f"--model: {model.basis}"))
+        session.tell(Message(f"--model: {model.basis}", Level.WARNING))
     return KernelRanking(
         header=f"ckprof_time_model_{direction}.hpp",
         rank=f"ckprof::{namespace(direction)}::rank",
