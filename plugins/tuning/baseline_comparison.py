@@ -1,4 +1,4 @@
-"""The best kernels of a search, measured again beside the libraries of others, within the search's budget."""
+"""The best kernels of a search, measured again next to baselines, within the search's budget."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ProblemComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineComparison:
-    """What a search found, beside the libraries of others."""
+    """What a search found, compared with baselines."""
 
     #: ids of the baselines
     baselines: tuple[str, ...]
@@ -169,7 +169,7 @@ def compare_with_baselines(
 
     Problems that weigh most, by occurrences and time, come first; those for which the budget leaves no time
     are left out. One process after the other has the device; each kernel and each baseline gets the time of
-    all rounds of the search. What cannot be compared is said in the result: the search is not lost with it.
+    all rounds of the search. A comparison that fails is part of the result: the search is not lost with it.
 
     :param spent: whether nothing is left of the budget.
     :raises Interrupted: a signal insisted.

@@ -30,7 +30,7 @@ The kernels are ranked by predicted times, best first; from the best one on they
 whether they support the problem, until --top kernels have been found; --no-support-check leaves that out.
 --measure K builds, runs, verifies and times the K best and ranks these by their times. A model of another
 device is refused without --force. 95 % of measured times lie between the ends of an interval on problems and
-for kernels like those that the model was trained on; a warning says where others are asked for. Exit code 1
+for kernels like those that the model was trained on; there is a warning for others. Exit code 1
 when a measured kernel fails.
 """
 

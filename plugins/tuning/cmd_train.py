@@ -28,7 +28,7 @@ examples:
   ckprof train --predicted predicted.json --direction fwd --dtype bf16 -o model.json       # nothing measured
   ckprof train few.csv --predicted predicted.json --direction fwd --dtype bf16 -o model.json
 
-A store of 'ckprof sweep' says everything itself. A table has one column per kernel or one row per
+A store of 'ckprof sweep' needs no further options. A table has one column per kernel or one row per
 measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
 other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
 tiles, rounds of workgroups over the compute units, iterations and traffic. Printed efficiencies are by

@@ -121,7 +121,7 @@ def _shape_values(shape: JudgedShape) -> dict[str, Any]:
 
 
 def validation_document(validation: Validation) -> Document:
-    """Return the figures beside those of simpler choices, and the problems with the largest losses."""
+    """Return the figures, those of reference policies, and the problems with the largest losses."""
     single = "best single kernel"
     if validation.single is not None:
         single += f", {_name(validation.single)}"
@@ -158,7 +158,7 @@ def validation_document(validation: Validation) -> Document:
 
 
 def _unserved_lines(validation: Validation) -> str:
-    """Return the problems without a measured kernel; empty if there is none."""
+    """Return the problems without a measured kernel; empty if all have one."""
     unserved = validation.unserved
     if not unserved:
         return ""

@@ -80,7 +80,7 @@ class KernelBuild:
         self._events: list[Event] = []
 
     def begin(self) -> None:
-        """Go on with it from now on, beside everything else."""
+        """Run it in the background from now on."""
         self._thread = threading.Thread(target=self._in_thread, name="ckprof-build", daemon=True)
         self._thread.start()
 
@@ -134,7 +134,7 @@ class KernelBuild:
     def _keep(self, event: Event) -> None:
         if self._abandoned.is_set():
             raise _Abandoned
-        # how far it is has no place among what is said of measurements
+        # its progress would hide that of measurements
         if not isinstance(event, (Progress, ProgressEnded)):
             self._events.append(event)
 
@@ -308,7 +308,7 @@ class DeviceBench:
         )
 
     def abandon_build(self) -> None:
-        """End a build that nobody waits for any more."""
+        """Abandon a running build, if there is one."""
         if self._build is not None:
             self._build.abandon()
             self._build = None

@@ -43,7 +43,7 @@ class _Columns:
     usual: Mapping[str, int | None]
     #: what makes a problem of the values; raises ``InputError``
     make: Callable[[dict[str, int]], Problem]
-    #: what makes a problem of a row that says itself which of the columns it has; raises ``InputError``
+    #: what makes a problem of a row that names its own columns; raises ``InputError``
     named: Callable[[Mapping[str, str]], Problem] | None = None
 
     @property
@@ -86,7 +86,7 @@ def read_csv(
 ) -> Measurements:
     """Return the measurements of a file.
 
-    :param describe: returns what a kernel's name says about it; ``None`` if it says nothing.
+    :param describe: returns the traits that a kernel's name implies; ``None`` if it implies none.
     :param problem_types: what the rows may be; a type is a :class:`~ckprof.model.problem.TableProblem`, or a
         dataclass of integers whose fields are the columns.
     :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
@@ -330,7 +330,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
 
 
 def _reason_to_drop(registry: Registry, row: MeasurementSummary) -> str:
-    """Return why a measurement says nothing about times; empty if it does."""
+    """Return why a measurement is excluded; empty if it is not."""
     name = row.kernel.name
     if row.median_ms is None:
         return "" if row.status is Status.UNSUPPORTED else f"{name}: {row.status.value}, {row.reason}"

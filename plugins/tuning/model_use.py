@@ -49,7 +49,7 @@ def executed_traits(
     """Return what a kernel does where it runs.
 
     :param fields: those of the instance that are known.
-    :param traits: what the configuration says.
+    :param traits: those of the configuration.
     """
     target = registry.targets.find(kind.target) if kind.target else None
     if not isinstance(target, TimedTarget):
@@ -111,7 +111,7 @@ def load_model(path: Path, direction: str | None = None) -> TimeModel:
     """Return the model of a file.
 
     :param direction: what the model has to be of; ``None`` for any.
-    :raises InputError: it is none, or one of another direction.
+    :raises InputError: it is not a model, or one of another direction.
     """
     model = model_of(read_document(path))
     if direction not in (None, model.direction):

@@ -248,7 +248,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions:
-    """How a search on a device goes on, and where its outcomes go."""
+    """How a search on a device is run, and where its outcomes go."""
 
     store: str | Path = field(
         metadata=option(

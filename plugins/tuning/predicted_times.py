@@ -76,7 +76,7 @@ def read_predicted(
     """Return what some files say of kernels of one kind.
 
     :returns: a table of times, all of them predicted, and kernel -> fields of its instance.
-    :raises InputError: a file is wrong or says nothing of such kernels, or they are of several devices.
+    :raises InputError: a file is wrong or has no such kernels, or they are of several devices.
     """
     fields: dict[str, Mapping[str, Any]] = {}
     tables = []
@@ -126,7 +126,7 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
         for kernel in entry.kernels:
             known = instances.get(kernel.key)
             if known is None:
-                raise InputError(f"it says nothing about kernel {kernel.key}", path)
+                raise InputError(f"it does not describe kernel {kernel.key}", path)
             if kernel.predicted_us is None or known.name not in kernels:
                 continue
             if kernel.split_k < 1:
@@ -152,7 +152,7 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
 #: half the logarithmic width of the interval around predicted times that holds 95 % of measured ones, on the
 #: published tables
 USUAL_HALF: Final = 0.55
-#: measured and predicted times of the same kernels that tell it better
+#: pairs of measured and predicted times that are enough to estimate it
 _LEAST_PAIRS: Final = 60
 _LEAST_PROBLEMS: Final = 4
 _COVERED: Final = 0.95

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Times: TypeAlias = Mapping[tuple[Problem, str, int], float]
 
 
-#: a kernel's factor is the mean of the logarithms of its errors and of so many zeros
+#: a kernel's factor is the mean of the logarithms of its errors and of this many zeros
 _ZEROS: Final = 4
 #: problems that are predicted to learn factors: more help little
 _MOST_PROBLEMS: Final = 32
@@ -49,7 +49,7 @@ class Calibration:
 
     #: measured / predicted time, median over problems of the median over kernels; 1 if nothing was measured
     device: float = 1.0
-    #: content key -> how much longer a kernel takes than others that are predicted alike
+    #: content key -> how much longer a kernel takes than others with the same predicted time
     kernels: Mapping[str, float] = field(default_factory=dict)
     #: pairs of times that it comes from
     pairs: int = 0

@@ -53,7 +53,7 @@ class SearchSetup:
     recipe: BuildRecipe
     #: how kernels are run
     run: RunOptions
-    #: what measurements have in common, as far as the target says it before anything is built
+    #: what measurements have in common, as far as the target knows it before anything is built
     shared: SharedKey
     #: what the times of kernels depend on here
     searched: SearchedDevice
@@ -124,7 +124,7 @@ class SearchSetup:
         return {(choice.kernel, choice.splits): number for number, choice in enumerate(self.space.choices)}
 
     def choice_of(self, cell: KernelCell) -> int | None:
-        """Return the position of the choice that a kernel with splits is; ``None`` if it is none."""
+        """Return the position of the choice of a kernel and its splits; ``None`` if the search has none."""
         kernel = self.kernel_numbers.get(cell.instance)
         return None if kernel is None else self.choice_numbers.get((kernel, cell.split_k))
 
@@ -137,7 +137,7 @@ class SearchSetup:
     def costs(self, jobs: int | None) -> Costs:
         """Return what the target declares, for as many compilers as the build will run.
 
-        :param jobs: compilers at once; ``None`` for as many as cores and memory allow.
+        :param jobs: parallel compilers; ``None`` for as many as cores and memory allow.
         """
         recipe = self.recipe
         count = job_count(jobs, recipe.compile_memory_bytes)
@@ -180,7 +180,7 @@ def _ordered(candidates: Sequence[Candidate], timed: Mapping[str, KernelTraits])
 def _problems_of(request: RunRequest) -> list[ProblemCase]:
     """Return the problems that the kernels can be run on, each with the splits and counts of all its lines.
 
-    :raises UsageError: there is none.
+    :raises UsageError: no problem fits.
     """
     ndim = request.selection.candidates[0].instance.ndim
     merged: dict[Problem, ProblemCase] = {}

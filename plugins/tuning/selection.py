@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.options import SelectOptions
     from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
 
-#: Kernels whose support is asked at once: each has to be compiled for that.
+#: Kernels whose support is asked together: each has to be compiled for that.
 _ASKED_AT_ONCE: Final = 4
 
 
@@ -150,7 +150,7 @@ def _predictable(
 
 
 class _Support:
-    """Asks kernels whether they support the problem, some at once, from the best one on."""
+    """Asks kernels whether they support the problem, a few at a time, from the best one on."""
 
     def __init__(
         self, session: Session, options: SelectOptions, listed: dict[str, ListedKernel], selector: Selector
@@ -166,7 +166,7 @@ class _Support:
 
     @property
     def usual_reason(self) -> str:
-        """What most kernels say, in front of a blank and in brackets; empty if nobody was asked."""
+        """The most frequent reason, after a blank and in brackets; empty if no kernel was asked."""
         counts = Counter(self.reasons.values()).most_common(1)
         return f" ({counts[0][0]})" if counts else ""
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.validation import Efficiency
 
-#: Numbers of compute units that GPUs have, tried where nothing says it.
+#: Numbers of compute units that GPUs have, tried where it is unknown.
 _UNITS: Final = (32, 64, 80, 84, 96, 104, 108, 110, 120, 128, 132, 144, 192, 228, 256, 304)
-#: Below this margin the data do not tell the number of compute units.
+#: Below this margin the data do not identify the number of compute units.
 _CLEAR: Final = 1.02
-#: Fewer problems cannot tell a kernel's parameters from one another.
+#: With fewer problems a kernel's parameters are not identifiable.
 LEAST_PROBLEMS = 8
 #: Choices for fewer problems say little.
 _LEAST_JUDGED = 32
@@ -119,7 +119,7 @@ def fit_and_judge(request: TrainRequest) -> tuple[TimeModel, tuple[float, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedModel:
-    """A model, and what is said about it."""
+    """A trained model with its figures."""
 
     model: TimeModel
     table: Measurements
@@ -242,5 +242,5 @@ def _device(table: Measurements, options: TrainOptions, sizes: GemmSizes) -> tup
     compute_units, margin = guess_units(table.without_glitches(), sizes, _UNITS)
     if margin >= _CLEAR:
         return arch, compute_units, ()
-    doubt = "the times hardly tell it; give --compute-units"
+    doubt = "the times hardly identify it; give --compute-units"
     return arch, compute_units, (f"taking the device for one of {compute_units} compute units: {doubt}",)

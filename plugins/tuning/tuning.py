@@ -1,4 +1,4 @@
-"""Guided searches, on a device or in recorded measurements, and the libraries of others beside them."""
+"""Guided searches, on a device or in recorded measurements."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ReplayBench:
         self.possible = np.isfinite(self._times)
         #: least time of each problem in microseconds
         self.best_us = np.where(self.possible, self._times, np.inf).min(axis=1)
-        #: seconds of building everything at once, and measuring it once afterwards
+        #: seconds of building everything in one build, and measuring it once afterwards
         self.exhaustive_s = self._fixed.build_s(len(space.kernels))
         self.exhaustive_s += costs.visit_s * int(self.possible.sum())
 
@@ -357,7 +357,7 @@ def _transfer_data(session: Session, options: SearchOptions, searched: SearchedD
         was = f"{transfer_data.target} {transfer_data.arch}".strip()
         here = f"{kind.target} {searched.name}".strip()
         raise InputError(
-            f"it was measured on {was}, which says little about {here}; take it with --force",
+            f"it was measured on {was}, which says little about {here}; use it anyway with --force",
             options.transfer_data[0],
         )
     return transfer_data

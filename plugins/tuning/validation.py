@@ -125,7 +125,7 @@ class JudgedShape:
     high_us: float
     best: Choice
     best_us: float
-    #: choices that were measured on it: of a single one, the efficiency says nothing
+    #: choices that were measured on it; with a single one, the efficiency is meaningless
     choices: int
     #: why the prediction may be farther off than that
     warnings: tuple[str, ...]
@@ -138,7 +138,7 @@ class JudgedShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Figures of a model beside those of simpler choices.
+    """Figures of a model and of reference policies.
 
     Efficiencies are those on problems on which two choices or more were measured, ``None`` without any: the
     only kernel is no choice.
@@ -162,7 +162,7 @@ class Validation:
     single: Choice | None
     best_single: Efficiency | None
     nearest_neighbour: Efficiency | None
-    #: what nobody can beat; ``None`` if no kernels are alike
+    #: the noise ceiling; ``None`` if no kernels are equivalent
     ceiling: Efficiency | None
     #: times that were left out, with the reason
     dropped: tuple[str, ...]

@@ -35,7 +35,7 @@ _NEGLIGIBLE: Final = 2.33
 _NEGLIGIBLE_KEPT: Final = 3.09
 #: earlier measurements of each problem that are taken into account, the best ones
 _TRANSFERRED: Final = 8
-#: a trained model is judged again when there are so many times as many measurements
+#: a trained model is judged again when the measurements have grown by this factor
 _JUDGED: Final = 1.2
 _MOST_TRANSFERRED: Final = 200
 

@@ -46,7 +46,7 @@ class BuildOutcome:
     kernels: int
     #: wall seconds in all
     seconds: float
-    #: (kernels, wall seconds) of each translation unit that was compiled; ``None`` where nobody says
+    #: (kernels, wall seconds) of each translation unit that was compiled; ``None`` if unknown
     units: Sequence[tuple[int, float]] | None = None
     #: kernel -> why it cannot be built
     failures: Mapping[int, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class TuneBench(Protocol):
         """
 
     def begin_build(self, kernels: Sequence[int]) -> None:
-        """Begin to build kernels beside those that are built; there is one build at a time."""
+        """Begin to build kernels in addition to those that are built; there is one build at a time."""
 
     def build_is_over(self) -> bool:
         """Say whether :meth:`end_build` need not wait."""
@@ -78,7 +78,7 @@ class TuneBench(Protocol):
         """Wait for the build; from now on its kernels can be measured, and those from before as well."""
 
     def abandon_build(self) -> None:
-        """End a build that nobody waits for any more; do nothing if there is none."""
+        """Abandon a running build, if there is one."""
 
     def measure(self, pairs: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
         """Measure pairs of built kernels, problem by problem, in rounds.

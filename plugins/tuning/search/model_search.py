@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 _WORTH: Final = 0.35
 #: a problem on which nothing was measured gains this much by its first measurement, as a logarithm
 _FIRST: Final = 0.5
-#: a further round of kernels joins a build if one later would take so many times as long
+#: a further round of kernels joins a build if building one later would take this many times as long
 _AHEAD: Final = 3.0
-#: measurements of one problem in a batch, where kernels are compiled beside others
+#: measurements of one problem in a batch, where kernels are compiled in parallel
 _MOST_OF_PROBLEM: Final = 3
 
 
@@ -61,14 +61,14 @@ def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0
 
     Kernels are added one by one: always the one whose building, with the measurements on all problems on
     which that is worth it, gains most per second. Draws are joint over kernels, so that of two kernels that
-    are alike the second gains little once the first is in the batch. A problem gets one measurement, because
-    the next one is chosen better after that; more only with kernels that are compiled beside others anyhow.
+    are similar the second gains little once the first is in the batch. A problem gets one measurement: the
+    next one is chosen better after it; more only with kernels that are compiled in parallel anyway.
 
     Then further kernels are built ahead, of which some improvement is expected: in a build that begins,
     as long as a further round of kernels takes little of the time that a later build of them would; and where
     kernels are measured while others are built, by compilers that would be idle meanwhile.
 
-    :param least_s: go on to this many seconds, even with less worth it.
+    :param least_s: extend the batch to this many seconds, even with smaller gains.
     """
     batch = _Batch(offer, observations)
     first = 0.0

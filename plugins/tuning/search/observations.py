@@ -43,7 +43,7 @@ class Costs:
     :param unit_s: of a translation unit without its kernels.
     :param kernel_s: of each kernel in a translation unit.
     :param visit_s: of measuring a kernel on a problem for the first time.
-    :param jobs: compilers at once.
+    :param jobs: parallel compilers.
     :param per_unit: most kernels of a translation unit.
     """
 
@@ -66,7 +66,7 @@ class Costs:
 
     @property
     def build_round(self) -> int:
-        """Kernels that compilers take at once, in full translation units."""
+        """Kernels of one round of parallel compilers, in full translation units."""
         return self._jobs * self._per_unit
 
     def build_s(self, kernels: int) -> float:

@@ -37,7 +37,7 @@ class LibraryPlan:
     libraries: Sequence[BestLibrary]
     #: problems x kernels -> choice with the least time
     choices: NDArray[np.int64]
-    #: problems x kernels -> that time in microseconds; infinity where there is none
+    #: problems x kernels -> that time in microseconds; infinity without one
     times_us: NDArray[np.float64]
 
     def kept(self, most: int | None, tie: float) -> tuple[int, ...]:
@@ -163,7 +163,7 @@ class TuneResult:
     libraries: tuple[BestLibrary, ...]
     #: the library that is kept
     chosen: tuple[str, ...]
-    #: what was found beside the libraries of others; ``None`` if not asked for, or if the search was stopped
+    #: the comparison with baselines; ``None`` if not asked for, or if the search was stopped
     comparison: BaselineComparison | None = None
 
 

@@ -35,7 +35,7 @@ class SearchRequest:
     element_bytes: int
     #: compute units of the device; 0 if unknown
     compute_units: int = 0
-    #: a trained model; ``None`` if there is none
+    #: a trained model, if any
     model: TimeModel | None = None
     #: earlier measurements of other problems on the same device; ``None`` if there are none
     transfer_data: Measurements | None = None
@@ -65,7 +65,7 @@ class ExhaustiveSearch:
         del request
 
     def propose(self, observations: Observations) -> Sequence[Pair]:
-        """Return all that is open of the next kernels, as many as compilers take at once."""
+        """Return all open pairs of the next kernels, one round of parallel compilers."""
         open_pairs, kernel_of = observations.open, observations.space.kernel_of
         left = np.unique(kernel_of[open_pairs.any(axis=0)])
         next_kernels = left[: observations.costs.build_round]
@@ -98,7 +98,7 @@ class StrategySearch:
 
     :param strategies: what plugins provide.
     :param name: id of a strategy.
-    :raises UsageError: there is none of that id.
+    :raises UsageError: the id is unknown.
     :raises CkprofError: it cannot begin, e.g. because something that it needs is not installed.
     """
 
@@ -203,7 +203,7 @@ class OptunaSearch:
 
 
 def _parameters(request: SearchRequest) -> list[tuple[float, ...]]:
-    """Return choice -> tile, splits, and a number for everything else that tells kernels apart."""
+    """Return choice -> tile, splits, and a number for everything else that distinguishes kernels."""
     kinds: dict[object, int] = {}
     rows = []
     for number, splits in request.space.choices:

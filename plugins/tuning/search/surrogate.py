@@ -2,11 +2,11 @@
 
 The logarithm of a measured time is the prediction plus an error that consists of
 
-* a part that all times share, and one that all kernels share on a problem: neither tells kernels apart;
+* a part that all times share, and one that all kernels share on a problem: neither distinguishes kernels;
 * a share of the predicted differences between kernels: where the model knows nothing of the device, a fast
   kernel may be no faster than others;
-* a part of each kernel on all problems, alike for kernels that are alike;
-* a part of each kernel that is alike on problems that are alike;
+* a part of each kernel on all problems, similar for similar kernels;
+* a part of each kernel that is similar on similar problems;
 * a part of a single kernel on a single problem, which nothing predicts, and noise.
 
 So what is measured on one problem corrects the predictions on others, and a kernel that was never built is
@@ -41,7 +41,7 @@ _COMMON: Final = 0.7
 _TRUST: Final = 0.15
 #: of a measured time
 _NOISE: Final = 0.01
-#: distances of features over which problems, and kernels, are alike
+#: length scales of the features of problems, and of kernels
 _PROBLEM_LENGTH: Final = 1.6
 _CHOICE_LENGTH: Final = 1.9
 #: multiples of the scale that a model promises which are tried, and of the errors that each kernel has alone
@@ -295,7 +295,7 @@ class Surrogate:
     def _covariances(self, seen: LogTimes) -> tuple[Array, Array, Array]:
         """Return the covariances of measurements: what the scale of errors leaves, and what it changes.
 
-        The latter are what kernels share that are alike, and what belongs to each kernel alone.
+        The latter are what similar kernels share, and what belongs to each kernel alone.
         """
         similar, own = self._alike(seen.choice, seen.choice)
         like = self._like[np.ix_(seen.problem, seen.problem)]
@@ -309,12 +309,12 @@ class Surrogate:
         return _COMMON**2 + _PROBLEM**2 * same, smooth, rough
 
     def _similarity(self, rows: Places, columns: Places) -> tuple[Array, Array]:
-        """Return how alike two choices are, and by how much more if they are the same kernel."""
+        """Return how similar two choices are, and by how much more if they are the same kernel."""
         similar, own = self._alike(rows, columns)
         return similar, self._roughness**2 * own
 
     def _alike(self, rows: Places, columns: Places) -> tuple[Array, Array]:
-        """Return how alike two choices are, and whether they are the same kernel."""
+        """Return how similar two choices are, and whether they are the same kernel."""
         features = self._choice_features
         row_kinds, row_places = np.unique(rows, return_inverse=True)
         similar = _likeness(features[row_kinds], features[columns], _CHOICE_LENGTH)[row_places]

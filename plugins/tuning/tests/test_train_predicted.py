@@ -157,7 +157,7 @@ def test_a_few_measured_times_correct_predicted_ones(tmp_path, capsys):
         ({"direction": "bwd_data"}, "these times are of bwd_data bf16, not of fwd bf16"),
         ({"dtypes": ["fp16"]}, "these times are of fwd fp16"),
         ({"problems": []}, "no predicted time"),
-        ({"instances": []}, "it says nothing about kernel"),
+        ({"instances": []}, "it does not describe kernel"),
         ({"arch": "gfx942"}, "predicted for gfx942, the others are measured on gfx950"),
     ],
 )

@@ -2,7 +2,7 @@
 
 Errors on the problems of the fit itself say little: its parameters follow them. So problems are left out, in
 two ways: shares of all of them, of which similar ones stay, and those at either end of an axis, to which the
-rest has nothing alike. Kernels are left out, too: one by one, all of a family, all of a tile depth.
+rest has nothing similar. Kernels are left out, too: one by one, all of a family, all of a tile depth.
 
 NumPy is imported by this module: it is for training only.
 """
@@ -189,12 +189,12 @@ def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -
     for (index, name, splits), time in table.times.items():
         times.setdefault(id(model.kernels[name].parameters), []).append((index, splits, time))
     errors: dict[Similarity, list[float]] = {kind: [] for kind in Similarity}
-    strange: list[float] = []
+    gaps: list[float] = []
     for number, kernel in kernels.items():
         others = {other.name: other for other in kernels.values() if other is not kernel}
         if others:
             least_alike = max(others.values(), key=lambda other: distance(kernel.traits, other.traits))
-            strange += _errors(model, least_alike, times[number], problems)
+            gaps += _errors(model, least_alike, times[number], problems)
         for kind in Similarity:
             similar = {
                 name: other
@@ -207,9 +207,9 @@ def _derived(model: TimeModel, table: Measurements, problems: Sequence[Sizes]) -
     found = {kind: float(np.quantile(own, COVERAGE)) for kind, own in errors.items() if own}
     largest = max(found.values(), default=1.0)
     spreads = {kind: found.get(kind, _UNKNOWN * largest) for kind in Similarity}
-    # two families that were measured may well be more alike than another one is to them: that one is taken to
-    # be more unlike than the two kernels are that have least in common
-    unlike = _UNKNOWN * float(np.quantile(strange, COVERAGE)) if strange else 0.0
+    # two measured families may well be more similar than a third one is to them: the distance of the third is
+    # assumed to exceed that of the two kernels that have least in common
+    unlike = _UNKNOWN * float(np.quantile(gaps, COVERAGE)) if gaps else 0.0
     spreads[Similarity.FAMILY] = max(
         _STRANGER * spreads[Similarity.FAMILY], spreads[Similarity.ALIKE], unlike
     )

@@ -43,9 +43,9 @@ def render_cpp(
 
     :param kernels: names of the kernels in the order in which the caller numbers them.
     :param forms: number of spatial dimensions -> form of the problems that times are predicted for. What a
-        problem has beside the fields of its form is not part of the prediction.
+        problem has in addition to the fields of its form is not part of the prediction.
     :param by_values: the header reads the sizes of a problem from its values; else by their names.
-    :raises UsageError: a problem does not tell kernel libraries all of its sizes.
+    :raises UsageError: a problem does not give kernel libraries all of its sizes.
     """
     numbers = {name: index for index, name in enumerate(kernels)}
     choices: list[tuple[int, int]] = []

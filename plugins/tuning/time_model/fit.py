@@ -146,7 +146,7 @@ class _System:
         self.weights = self._weights(self.index, problems)
         self.shared, self.own = self._identifiable()
         shared, own = self._start()
-        #: values of what the data do not tell
+        #: values of what the data do not identify
         self.constant = shared | dict(zip(OWN, map(float, own[0]), strict=True))
         self.start = np.log(
             np.concatenate(
@@ -159,7 +159,7 @@ class _System:
         self.pulls = self._pulls()
 
     def _pulls(self) -> tuple[Array, Array]:
-        """Return what pulls parameters towards their starting values, and kernels that are alike together."""
+        """Return what pulls parameters towards their starting values, and similar kernels together."""
         near = [
             (a, b)
             for b in range(len(self.pools))
@@ -211,7 +211,7 @@ class _System:
         return scaled
 
     def _identifiable(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return which shared and which own parameters the data tell anything about."""
+        """Return which shared and which own parameters the data identify."""
         unidentifiable: set[str] = set()
         works = [done for _, _, done in self.parts]
         if not any(done.splits for done in works):
@@ -265,7 +265,7 @@ class _System:
         return SharedParameters(**shared), values[count:].reshape(-1, len(self.own))
 
     def _kernel_parameters(self, values: Array) -> KernelParameters:
-        """Return own parameters with those that the data do not tell.
+        """Return own parameters with those that the data do not identify.
 
         :param values: the others, along the last axis.
         """
@@ -290,7 +290,7 @@ class _System:
     def blocks(self, vector: Array) -> list[Block]:
         """Return the residuals with their derivatives.
 
-        A parameter of a pool moves the rows of that pool alone, so that of all pools is moved at once.
+        A parameter of a pool moves the rows of that pool alone: those of all pools are moved together.
         """
         base = self.log_times_of(vector)
         weighted = (base - self.log_times) * self.weights
@@ -355,7 +355,7 @@ def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[in
 
     :param numbers: those to try, two or more.
     :returns: the number, and the cost of the next best one divided by its own: about 1 means that the data do
-        not tell.
+        not identify it.
     """
     costs = sorted(
         (fit(table, gemm_sizes, compute_units).cost, compute_units) for compute_units in sorted(set(numbers))

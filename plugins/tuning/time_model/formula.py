@@ -26,7 +26,7 @@ GemmSizes: TypeAlias = "Callable[[Any], Sizes]"
 
 #: bytes of an element of a workspace in which parts of a reduction meet
 PARTIAL_BYTES = 4
-#: a chunk, its half and its quarter: what memory and caches deliver at once
+#: a chunk, its half and its quarter: what memory and caches deliver in one access
 _ACCESSES = (1, 2, 4)
 
 

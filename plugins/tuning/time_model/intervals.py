@@ -1,9 +1,9 @@
 """How far predictions may be off: from the errors on problems that fits had not seen.
 
-Some problems are left out of a fit and then predicted: shares of all, and those at either end of an axis, of
-which the rest has none alike. Each such trial keeps its errors as multiples of the kernels' usual ones. A new
-problem is compared with the trials that are most like it: those whose sizes are near, that were about as far
-from what was left to learn from, and as far beyond its range in the same direction. The quantile of their
+Some problems are left out of a fit and then predicted: shares of all, and those at either end of an axis.
+Each such trial keeps its errors as multiples of the kernels' usual ones. A new problem is compared with the
+most similar trials: those whose sizes are near, that were about as far from the problems of the fit, and as
+far beyond their range in the same direction. The quantile of their
 errors is that of the new problem: a conformal prediction that is localised (Guan, "Localized conformal
 prediction: a generalized inference framework for conformal prediction", Biometrika 110, 2023).
 """
@@ -107,7 +107,7 @@ _USUAL: Final = 0.98
 
 #: How many trials are asked.
 _NEIGHBOURS: Final = 40
-#: What the distance to what was left to learn from counts, as a square, beside the sizes.
+#: What the distance to what was left to learn from counts, as a square, relative to the sizes.
 _NEAREST_WEIGHT: Final = 4.0
 #: What a new problem weighs among them: less than 1, for it has many times whose errors differ.
 _OWN_WEIGHT: Final = 0.2

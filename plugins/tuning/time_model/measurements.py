@@ -86,7 +86,7 @@ class Measurements:
         A kernel may well be several times slower than others on a problem; it is then as slow on similar
         problems. A glitch is a single value: more than :data:`GLITCH_FACTOR` times what the kernel's usual
         ratio to the median of the problem lets expect, or less than that part of it. What makes a kernel slow
-        or fast makes others so that work alike: a time with others nearly as long or short beside it is none,
+        or fast makes similar kernels so: a time with others nearly as long or short is not a glitch,
         nor is a short one among few.
         """
         centre = [median(row.values()) if row else 1.0 for row in self._by_problem]

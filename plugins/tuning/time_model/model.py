@@ -1,4 +1,4 @@
-"""A fitted time model: what is known about each kernel, how alike kernels are, and predictions."""
+"""A fitted time model: parameters of each kernel, similarity of kernels, and predictions."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class TimeModel:
         return tuple(lines)
 
     def kernel_warning(self, traits: KernelTraits) -> str:
-        """Return what is strange about a kernel that was not measured; empty if one like it was."""
+        """Return how a kernel differs from those that were measured; empty if a similar one was."""
         measured = [kernel.traits for kernel in self.kernels.values()]
         kind = similarity(traits, measured)
         if not measured or kind is Similarity.ALIKE:
@@ -203,7 +203,7 @@ class TimeModel:
         return f"no kernel of {' '.join(family(traits))} was measured, only of {known}"
 
 
-#: axis -> axes that tell the same where they are outside their range, too
+#: axis -> axes that imply it where they are outside their range, too
 _SAYS_THE_SAME: Final = {"n_run": ("n",), "k_run": ("k",), "work": ("m", "n", "k", "batch")}
 
 
@@ -283,7 +283,7 @@ def distance(kernel: KernelTraits, other: KernelTraits) -> float:
     """Return a distance: 0 for equal traits, 1 for a tile twice as long along one axis.
 
     Kernels that keep another number of tiles in local memory are farther apart than those that merely
-    schedule their instructions otherwise, which only their labels tell.
+    schedule their instructions otherwise, which only their labels show.
     """
     total = sum(log2(a / b) ** 2 for a, b in zip(kernel.tile, other.tile, strict=True))
     total += _SCHEDULE_STEP**2 * (

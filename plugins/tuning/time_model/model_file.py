@@ -90,7 +90,7 @@ def render_model(model: TimeModel, origin: Provenance, quality: dict[str, float 
 def read_document(path: Path) -> ModelDocument:
     """Return the content of a model's file.
 
-    :raises InputError: it cannot be read, is none, or a value is out of range.
+    :raises InputError: it cannot be read, is not a model, or a value is out of range.
     """
     try:
         data = path.read_bytes()

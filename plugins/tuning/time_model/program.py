@@ -200,7 +200,7 @@ class Form(NamedTuple):
 
 def form_of(problem: Any) -> Form:
     """Return the form of a problem, a dataclass of numbers, tuples of numbers and closed sets of values."""
-    # what programs derive from a problem has fields beside its sizes
+    # what programs derive from a problem has fields in addition to its sizes
     sizes = plain(problem)
     values = {field.name: getattr(sizes, field.name) for field in fields(cast("Any", sizes))}
     return Form(

@@ -47,7 +47,7 @@ class Selector:
     """A model and a list of kernels, ready to choose among them.
 
     Of kernels with equal predictions those with later labels come first, and among these the smaller tiles:
-    of two versions of a pipeline of which nothing tells which is faster, the later one is the better guess.
+    of two versions of a pipeline without further evidence, the later one is the better guess.
 
     :param gemm_sizes: what the model's direction makes of a problem.
     :param boost: correct the times of :meth:`rank` by the model's trees.
@@ -115,7 +115,7 @@ class Selector:
         :param supported: says whether a kernel with a number of splits supports the problem; asked from the
             best one on until enough have been found.
         :param distinct: of kernels with the same traits, which do the same work, the first one comes in its
-            place and the others after the rest: to measure several of them tells little.
+            place and the others after the rest: measuring several of them adds little.
         """
         sizes = self._gemm_sizes(problem)
         times = self._times(problem, sizes)
