@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ckprof.report.best_libraries import BestLibrary
     from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
-    from ckprof_plugins.tuning.search.loop import Progress
+    from ckprof_plugins.tuning.search.loop import SearchProgress
     from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
 
 #: rows of progress that are shown: enough to see how the search went
@@ -118,9 +118,9 @@ def _summary(result: TuneResult) -> str:
     return "\n".join(lines)
 
 
-def _progress(result: TuneResult) -> Table[Progress]:
+def _progress(result: TuneResult) -> Table[SearchProgress]:
     rows = result.progress
-    columns: list[Column[Progress]] = [
+    columns: list[Column[SearchProgress]] = [
         Column("seconds", lambda progress: progress.seconds, form=".4g"),
         Column("built", lambda progress: progress.built, align="right"),
         Column("measured", lambda progress: progress.measured, align="right"),

@@ -100,7 +100,7 @@ class TuneStop(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress(StatusLine):
+class SearchProgress(StatusLine):
     """A batch is measured: how far the search is."""
 
     seconds: float
@@ -148,13 +148,13 @@ class TuneLoop:
         budget_s: float | None = None,
         most_pairs: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
-        on_progress: Callable[[Progress], None] = lambda progress: None,
+        on_progress: Callable[[SearchProgress], None] = lambda progress: None,
     ) -> None:
         self.observations, self.bench = observations, bench
         self._budget_s, self._most_cells = budget_s, most_pairs
         self._should_stop, self._on_progress = should_stop, on_progress
         #: after each batch
-        self.progress: list[Progress] = []
+        self.progress: list[SearchProgress] = []
         #: kernel -> why it cannot be built
         self.failures: dict[int, str] = {}
         self.planning_s = 0.0
@@ -310,7 +310,7 @@ class TuneLoop:
         best: NDArray[np.float64] = np.exp(observations.best_log_us)
         timed = np.isfinite(best)
         counts = np.array(observations.space.counts)
-        progress = Progress(
+        progress = SearchProgress(
             seconds=self.bench.seconds(),
             planning_s=self.planning_s,
             measured=int(observations.measured.sum()),

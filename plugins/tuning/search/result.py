@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.report.best_libraries import BestLibrary
     from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
     from ckprof_plugins.tuning.search.acquisition import Forecaster, Posterior
-    from ckprof_plugins.tuning.search.loop import Progress, TuneLoop
+    from ckprof_plugins.tuning.search.loop import SearchProgress, TuneLoop
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
 
 
@@ -153,7 +153,7 @@ class TuneResult:
     #: improvements below this share were not looked for
     tie: float
     #: after each batch
-    progress: tuple[Progress, ...]
+    progress: tuple[SearchProgress, ...]
     best: tuple[BestChoice, ...]
     #: kernel that was never built -> reason
     unbuilt: Mapping[str, str]
