@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof.plugin.markers import DISABLE_VARIABLE
+from ckprof.plain_text import one_line
+from ckprof.plugin.markers import COMMAND_NAME, DISABLE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -168,8 +169,8 @@ class CommandTable:
             listed = ListedCommand(
                 name=command.name,
                 owner=owner,
-                task=command.task or OTHER_TASK,
-                summary=command.summary,
+                task=one_line(command.task) or OTHER_TASK,
+                summary=one_line(command.summary),
                 first=command.first,
                 command=command,
             )
@@ -198,6 +199,7 @@ def command_table() -> CommandTable:
         commands += _of_folder(Path(packages.__path__[0]) / name, owner, owner)
     if _others_announce_commands():
         commands += _of_others()
+    disabled.discard(_CORE)
     return CommandTable([one for one in commands if not disabled & {one.owner, f"{one.owner}.plugin"}])
 
 
@@ -229,13 +231,22 @@ def _listed(name: str, owner: str, place: str, entry: Mapping[str, Any]) -> List
     :raises ValueError: the table says something else.
     """
     texts = {key: value for key, value in entry.items() if key in ("task", "summary", "first")}
-    needs = entry.get("needs", [])
-    schemas = entry.get("schemas", {})
-    wrong = [key for key in entry if key not in texts and key not in ("needs", "schemas")]
-    wrong += [key for key, value in texts.items() if not isinstance(value, str)]
-    if wrong or not isinstance(needs, list) or not all(isinstance(package, str) for package in needs):
-        raise ValueError(f"[{name}]: expected texts task, summary, first and a list needs")
-    return ListedCommand(name=name, owner=owner, place=place, needs=tuple(needs), schemas=schemas, **texts)
+    needs, schemas = entry.get("needs", []), entry.get("schemas", {})
+    wrong = entry.keys() - texts.keys() - {"needs", "schemas"}
+    if wrong or not isinstance(needs, list) or not isinstance(schemas, dict):
+        raise ValueError(f"[{name}]: expected texts task, summary, first, a list needs and a table schemas")
+    if not all(isinstance(text, str) for text in (*texts.values(), *needs, *schemas.values())):
+        raise ValueError(f"[{name}]: expected texts")
+    return ListedCommand(
+        name=name,
+        owner=owner,
+        place=place,
+        needs=tuple(needs),
+        schemas=schemas,
+        task=one_line(texts.get("task", OTHER_TASK)),
+        summary=one_line(texts.get("summary", "")),
+        first=texts.get("first", ""),
+    )
 
 
 def _others_announce_commands() -> bool:
@@ -267,8 +278,10 @@ def _of_others() -> list[ListedCommand]:
     commands = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         owner = point.dist.name if point.dist else point.value
-        listed = ListedCommand(name=point.name, owner=owner, place=point.value)
+        listed = ListedCommand(name=one_line(point.name), owner=owner, place=point.value)
         try:
+            if not COMMAND_NAME.fullmatch(point.name):
+                raise ValueError(f"{point.name!r} is no name of a command")
             entry = _table_of(point.dist, point.module).get(point.name, {}) if point.dist else {}
             listed = _listed(point.name, owner, point.value, entry)
         # whatever is wrong with the file of a package must not end other commands

@@ -14,6 +14,7 @@ An installed package announces it in the entry point group ``ckprof``; a loose f
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pluggy
@@ -22,6 +23,8 @@ import pluggy
 NAME: Final = "ckprof"
 #: comma-separated names of plugins that are not loaded
 DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"
+#: what commands may be called
+COMMAND_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 hookspec: Final = pluggy.HookspecMarker(NAME)
 hookimpl: Final = pluggy.HookimplMarker(NAME)

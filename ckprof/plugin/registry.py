@@ -14,6 +14,7 @@ from ckprof.plugin.additions import kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
 from ckprof.plugin.command import Command
 from ckprof.plugin.kinds import Kind, RegistryEntries
+from ckprof.plugin.markers import COMMAND_NAME
 from ckprof.plugin.members import members_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,13 @@ def _know_problem_types(registry: Registry, operations: RegistryEntries[Any]) ->
     for operation in operations:
         for kind in operation.problem_types:
             know_problem_type(kind)
+
+
+def _command_name_problem(command: Command) -> str:
+    """Return what is wrong with the name of a command; empty if nothing is."""
+    if COMMAND_NAME.fullmatch(command.name):
+        return ""
+    return "its name is not of lower-case words joined by '-'"
 
 
 def _record_type_problem(variant: protocols.CatalogVariant) -> str:
@@ -240,7 +248,13 @@ class Registry:
     #: the kinds of instance strings
     string_kinds = Kind[StringKind]("kind of instance string", StringKind, f"{_LISTS}:string_kind_trials")
     #: what can be typed after ``ckprof``; those that need not be imported to be listed are in COMMANDS.toml
-    commands = Kind[Command]("command", Command, f"{_MEASURED}:command_trials", identifier="name")
+    commands = Kind[Command](
+        "command",
+        Command,
+        f"{_MEASURED}:command_trials",
+        identifier="name",
+        further_check=_command_name_problem,
+    )
 
     def __init__(self, manager: PluginManager) -> None:
         self.manager = manager

@@ -142,6 +142,19 @@ def test_commands_may_be_the_functions_of_a_module(ckprof, install) -> None:
     assert ckprof("dig").out == "dug \n"
 
 
+def test_texts_of_others_are_no_control_sequences(ckprof, install, plugin: Path) -> None:
+    install_dig(install, '[dig]\ntask = "\\u001b[2J"\nsummary = "a\\n\\u001b[31mb"\n')
+    out = ckprof("--help").out
+    assert "\x1b" not in out and "\\u001b[31mb" in out
+    install("odd", {"odd_package": PLUGIN}, "[ckprof.commands]\n--run = odd_package:COMMAND\n")
+    assert "\n  --run\n" in ckprof("--help").out
+    called = ckprof("plugins")
+    assert called.code == 4 and "'--run' is no name of a command" in called.out
+    plugin.write_text(PLUGIN.replace('name="dig"', 'name="Dig it"'))
+    called = ckprof("--plugin", plugin, "Dig it")
+    assert called.code == 4 and "its name is not of lower-case words" in called.err
+
+
 @pytest.mark.parametrize("table", ["[dig\n", "[dig]\nsummary = 1\n", '[dig]\nsumary = "x"\n', "dig = 3\n"])
 def test_a_broken_table_ends_its_own_commands_alone(ckprof, install, table: str) -> None:
     install_dig(install, table)
