@@ -200,22 +200,6 @@ class Registry:
     store_formats = Kind[protocols.StoreFormat](
         "store format", protocols.StoreFormat, f"{_MEASURED}:store_format_trials"
     )
-    #: programs that use tuned results
-    consumers = Kind[protocols.Consumer](
-        "consumer",
-        protocols.Consumer,
-        "ckprof.testing.consumer_trials:consumer_trials",
-        (
-            protocols.FileAuditor,
-            protocols.ResultReader,
-            protocols.ResultWriter,
-            protocols.TraceReader,
-        ),
-    )
-    #: what derives lists from installed libraries
-    extractors = Kind[protocols.ListExtractor](
-        "extractor", protocols.ListExtractor, f"{_LISTS}:extractor_trials"
-    )
     #: the kinds of catalogs
     variants = Kind[protocols.CatalogVariant](
         "catalog variant",

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ckprof.errors import CkprofError, InputError, PluginError, ToolchainError
+from ckprof.errors import CkprofError, PluginError
 from ckprof.kernels.candidates import list_candidates
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.model.architecture import LATEST_API_LEVEL
-from ckprof.model.extraction import ExtractRequest
 from ckprof.model.strings.kind import default_revision
 from ckprof.testing.contract import CannotTry
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
         BuilderReader,
         CatalogVariant,
         Converter,
-        ListExtractor,
         Pipeline,
         RuleSet,
     )
@@ -79,12 +77,6 @@ def family_trials(samples: Samples, family: object) -> Trials:
 def string_kind_trials(samples: Samples, kind: StringKind) -> Trials:
     """Yield the trials of a kind of instance strings."""
     yield "reads what it writes", lambda: _spelled(samples, kind)
-
-
-def extractor_trials(samples: Samples, extractor: ListExtractor) -> Trials:
-    """Yield the trials of an extractor, for which there need not be a library."""
-    yield "has options", lambda: f"{len(extractor.options)} options"
-    yield "refuses a folder without a library", lambda: _refused(samples, extractor)
 
 
 def _run(samples: Samples, sample: Sample) -> str:
@@ -166,18 +158,6 @@ def _texts(samples: Samples) -> Iterator[str]:
             yield candidate.instance_string
     for request in samples.requests():
         yield from request.data.decode(errors="replace").splitlines()
-
-
-def _refused(samples: Samples, extractor: ListExtractor) -> str:
-    empty = samples.folder / "nothing"
-    empty.mkdir(exist_ok=True)
-    try:
-        report = extractor.extract(ExtractRequest(source=empty, extractor=extractor.id))
-    except (InputError, ToolchainError) as exc:
-        return str(exc)
-    if any(extracted.files for extracted in report.lists):
-        raise PluginError("derives lists from an empty folder")
-    return "no list"
 
 
 def _described(sample: Sample, pipeline: Pipeline) -> str:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.files import write_output
-from ckprof.model.audit import AuditFinding, AuditReport, Reason
-from ckprof.plugin.protocols import AuditRequest, FileAuditor
+from ckprof_plugins.consumers.protocols import CONSUMERS, FileAuditor
+from ckprof_plugins.consumers.records import AuditFinding, AuditReport, AuditRequest, Reason
 from ckprof_plugins.consumers.requests import kernel_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ckprof.model.audit import FileAudit
-    from ckprof.plugin.protocols import Consumer
     from ckprof.plugin.registry import Registry
+    from ckprof_plugins.consumers.protocols import Consumer
+    from ckprof_plugins.consumers.records import FileAudit
     from ckprof_plugins.consumers.requests import AuditCall
 
 #: bytes of a file by which its owner is recognised
@@ -33,13 +33,13 @@ def consumer_of(registry: Registry, path: Path, id_: str = "") -> Consumer | Non
     :raises InputError: the file cannot be read.
     """
     if id_:
-        return registry.consumers.find(id_)
+        return registry.entries(CONSUMERS).find(id_)
     try:
         with path.open("rb") as stream:
             head = stream.read(HEAD_BYTES)
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
-    return next((one for one in registry.consumers if one.owns(path, head)), None)
+    return next((one for one in registry.entries(CONSUMERS) if one.owns(path, head)), None)
 
 
 def required_consumer(registry: Registry, path: Path, id_: str = "") -> Consumer:
@@ -55,7 +55,7 @@ def required_consumer(registry: Registry, path: Path, id_: str = "") -> Consumer
 
 def _known(registry: Registry) -> str:
     # labels have commas of their own
-    return "; ".join(f"{one.id}: {one.label}" for one in registry.consumers)
+    return "; ".join(f"{one.id}: {one.label}" for one in registry.entries(CONSUMERS))
 
 
 def owned_files(registry: Registry, call: AuditCall) -> Iterator[tuple[Path, Consumer]]:

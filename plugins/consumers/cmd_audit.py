@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode
-from ckprof.model.audit import SEVERITIES, Reason, Severity
 from ckprof.paths import checkout_path
 from ckprof.plain_text import one_line, plain
 from ckprof.report.ci import JUnit, add
@@ -19,6 +18,7 @@ from ckprof.report.table import Column, Table
 from ckprof.version import __version__
 from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.audit import audit, write_clean
+from ckprof_plugins.consumers.records import SEVERITIES, Reason, Severity
 from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice, formats
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.audit import AuditFinding, AuditReport, FileAudit
+    from ckprof_plugins.consumers.records import AuditFinding, AuditReport, FileAudit
 
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"

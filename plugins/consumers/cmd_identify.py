@@ -24,11 +24,13 @@ from ckprof.model.conversion import ListReading
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
-from ckprof.plugin.protocols import LineWriter, Sighting, TraceReader
+from ckprof.plugin.protocols import LineWriter
 from ckprof.problems.from_log import problems_from_text
 from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
+from ckprof_plugins.consumers.protocols import CONSUMERS, TraceReader
+from ckprof_plugins.consumers.records import Sighting
 from ckprof_plugins.consumers.requests import KernelLookup, kernel_lists
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.kernels.candidates import Candidate
-    from ckprof.plugin.protocols import KernelList
     from ckprof.plugin.registry import Registry
+    from ckprof_plugins.consumers.records import KernelList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +117,7 @@ class Identifier:
         found = Identified(text=text, note="says nothing of a known kernel")
         sightings = [
             sighting
-            for consumer in self.registry.consumers
+            for consumer in self.registry.entries(CONSUMERS)
             if isinstance(consumer, TraceReader)
             for sighting in consumer.sightings(text, self.lists)
         ]

@@ -12,11 +12,11 @@ from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.model.outcome import Status, Verification
 from ckprof.model.types import DataType
 from ckprof.option import option
-from ckprof.plugin.protocols import ResultReader
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import required_consumer
+from ckprof_plugins.consumers.protocols import CONSUMERS, ResultReader
 
 if TYPE_CHECKING:
     import argparse
@@ -56,13 +56,13 @@ def attempts_of(registry: Registry, call: ImportCall, path: Path) -> Iterator[At
     """
     owner = required_consumer(registry, path, call.consumer)
     if not isinstance(owner, ResultReader):
-        readers = ", ".join(one.id for one in registry.consumers if isinstance(one, ResultReader))
+        readers = ", ".join(one.id for one in registry.entries(CONSUMERS) if isinstance(one, ResultReader))
         raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")
     for attempt in owner.measurements(path, call.hints):
         if not isinstance(attempt, Attempt):
             raise PluginError(
-                f"plugin {registry.consumers.provider(owner.id)}: consumer {owner.id!r}: measurements yields "
-                f"{type(attempt).__name__}, expected Attempt"
+                f"plugin {registry.entries(CONSUMERS).provider(owner.id)}: consumer {owner.id!r}: "
+                f"measurements yields {type(attempt).__name__}, expected Attempt"
             )
         trusted = call.trust and attempt.status is Status.OK and attempt.verification is None
         yield replace(attempt, verification=_trusted(path)) if trusted else attempt

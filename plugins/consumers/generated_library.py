@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from ckprof.plugin.protocols import ConsumerFiles
+from ckprof_plugins.consumers.records import ConsumerFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.plugin.protocols import ExportRequest
+    from ckprof_plugins.consumers.records import ExportRequest
 
 FILE: Final = "ckprof_winners.hpp"
 

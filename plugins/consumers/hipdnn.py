@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.audit import AuditFinding, FileAudit, Reason
-from ckprof.plugin.protocols import ConsumerFiles
+from ckprof_plugins.consumers.records import AuditFinding, ConsumerFiles, FileAudit, Reason
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.plugin.protocols import AuditRequest, ExportRequest, TunedKernel
+    from ckprof_plugins.consumers.records import AuditRequest, ExportRequest, TunedKernel
 
 
 #: version of the files that are read

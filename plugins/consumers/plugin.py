@@ -1,10 +1,12 @@
-"""The programs that use tuned results."""
+"""Programs that use tuned results as a kind of objects, and those that are known."""
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
+from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 
 if TYPE_CHECKING:
     from ckprof.plugin.additions import Additions
@@ -12,12 +14,16 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register AITER, hipDNN, Inductor, MIOpen, traces of the old library, and generated libraries."""
-    from ckprof.plugin.protocols import Consumer
-
-    registry.add_lazy(Consumer, "ckprof_plugins.consumers._old_ck.trace_reader:ComposableKernel")
-    registry.add_lazy(Consumer, "ckprof_plugins.consumers.aiter.consumer:Aiter")
-    registry.add_lazy(Consumer, "ckprof_plugins.consumers.generated_library:GeneratedLibrary")
-    registry.add_lazy(Consumer, "ckprof_plugins.consumers.hipdnn:Hipdnn")
-    registry.add_lazy(Consumer, "ckprof_plugins.consumers.inductor.list_audit:Inductor")
-    registry.add_lazy(Consumer, "ckprof_plugins.consumers.miopen.consumer:Miopen")
+    """Register the kind, and AITER, hipDNN, Inductor, MIOpen, the old library and generated libraries."""
+    registry.add(CONSUMERS)
+    # what the old library calls its kernels is known there; commands say that it is missing
+    if importlib.util.find_spec("ckprof_plugins.extract") is not None:
+        registry.add_lazy(
+            Consumer,
+            "ckprof_plugins.consumers._old_ck.trace_reader:ComposableKernel",
+            "ckprof_plugins.consumers.aiter.consumer:Aiter",
+            "ckprof_plugins.consumers.generated_library:GeneratedLibrary",
+            "ckprof_plugins.consumers.hipdnn:Hipdnn",
+            "ckprof_plugins.consumers.inductor.list_audit:Inductor",
+            "ckprof_plugins.consumers.miopen.consumer:Miopen",
+        )

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
 from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json
-from ckprof.model.audit import SEVERITIES, Reason, Severity
 from ckprof.option import members, option, positive
 from ckprof.paths import conf_root
 from ckprof.plugin.kinds import RegistryEntries
-from ckprof.plugin.protocols import KernelList
+from ckprof_plugins.consumers.records import SEVERITIES, KernelList, Reason, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

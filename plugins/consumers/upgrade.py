@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, InputError, UsageError
 from ckprof.kernels.requests import BuildOptions
-from ckprof.model.extraction import ExtractedFile, ExtractRequest
 from ckprof.option import members, option
 from ckprof.plain_text import one_line
 from ckprof.wording import counted
 from ckprof_plugins.consumers.requests import UsedDevice
 from ckprof_plugins.consumers.upgrade_builds import UpgradeBuilds
 from ckprof_plugins.consumers.upgrade_rows import RowJudge
-from ckprof_plugins.extract.lists import extract_lists, find_extractor
+from ckprof_plugins.extract.lists import ExtractedFile, ExtractRequest, extract_lists, find_extractor
 
 if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.inspection import FigureChange
-    from ckprof.model.extraction import ExtractionReport, ListComparison
     from ckprof.model.problem_case import ProblemCase
     from ckprof.session import Session
     from ckprof_plugins.consumers.upgrade_builds import LostKernel, SplitChange, SupportChange
     from ckprof_plugins.consumers.upgrade_rows import RowChange
+    from ckprof_plugins.extract.lists import ExtractionReport, ListComparison
 
 
 class UpgradePart(Enum):

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof.model.audit import Reason
-from ckprof.plugin.protocols import AuditRequest, FileAuditor, KernelList, TraceReader
 from ckprof_plugins.consumers.audit import owned_files
+from ckprof_plugins.consumers.protocols import FileAuditor, TraceReader
+from ckprof_plugins.consumers.records import AuditRequest, KernelList, Reason
 from ckprof_plugins.consumers.requests import AuditCall, kernel_lists, read_kernel_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckprof.kernels.candidates import Candidate
-    from ckprof.model.audit import AuditFinding, FileAudit
-    from ckprof.model.extraction import ExtractionReport
-    from ckprof.plugin.protocols import Consumer
     from ckprof.plugin.registry import Registry
+    from ckprof_plugins.consumers.protocols import Consumer
+    from ckprof_plugins.consumers.records import AuditFinding, FileAudit
     from ckprof_plugins.consumers.requests import UsedDevice
+    from ckprof_plugins.extract.lists import ExtractionReport
 
 #: a file with this among its first bytes has no lines
 _NO_TEXT = b"\0"

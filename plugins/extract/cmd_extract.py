@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import write_report
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
 from ckprof_plugins.extract.lists import (
+    ExtractRequest,
     compare_lists,
     comparison_values,
     extract_lists,
@@ -24,12 +24,13 @@ from ckprof_plugins.extract.lists import (
     remarks,
     write_lists,
 )
+from ckprof_plugins.extract.protocols import EXTRACTORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.extraction import ExtractionReport, ExtractorOption, ListComparison
+    from ckprof_plugins.extract.lists import ExtractionReport, ExtractorOption, ListComparison
 
 
 _EPILOG = """\
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
 
 
 def _add_extractor_options(parser: argparse.ArgumentParser, session: Session) -> None:
-    extractors = session.registry.extractors
+    extractors = session.registry.entries(EXTRACTORS)
     if len(extractors) > 1:
         parser.add_argument("--extractor", choices=extractors.ids, default="", help="which library is meant")
     added: set[str] = set()
@@ -126,7 +127,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _request(arguments: argparse.Namespace, session: Session) -> ExtractRequest:
     name = getattr(arguments, "extractor", "")
-    extractors = session.registry.extractors
+    extractors = session.registry.entries(EXTRACTORS)
     asked = [item for item in extractors if not name or item.id == name][:1]
     options = {
         option.name: value

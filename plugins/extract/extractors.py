@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model import extraction as model
-from ckprof.model.extraction import ExtractorOption
 from ckprof.plain_text import unknown_name
 from ckprof_converters.library_lists import chosen_lists, known, known_lists
 from ckprof_converters.reflection.tree import ARCHS, SET
+from ckprof_plugins.extract import lists as model
+from ckprof_plugins.extract.lists import ExtractorOption
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
-    from ckprof.model.extraction import ExtractRequest
     from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.program import PrintedTuple
     from ckprof_plugins.extract.extraction import DerivedList, Extraction
     from ckprof_plugins.extract.library import InstalledLibrary
+    from ckprof_plugins.extract.lists import ExtractRequest
 
 
 INSTRUCTIONS: Final = ExtractorOption(

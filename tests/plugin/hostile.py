@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckprof.model.audit import FileAudit
 from ckprof.model.catalog import CatalogRecord
 from ckprof.model.conversion import Conversion
 from ckprof.model.parity import BuilderList
@@ -18,7 +17,6 @@ from ckprof.plugin.command import Command
 from ckprof.plugin.protocols import (
     CatalogVariant,
     ComparisonFormat,
-    FileAuditor,
     Operation,
     ParityFormat,
     ReportFormat,
@@ -81,19 +79,6 @@ class MyOperation(StubOperation):
     line_words = ("mine",)
 
 
-class MyConsumer:
-    id, label = "mine", "mine"
-
-    def owns(self, path, head):
-        return head.startswith(b"mine")
-
-    def audit(self, request):
-        return FileAudit(path=request.path, label="mine", entries=1)
-
-    def cleaned(self, audit):
-        return b""
-
-
 class MyConverter(StubConverter):
     id = "mine"
 
@@ -147,14 +132,6 @@ class MyObserver:
 
     def observe(self, target, device):
         return None
-
-
-class MyExtractor:
-    id, label, options = "mine", "mine", ()
-
-    def extract(self, request): ...
-
-    def compare(self, file, kept): ...
 
 
 class MySearch:
@@ -324,23 +301,6 @@ CASES: dict[str, Case] = {
         make=store_format,
         member="write",
         command=("results", "export", "a.db", "-o", "new.mine"),
-    ),
-    "extractor": Case(
-        kind="extractor",
-        make=MyExtractor,
-        member="extract",
-        command=("extract", "--extractor", "mine", "--stdout"),
-        code=4,
-    ),
-    "consumer that recognises": Case(
-        kind="consumer", make=MyConsumer, member="owns", command=("audit", "mine.txt")
-    ),
-    "consumer that audits": Case(
-        kind="consumer",
-        make=MyConsumer,
-        protocol=FileAuditor,
-        member="audit",
-        command=("audit", "mine.txt"),
     ),
     "catalog variant": Case(
         kind="catalog variant",

@@ -248,3 +248,14 @@ def test_an_object_that_a_command_does_not_need_costs_nothing(case, command):
     else:
         item = Acting(item, case.member, raising(ValueError("boom")), when_read=True)
     assert command(other, item).code == 0
+
+
+#: what holds for a case of any kind, for packages that bring kinds of their own
+OF_CASES = (
+    test_a_command_works_with_an_object_that_works,
+    test_a_member_that_is_missing_is_named,
+    test_an_id_that_is_no_text_is_reported,
+    test_an_id_that_is_there_twice_is_reported,
+    test_the_check_of_a_plugin_asks_for_every_kind,
+    test_an_object_that_a_command_does_not_need_costs_nothing,
+)

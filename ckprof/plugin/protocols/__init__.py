@@ -8,24 +8,12 @@ unique among its kind; it is what users type.
 
 from __future__ import annotations
 
-from ckprof.plugin.protocols.consumers import AuditRequest as AuditRequest
-from ckprof.plugin.protocols.consumers import Consumer as Consumer
-from ckprof.plugin.protocols.consumers import ConsumerFiles as ConsumerFiles
-from ckprof.plugin.protocols.consumers import ExportRequest as ExportRequest
-from ckprof.plugin.protocols.consumers import FileAuditor as FileAuditor
-from ckprof.plugin.protocols.consumers import KernelList as KernelList
-from ckprof.plugin.protocols.consumers import ResultReader as ResultReader
-from ckprof.plugin.protocols.consumers import ResultWriter as ResultWriter
-from ckprof.plugin.protocols.consumers import Sighting as Sighting
-from ckprof.plugin.protocols.consumers import TraceReader as TraceReader
-from ckprof.plugin.protocols.consumers import TunedKernel as TunedKernel
 from ckprof.plugin.protocols.converters import BuilderPrinter as BuilderPrinter
 from ckprof.plugin.protocols.converters import BuilderReader as BuilderReader
 from ckprof.plugin.protocols.converters import CatalogVariant as CatalogVariant
 from ckprof.plugin.protocols.converters import Converter as Converter
 from ckprof.plugin.protocols.converters import FamilyReader as FamilyReader
 from ckprof.plugin.protocols.converters import LineExplainer as LineExplainer
-from ckprof.plugin.protocols.converters import ListExtractor as ListExtractor
 from ckprof.plugin.protocols.converters import StreamingConverter as StreamingConverter
 from ckprof.plugin.protocols.converters import TreeConverter as TreeConverter
 from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat

@@ -19,13 +19,6 @@ if TYPE_CHECKING:
         TreePlan,
         TreeRequest,
     )
-    from ckprof.model.extraction import (
-        ExtractedFile,
-        ExtractionReport,
-        ExtractorOption,
-        ExtractRequest,
-        ListComparison,
-    )
     from ckprof.model.parity import BuilderList, PrintedLists, PrintRequest
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import Revision
@@ -133,33 +126,6 @@ class LineExplainer(Protocol):
 
         :raises InputError: the file of the request says something that contradicts its options.
         """
-
-
-class ListExtractor(Protocol):
-    """Derives instance lists from an installed library."""
-
-    @property
-    def id(self) -> str:
-        """What users type with ``--extractor``."""
-
-    @property
-    def label(self) -> str:
-        """A few words for help texts."""
-
-    @property
-    def options(self) -> Sequence[ExtractorOption]:
-        """The options that it understands beside those of every extractor."""
-
-    def extract(self, request: ExtractRequest) -> ExtractionReport:
-        """Derive lists; an error that concerns one list is reported with it and does not stop the others.
-
-        :raises UsageError: the request asks for something that the extractor does not know.
-        :raises InputError: the library cannot be read.
-        :raises ToolchainError: there is no such library.
-        """
-
-    def compare(self, file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
-        """Compare a derived list with the lines of a kept one; ``None`` if there is none."""
 
 
 class BuilderReader(Protocol):

@@ -18,7 +18,7 @@ from ckprof.model.strings.grammar import split_arguments
 from ckprof_plugins.extract.classes import ClassRecord, DeviceClass, StringWriter, class_records
 
 if TYPE_CHECKING:
-    from ckprof.plugin.protocols import KernelList
+    from ckprof_plugins.consumers.records import KernelList
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 

@@ -15,15 +15,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import Sighting
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
+from ckprof_plugins.consumers.records import Sighting
 from ckprof_plugins.extract.mangling import ManglingError, decode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.plugin.protocols import KernelList
     from ckprof_plugins.consumers._old_ck.kernels import KernelIndex, OldKernel
+    from ckprof_plugins.consumers.records import KernelList
 
 
 #: name of a device function -> direction and classes whose kernels it is

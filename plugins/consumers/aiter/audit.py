@@ -8,16 +8,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof_plugins.consumers.aiter.consumer import DEVICES, MOST_WRONG, integer, number, read_table
 from ckprof_plugins.consumers.aiter.kernel_lists import read_tree
+from ckprof_plugins.consumers.records import AuditFinding, FileAudit, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.plugin.protocols import AuditRequest
     from ckprof_plugins.consumers.aiter.consumer import TableLayout, TunedRow
     from ckprof_plugins.consumers.aiter.kernel_lists import KernelsOfFile
+    from ckprof_plugins.consumers.records import AuditRequest
 
 #: architecture -> how torch calls its fp8 type, as the key spells it
 _FP8: Final = {"gfx942": "torch.float8_e4m3fnuz", "gfx950": "torch.float8_e4m3fn"}

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from ckprof.model.audit import FileAudit
-    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest
     from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof_plugins.consumers.records import AuditRequest, ConsumerFiles, ExportRequest, FileAudit
 
 
 #: compute units of whole devices -> architecture

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.protocols import ConsumerFiles
+from ckprof_plugins.consumers.records import ConsumerFiles
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.plugin.protocols import ExportRequest, TunedKernel
+    from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
 
 
 #: places of the lists below the root of a tree or of an installed package

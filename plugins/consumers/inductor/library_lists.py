@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.plugin.protocols import KernelList
     from ckprof_plugins.consumers._old_ck.kernels import OldKernel
     from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp, InductorOperation
+    from ckprof_plugins.consumers.records import KernelList
 
 
 #: what a configured library defines, and device code of one architecture or another

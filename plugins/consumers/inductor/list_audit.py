@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers.inductor.library_lists import KIND, convolutions_of
 from ckprof_plugins.consumers.inductor.operations import (
@@ -23,14 +22,15 @@ from ckprof_plugins.consumers.inductor.operations import (
     CKGroupedConvFwdOp,
     operation_of,
 )
+from ckprof_plugins.consumers.records import AuditFinding, FileAudit, Reason
 from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream
 from ckprof_plugins.extract.headers import Vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.plugin.protocols import AuditRequest
     from ckprof_plugins.consumers.inductor.operations import InductorOperation
+    from ckprof_plugins.consumers.records import AuditRequest
 
 
 _ELEMENT: Final = re.compile(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.audit import AuditFinding, FileAudit, Reason
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers.miopen.databases import (
     SolverEntry,
@@ -25,11 +24,12 @@ from ckprof_plugins.consumers.miopen.databases import (
 )
 from ckprof_plugins.consumers.miopen.kernel_check import KernelCheck, workspace_bytes
 from ckprof_plugins.consumers.miopen.keys import WrongKeyError, parse_find_key, parse_perf_key
+from ckprof_plugins.consumers.records import AuditFinding, FileAudit, Reason
 
 if TYPE_CHECKING:
-    from ckprof.plugin.protocols import AuditRequest
     from ckprof_plugins.consumers.miopen.databases import DatabaseName, GroupedSolver, TextRow
     from ckprof_plugins.consumers.miopen.keys import MiopenKey
+    from ckprof_plugins.consumers.records import AuditRequest
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: characters of a row that reports show

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import Sighting
 from ckprof_plugins.consumers._old_ck.kernels import index_of
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
@@ -18,17 +17,23 @@ from ckprof_plugins.consumers.miopen.databases import (
     looks_like_text,
 )
 from ckprof_plugins.consumers.miopen.keys import MiopenKey, WrongKeyError, parse_find_key, parse_perf_key
+from ckprof_plugins.consumers.records import Sighting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import Any
 
-    from ckprof.model.audit import FileAudit
-    from ckprof.plugin.protocols import AuditRequest, ConsumerFiles, ExportRequest, KernelList
     from ckprof.plugin.protocols.formats import ImportHints
     from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
     from ckprof_plugins.consumers.miopen.databases import GroupedSolver
+    from ckprof_plugins.consumers.records import (
+        AuditRequest,
+        ConsumerFiles,
+        ExportRequest,
+        FileAudit,
+        KernelList,
+    )
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 

@@ -32,7 +32,7 @@ from ckprof_plugins.consumers.miopen.keys import (
 )
 
 if TYPE_CHECKING:
-    from ckprof.model.audit import FileAudit
+    from ckprof_plugins.consumers.records import FileAudit
 
 
 #: word of an algorithm's name -> letter of keys

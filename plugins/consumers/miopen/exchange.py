@@ -20,7 +20,6 @@ from ckprof.errors import InputError, UsageError
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, Measurement, Status
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import ConsumerFiles
 from ckprof.private_folders import temporary_folder
 from ckprof.store.attempt import Attempt, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
@@ -49,14 +48,15 @@ from ckprof_plugins.consumers.miopen.keys import (
     of_problem,
     parse_find_key,
 )
+from ckprof_plugins.consumers.records import ConsumerFiles
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof.plugin.protocols import ExportRequest, TunedKernel
     from ckprof.plugin.protocols.formats import ImportHints
     from ckprof_plugins.consumers._old_ck.kernels import KernelIndex
+    from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
 
 
 _TYPES: Final = {item.value: item for item in DataType}

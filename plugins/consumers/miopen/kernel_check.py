@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from ckprof.model.audit import Reason
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, TOO_LARGE
 from ckprof_plugins.consumers._old_ck.support import demands_of, support
+from ckprof_plugins.consumers.records import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from ckprof.plugin.protocols import KernelList
 from ckprof_plugins.consumers._old_ck.kernels import KernelIndex, OldKernel
 from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers.records import KernelList
 from ckprof_plugins.consumers.requests import kernel_lists
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 

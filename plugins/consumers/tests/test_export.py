@@ -13,13 +13,13 @@ import pytest
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_list, read_list
-from ckprof.model.audit import Severity
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.store.key import DeviceKey, KernelKey, OperationKey
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.consumers.audit import audit
 from ckprof_plugins.consumers.cmd_export import ExportCall, export
+from ckprof_plugins.consumers.records import Severity
 from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem

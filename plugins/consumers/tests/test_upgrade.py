@@ -14,17 +14,16 @@ import ckprof
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.kernels.inspection import InspectedKernel, Inspection
 from ckprof.measure.support import SupportAnswer
-from ckprof.model.audit import Reason
 from ckprof.model.device import Occupancy
-from ckprof.model.extraction import ExtractRequest
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.consumers import upgrade as module
 from ckprof_plugins.consumers import upgrade_builds
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
 from ckprof_plugins.consumers.cmd_upgrade import render_json, render_junit, render_text, verdict
+from ckprof_plugins.consumers.records import Reason
 from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradePart, UpgradeSide, upgrade
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.extract.lists import extract_lists
+from ckprof_plugins.extract.lists import ExtractRequest, extract_lists
 from plugins.consumers.tests.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
 from plugins.consumers.tests.databases import Tuned, index
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, write_archive

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.model.extraction import ExtractRequest
 from ckprof_converters.library_lists import known_lists
 from ckprof_converters.reflection import program
 from ckprof_converters.reflection.program import PrintedTuple
 from ckprof_converters.reflection.tree import BuilderTree
 from ckprof_plugins.extract import extractors as module
 from ckprof_plugins.extract.extractors import BuilderExtractor
+from ckprof_plugins.extract.lists import ExtractRequest
 
 
 @pytest.fixture

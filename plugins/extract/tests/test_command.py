@@ -11,8 +11,7 @@ import pytest
 
 import ckprof as library
 from ckprof.errors import ExitCode, NothingLeftError, UsageError
-from ckprof.model.extraction import ExtractRequest
-from ckprof_plugins.extract.lists import compare_lists, extract_lists, write_lists
+from ckprof_plugins.extract.lists import ExtractRequest, compare_lists, extract_lists, write_lists
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, write_archive
 from plugins.extract.tests.tree import MAIN, MERGED, Tree
 
@@ -222,7 +221,7 @@ def test_extractors_of_plugins(ckprof, tmp_path, prefix):
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "from ckprof import hookimpl\n"
-        "from ckprof.model.extraction import ExtractionReport, ExtractorOption\n"
+        "from ckprof_plugins.extract.lists import ExtractionReport, ExtractorOption\n"
         "class Mine:\n"
         "    id = 'mine'\n"
         "    label = 'my library'\n"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ckprof.model.extraction import ExtractedFile, ExtractedLine, FieldChange
 from ckprof_plugins.extract.extractors import _list
-from ckprof_plugins.extract.lists import compare, split_fields
+from ckprof_plugins.extract.lists import ExtractedFile, ExtractedLine, FieldChange, compare, split_fields
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, run
 from plugins.extract.tests.tree import MAIN, MERGED, Tree, line
 

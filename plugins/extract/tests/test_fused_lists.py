@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.extraction import ExtractRequest
 from ckprof.paths import conf_root
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
 from ckprof_plugins.extract.extractors import LibraryExtractor
+from ckprof_plugins.extract.lists import ExtractRequest
 from tests.converters.test_fused_lists import ALL, DIRECTIONS, factories_without_loss
 
 

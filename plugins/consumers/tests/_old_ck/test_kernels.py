@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ckprof.lists.list_files import find_list
-from ckprof.plugin.protocols import KernelList
 from ckprof_plugins.consumers._old_ck.kernels import EXPLICIT, KernelIndex, kernels_of
+from ckprof_plugins.consumers.records import KernelList
 
 LISTS = [
     f"{folder}/{{}}/{layout}_{dtype}"

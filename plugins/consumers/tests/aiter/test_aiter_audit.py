@@ -8,10 +8,9 @@ import pandas
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.audit import Reason
-from ckprof.plugin.protocols import AuditRequest
 from ckprof_plugins.consumers.aiter.consumer import Aiter
 from ckprof_plugins.consumers.aiter.kernel_lists import read_tree
+from ckprof_plugins.consumers.records import AuditRequest, Reason
 
 SOURCE = """
 from dataclasses import dataclass

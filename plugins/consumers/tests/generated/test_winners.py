@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import ExportRequest, TunedKernel
 from ckprof_plugins.consumers.generated_library import FILE, GeneratedLibrary
+from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 

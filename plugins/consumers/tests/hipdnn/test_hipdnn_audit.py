@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from ckprof.model.audit import Reason
-from ckprof.plugin.protocols import AuditRequest
 from ckprof_plugins.consumers.hipdnn import Hipdnn
+from ckprof_plugins.consumers.records import AuditRequest, Reason
 
 
 def override(batch=8):

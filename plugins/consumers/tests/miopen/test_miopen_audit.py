@@ -9,10 +9,9 @@ from contextlib import closing
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.audit import Reason
-from ckprof.plugin.protocols import AuditRequest
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.miopen.consumer import Miopen
+from ckprof_plugins.consumers.records import AuditRequest, Reason
 from plugins.consumers.tests.databases import TYPES, Tuned, index, shipped, tuned
 
 PERF = "gfx942130.db.txt"

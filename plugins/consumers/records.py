@@ -1,4 +1,4 @@
-"""What is found in files of tuned results: which of their rows will be used, and why others will not."""
+"""What is asked of programs that use tuned results, and what they answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from ckprof.model.problem import Problem
+    from ckprof.model.types import DataType
 
 
 class Severity(Enum):
@@ -141,3 +144,92 @@ class AuditReport:
     def passed(self) -> bool:
         """True if nothing was found that fails the audit."""
         return not self.failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelList:
+    """A list of kernels as text: what entries are looked for in."""
+
+    #: for messages
+    path: Path | str
+    #: number and text of each line that holds a kernel
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRequest:
+    """One file to be judged."""
+
+    path: Path
+    #: kernels that there are; empty where no list was named and none ships
+    lists: tuple[KernelList, ...] = ()
+    #: folder of an installation of the file's owner, whose own lists of kernels count
+    tree: Path | None = None
+    #: the device that shall use the file; empty and 0: what the file says
+    arch: str = ""
+    compute_units: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunedKernel:
+    """A verified winner: what is written for its problem."""
+
+    #: id of the operation
+    direction: str
+    problem: Problem
+    dtype: DataType
+    #: name of the layout
+    layout: str
+    #: its line in a list; empty where no list that was given has it
+    line: str
+    #: place of the line, or name of the kernel without one, for messages
+    source: str
+    #: parts of the reduction that ran
+    splits: int
+    time_ms: float
+    workspace_bytes: int = 0
+    #: content key of the instance that ran
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """What shall be written."""
+
+    winners: tuple[TunedKernel, ...]
+    #: the device that shall use it
+    arch: str
+    compute_units: int
+    #: version of the owner of the files, where their names hold it
+    version: str = ""
+    lists: tuple[KernelList, ...] = ()
+    tree: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerFiles:
+    """Files to be written."""
+
+    #: name -> content
+    files: Mapping[str, bytes]
+    #: entries in them
+    entries: int
+    #: why nothing is written for a winner -> for how many
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What one line of a log or trace says about a kernel that ran."""
+
+    #: what was recognised, in a few words
+    what: str
+    #: id of the operation; empty where the line does not say it
+    direction: str = ""
+    problem: Problem | None = None
+    dtype: DataType | None = None
+    layout: str = ""
+    #: lines of lists that it may be, as far as it is known
+    lines: tuple[str, ...] = ()
+    #: what else the line says, or does not, for people
+    note: str = ""

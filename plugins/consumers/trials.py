@@ -5,23 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, PluginError, UsageError
-from ckprof.plugin.protocols.consumers import (
-    AuditRequest,
-    ExportRequest,
-    FileAuditor,
-    ResultReader,
-    ResultWriter,
-    TraceReader,
-)
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.testing.contract import CannotTry
+from ckprof_plugins.consumers.protocols import FileAuditor, ResultReader, ResultWriter, TraceReader
+from ckprof_plugins.consumers.records import AuditRequest, ExportRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof.plugin.protocols.consumers import Consumer
     from ckprof.testing.contract import Trials
     from ckprof.testing.samples import Samples
+    from ckprof_plugins.consumers.protocols import Consumer
 
 #: no program's, but a text with what some separate by
 _NOTHING: Final = b"a line, of nothing = at all: 1\n"

@@ -1,0 +1,100 @@
+"""What programs that use tuned results must have, and the kind of objects that they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from ckprof.plugin.kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof_plugins.consumers.records import (
+        AuditRequest,
+        ConsumerFiles,
+        ExportRequest,
+        FileAudit,
+        KernelList,
+        Sighting,
+    )
+
+
+class Consumer(Protocol):
+    """A program that uses tuned results."""
+
+    @property
+    def id(self) -> str:
+        """What users type."""
+
+    @property
+    def label(self) -> str:
+        """A few words for help texts: the program, and which of its files are known."""
+
+    def owns(self, path: Path, head: bytes) -> bool:
+        """Say whether a file is one of the program's.
+
+        :param head: its first bytes.
+        """
+
+
+@runtime_checkable
+class FileAuditor(Protocol):
+    """A consumer whose files can be judged."""
+
+    def audit(self, request: AuditRequest) -> FileAudit:
+        """Judge each row as the program reads it; whatever the file holds, there is a result.
+
+        :raises InputError: the file, or the tree, cannot be read.
+        """
+
+    def cleaned(self, audit: FileAudit) -> bytes:
+        """Return the content of a judged file without what is wrong and can be removed.
+
+        :raises InputError: the file cannot be read any more.
+        """
+
+
+@runtime_checkable
+class ResultReader(Protocol):
+    """A consumer whose files hold times."""
+
+    def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
+        """Yield a :class:`ckprof.store.attempt.Attempt` for each time of a file.
+
+        :raises InputError: the file cannot be read.
+        :raises UsageError: it does not say what must be known, and neither do the hints.
+        """
+
+
+@runtime_checkable
+class ResultWriter(Protocol):
+    """A consumer for which files can be written."""
+
+    def export(self, request: ExportRequest) -> ConsumerFiles:
+        """Return its files for winners. Nothing is written for what it cannot name.
+
+        :raises UsageError: something is missing in the request.
+        :raises InputError: the tree cannot be read.
+        """
+
+
+@runtime_checkable
+class TraceReader(Protocol):
+    """A consumer whose logs, or traces of it, name kernels."""
+
+    def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
+        """Return what a line says; empty for a line that says nothing of a kernel.
+
+        :param lists: kernels that there are.
+        """
+
+
+#: programs that use tuned results
+CONSUMERS: Final = Kind[Consumer](
+    "consumer",
+    Consumer,
+    "ckprof_plugins.consumers.trials:consumer_trials",
+    (FileAuditor, ResultReader, ResultWriter, TraceReader),
+)
