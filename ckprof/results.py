@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.kinds import RegistryEntries
     from ckprof.plugin.protocols import ReportFormat, ResultsView
     from ckprof.plugin.registry import Registry
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Result:
 
     problem_index: int
     problem: Problem
-    row: Row
+    row: ResultRow
 
     @property
     def instance(self) -> SelectedKernel:

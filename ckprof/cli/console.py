@@ -33,7 +33,7 @@ _LEAST_NAME: Final = 12
 _USUAL_WIDTH: Final = 80
 
 
-class StatusLine:
+class ProgressLine:
     """The line.
 
     :param stream: where it is shown.
@@ -132,7 +132,7 @@ class Console:
         self.verbosity = verbosity
         self._out = out or sys.stdout
         self._err = err or sys.stderr
-        self._status = StatusLine(self._err, rewritten=self._err.isatty() and _understands_escapes())
+        self._status = ProgressLine(self._err, rewritten=self._err.isatty() and _understands_escapes())
 
     @property
     def terminal(self) -> Terminal | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.compare.change import Changes
-    from ckprof.compare.side import Row, Side
+    from ckprof.compare.side import MeasuredRow, Side
     from ckprof.store.key import MeasurementKey
 
     Array = NDArray[np.float64]
@@ -77,7 +77,9 @@ def geometric_mean(
     )
 
 
-def _moved(rows: Sequence[Row], noise: float, resamples: int, generator: np.random.Generator) -> Array:
+def _moved(
+    rows: Sequence[MeasuredRow], noise: float, resamples: int, generator: np.random.Generator
+) -> Array:
     """Return by how much drawing other processes moves the time of each row: (resamples, rows)."""
     import numpy as np
 
@@ -137,7 +139,7 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled
     )
 
 
-def row_times(old: Row, new: Row) -> RowTimes:
+def row_times(old: MeasuredRow, new: MeasuredRow) -> RowTimes:
     """Return the rounds of both sides by process; those of settling ran beside each other."""
     paired = all(
         round_time.place is not None and round_time.place[0] == SETTLED
@@ -159,7 +161,9 @@ _SEED: Final = "method.seed"
 _NOT_ALWAYS_SAID: Final = ("host.", "sources.ckprof")
 
 
-def what_changed(matched: Sequence[tuple[Row, Row]], old: Side, new: Side) -> tuple[PartChange, ...]:
+def what_changed(
+    matched: Sequence[tuple[MeasuredRow, MeasuredRow]], old: Side, new: Side
+) -> tuple[PartChange, ...]:
     """Return every difference once, with how many rows it holds for."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for before, after in matched:

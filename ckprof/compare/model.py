@@ -10,7 +10,7 @@ from ckprof.compare.change import Change
 from ckprof.compare.common_moves import Shift
 from ckprof.compare.conditions import MachineState
 from ckprof.compare.options import ChangePolicy, FailOn
-from ckprof.compare.side import ProblemKey, Row, RowKey
+from ckprof.compare.side import MeasuredRow, ProblemKey, RowKey
 from ckprof.compare.verdict import Judgement, Verdict
 from ckprof.model.outcome import Status
 
@@ -31,8 +31,8 @@ class ComparedRow:
     """One kernel on one problem, on both sides."""
 
     key: RowKey
-    old: Row
-    new: Row
+    old: MeasuredRow
+    new: MeasuredRow
     #: ``None`` unless both sides have verified times
     judgement: Judgement | None = None
 
@@ -62,8 +62,8 @@ class ComparedProblem:
     """The best kernels of one problem."""
 
     key: ProblemKey
-    old: Row
-    new: Row
+    old: MeasuredRow
+    new: MeasuredRow
     #: new best time / old best time
     ratio: float
     #: the old side's best is none of those that share the first place on the new side
@@ -115,8 +115,8 @@ class Comparison:
     #: of both sides
     states: tuple[MachineState, MachineState]
     what_changed: tuple[PartChange, ...]
-    only_old: tuple[Row, ...]
-    only_new: tuple[Row, ...]
+    only_old: tuple[MeasuredRow, ...]
+    only_new: tuple[MeasuredRow, ...]
     #: rows that were measured again, both sides beside each other, because they were unclear
     settled: int = 0
     #: rows of a side that stood back for later measurements of the same kernel and problem

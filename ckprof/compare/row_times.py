@@ -47,7 +47,7 @@ class RowTimes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class LocatedTimes:
     """A location of some values, processes or the rounds of one, and what they say of how much they vary."""
 
     location: float
@@ -93,12 +93,12 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1)
 
 
-def of_rounds(times: Sequence[float]) -> Evidence:
+def of_rounds(times: Sequence[float]) -> LocatedTimes:
     """Return what the rounds of one process say."""
     kept = _undisturbed(times) if len(times) >= _ENOUGH else times
     # what lies far out is left out also where nothing disturbed it: a tenth of the degrees of freedom
     freedom = (len(kept) - 1) * (0.9 if len(times) >= _ENOUGH else 1.0) if len(times) > 2 else 0.0
-    return Evidence(
+    return LocatedTimes(
         location=location(times),
         weight=_WEIGHTS.get(len(times), _WEIGHT / len(kept)),
         squares=_variance(kept) if freedom else 0.0,
@@ -106,12 +106,12 @@ def of_rounds(times: Sequence[float]) -> Evidence:
     )
 
 
-def of_processes(locations: Sequence[float]) -> Evidence:
+def of_processes(locations: Sequence[float]) -> LocatedTimes:
     """Return what the locations of some processes say."""
     count = len(locations)
     if count >= _MANY_PROCESSES:
         return of_rounds(locations)
-    return Evidence(
+    return LocatedTimes(
         location=fmean(locations),
         weight=1 / count,
         squares=_variance(locations) if count > 1 else 0.0,
@@ -265,7 +265,7 @@ class RowEvidence:
 
     log_ratio: float
     #: old and new; the differences of both alone where they ran beside each other
-    sides: tuple[Evidence, ...]
+    sides: tuple[LocatedTimes, ...]
     #: each side has one process: what varies are its rounds
     single: bool
     processes: int
@@ -279,7 +279,7 @@ def row_evidence(row: RowTimes) -> RowEvidence:
     """Sum up a row."""
     old, new = (list(side.values()) for side in (row.old, row.new))
     disturbed = (0.0, 0.0)
-    sides: tuple[Evidence, ...]
+    sides: tuple[LocatedTimes, ...]
     single = not row.paired and len(old) == len(new) == 1
     if row.paired:
         shared = [process for process in row.old if process in row.new]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.compare.options import ChangePolicy
-    from ckprof.compare.side import Row, RowKey
+    from ckprof.compare.side import MeasuredRow, RowKey
 
 #: verdicts that no half may have against the other
 _FALSE: Final = (Verdict.FASTER, Verdict.SLOWER)
@@ -50,7 +50,7 @@ def halves(side: Side, seed: int) -> tuple[Side, Side]:
     names = sorted({process for row in side.rows.values() for process in row.processes})
     random.Random(seed).shuffle(names)  # noqa: S311 - a split, no secret
     order = {name: place for place, name in enumerate(names)}
-    parts: tuple[dict[RowKey, Row], dict[RowKey, Row]] = ({}, {})
+    parts: tuple[dict[RowKey, MeasuredRow], dict[RowKey, MeasuredRow]] = ({}, {})
     for key, row in side.rows.items():
         own = sorted(row.processes, key=order.__getitem__)
         middle = len(own) // 2
@@ -117,5 +117,5 @@ def self_test(
     )
 
 
-def _is_enough(row: Row) -> bool:
+def _is_enough(row: MeasuredRow) -> bool:
     return sum(len(rounds) >= ROUNDS_EACH for rounds in row.processes.values()) >= 2

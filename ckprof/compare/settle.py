@@ -17,7 +17,7 @@ from ckprof.compare.compare import compare
 from ckprof.compare.model import Comparison
 from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy, SettleLimits
 from ckprof.compare.row_times import RowTimes
-from ckprof.compare.side import SETTLED, ProblemKey, Row, RowKey, Side, with_rounds
+from ckprof.compare.side import SETTLED, MeasuredRow, ProblemKey, RowKey, Side, with_rounds
 from ckprof.compare.verdict import Verdict, judge
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.events import Message
@@ -101,7 +101,7 @@ def settle(
 
 
 def _replaced(side: Side, rounds: dict[RowKey, list[RoundTime]]) -> Side:
-    rows: dict[RowKey, Row] = dict(side.rows)
+    rows: dict[RowKey, MeasuredRow] = dict(side.rows)
     for key, times in rounds.items():
         rows[key] = with_rounds(rows[key], times)
     return Side(label=side.label, rows=rows, sessions=side.sessions)

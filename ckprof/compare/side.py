@@ -53,7 +53,7 @@ class RowKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MeasuredRow:
     """What one side knows of one kernel on one problem."""
 
     key: RowKey
@@ -117,7 +117,7 @@ class Side:
 
     #: as the user named it
     label: str
-    rows: Mapping[RowKey, Row]
+    rows: Mapping[RowKey, MeasuredRow]
     #: commands whose attempts are in the rows, oldest first
     sessions: tuple[Session, ...] = ()
     #: cards that they used, where a sweep used several; the slowest first
@@ -127,20 +127,20 @@ class Side:
     baselines: Mapping[str, Mapping[ProblemKey, float]] = field(default_factory=dict)
 
     @cached_property
-    def by_problem(self) -> Mapping[ProblemKey, tuple[Row, ...]]:
+    def by_problem(self) -> Mapping[ProblemKey, tuple[MeasuredRow, ...]]:
         """Return the rows per problem, fastest first, those that may not be ranked last."""
-        groups: dict[ProblemKey, list[Row]] = defaultdict(list)
+        groups: dict[ProblemKey, list[MeasuredRow]] = defaultdict(list)
         for row in self.rows.values():
             groups[row.key.problem].append(row)
         return {key: tuple(sorted(rows, key=_ranking_order)) for key, rows in groups.items()}
 
-    def first_places(self, problem: ProblemKey) -> list[Row]:
+    def first_places(self, problem: ProblemKey) -> list[MeasuredRow]:
         """Return the rows of a problem that may be the fastest: the best, and those tied with it."""
         rows = [row for row in self.by_problem.get(problem, ()) if row.ranked]
         intervals = leads([row.time for row in rows if row.time is not None])
         return [row for row, lead in zip(rows, intervals, strict=True) if shares_first_place(lead)]
 
-    def best(self, problem: ProblemKey) -> Row | None:
+    def best(self, problem: ProblemKey) -> MeasuredRow | None:
         """Return the fastest verified row of a problem."""
         rows = self.by_problem.get(problem, ())
         return rows[0] if rows and rows[0].ranked else None
@@ -233,11 +233,11 @@ def process_of(round_time: RoundTime) -> str:
     return round_time.process or (place[0] if place else "")
 
 
-def _ranking_order(row: Row) -> tuple[float, str, int]:
+def _ranking_order(row: MeasuredRow) -> tuple[float, str, int]:
     return row.time_ms, row.key.instance, row.key.split_k
 
 
-def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
+def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:
     told = sorted(
         telling([one for group in measured for one in group], lambda one: one.marks),
         key=lambda one: one.moment,
@@ -248,7 +248,7 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
     verification = last.verification
     checks = [one.verification for one in attempts if one.verification is not None]
     unknown = Mark.NOT_LAUNCHED in last.marks
-    return Row(
+    return MeasuredRow(
         key=key,
         measurement=last.key,
         kernel=last.kernel,
@@ -265,7 +265,7 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> Row:
     )
 
 
-def with_rounds(row: Row, rounds: Iterable[RoundTime]) -> Row:
+def with_rounds(row: MeasuredRow, rounds: Iterable[RoundTime]) -> MeasuredRow:
     """Return the row with other rounds."""
     return replace(row, time=kernel_time(rounds))
 

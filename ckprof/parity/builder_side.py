@@ -11,7 +11,7 @@ from ckprof.lists.list_files import is_json
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.parity import PrintRequest, Skipped
 from ckprof.model.strings.kind import all_revisions
-from ckprof.parity.side import Entry, Side, is_library
+from ckprof.parity.side import Entry, StringSide, is_library
 from ckprof.plugin.protocols import BuilderPrinter
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def read_builder(
     raise InputError(f"no instance list and no profiler output that a reader knows ({readers})", request.path)
 
 
-def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str = NAME) -> Side:
+def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str = NAME) -> StringSide:
     """Return the side of one or several lists; a line that several lists have in common counts once.
 
     :raises InputError: the lists hold no instance.
@@ -82,7 +82,7 @@ def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str
                 )
             )
         seen |= fresh
-    return Side(
+    return StringSide(
         name=name,
         origin=", ".join(paths),
         entries=tuple(entries),
@@ -121,7 +121,7 @@ def _identity(string: BuilderString) -> object:
     return (string.text, *string.origin.values()) if string.origin else string.text
 
 
-def explain_by_lists(side: Side, computed: Side) -> Side:
+def explain_by_lists(side: StringSide, computed: StringSide) -> StringSide:
     """Return a side that was read from strings alone, with what the lists themselves say about them.
 
     The n-th copy of a string is taken for the n-th line that gives it: then copies are known as different
@@ -154,7 +154,7 @@ def explain_by_lists(side: Side, computed: Side) -> Side:
     return replace(side, entries=tuple(entries), skipped=tuple(skipped))
 
 
-def against_each_other(first: Side, second: Side) -> tuple[Side, Side]:
+def against_each_other(first: StringSide, second: StringSide) -> tuple[StringSide, StringSide]:
     """Return two sides, made ready to be compared with each other whatever they are.
 
     Where both are CK Builder's, nothing is generated from either of them: the strings count as they are
@@ -166,7 +166,7 @@ def against_each_other(first: Side, second: Side) -> tuple[Side, Side]:
     return explain_by_lists(first, second), explain_by_lists(second, first)
 
 
-def _as_printed(side: Side) -> Side:
+def _as_printed(side: StringSide) -> StringSide:
     invalid = tuple(
         Entry(text=skip.text, parsed=parsed, source=skip.source, identity=(skip.text, skip.source))
         for parsed, skip in side.skipped
@@ -182,7 +182,7 @@ def expected_side(
     against: Sequence[ConversionRequest],
     registry: Registry,
     revision: Revision | None = None,
-) -> Side:
+) -> StringSide:
     """Return CK Builder's side: computed from lists, or read from files and explained by the lists.
 
     :param requests: the lists.

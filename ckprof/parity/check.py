@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.model.strings.kind import Revision
     from ckprof.parity.lockfile import LockedStrings
     from ckprof.parity.request import ParityRequest, ParityTask
-    from ckprof.parity.side import Side
+    from ckprof.parity.side import StringSide
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
@@ -98,7 +98,7 @@ def compare_files(session: Session, files: ComparedFiles, reading: ListReading) 
     return _report(revision, files.fail_on, [comparison])
 
 
-def _side_of(request: ConversionRequest, registry: Registry, revision: Revision | None) -> Side:
+def _side_of(request: ConversionRequest, registry: Registry, revision: Revision | None) -> StringSide:
     """Return the side of any file: list, log, catalog or library.
 
     :raises InputError: the file is wrong or of no known kind.
@@ -146,7 +146,7 @@ class _TaskCheck:
         self._left_out: Mapping[str, Skipped] = {}
         self.lists = [self._read(path) for path in task.paths]
 
-    def compare(self) -> Side:
+    def compare(self) -> StringSide:
         """Compare, and return the generated side; with both sources they must agree with each other first."""
         conversions = [read_request(request, self._registry) for request in self.lists]
         expected = self._printed(conversions) if self._request.builder is not None else self._expected()
@@ -173,7 +173,7 @@ class _TaskCheck:
     def _read(self, path: Path) -> ConversionRequest:
         return list_request(path, self._request.reading, self._task.direction.id, whole=True)
 
-    def _expected(self) -> Side:
+    def _expected(self) -> StringSide:
         locked, lock, against = self._task.locked, self._request.locked, self._request.against
         if locked is None or lock is None:
             printed = [self._read(against)] if against is not None else []
@@ -186,7 +186,7 @@ class _TaskCheck:
         ]
         return locked_side(locked, self._registry.strings, lock, notes)
 
-    def _printed(self, conversions: Sequence[Conversion]) -> Side:
+    def _printed(self, conversions: Sequence[Conversion]) -> StringSide:
         """Return what CK Builder itself prints, after comparing the lists with it."""
         assert self._request.builder is not None  # noqa: S101  # the caller asks
         tree = self._request.builder
@@ -212,7 +212,7 @@ class _TaskCheck:
         )
         return expected_side(self.lists, strings.requests, self._registry, insisted)
 
-    def _built(self, conversions: Sequence[Conversion]) -> Side:
+    def _built(self, conversions: Sequence[Conversion]) -> StringSide:
         """Return the library's side; the library is built unless it was named."""
         candidates = list_candidates(conversions, self._registry)
         if self._request.library is not None:

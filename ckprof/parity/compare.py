@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import ParsedString
-    from ckprof.parity.side import Entry, Side
+    from ckprof.parity.side import Entry, StringSide
 
 
 #: different lines end in one instance
@@ -35,7 +35,9 @@ COLLAPSED: Final = "collapsed"
 INDISTINCT: Final = "indistinct"
 
 
-def compare(first: Side, second: Side, strings: StringGrammar, title: str = "") -> StringComparison:
+def compare(
+    first: StringSide, second: StringSide, strings: StringGrammar, title: str = ""
+) -> StringComparison:
     """Compare two sides.
 
     :param first: what is expected, e.g. CK Builder's strings.
@@ -47,7 +49,7 @@ def compare(first: Side, second: Side, strings: StringGrammar, title: str = "") 
 
 
 class _Comparing:
-    def __init__(self, first: Side, second: Side, strings: StringGrammar) -> None:
+    def __init__(self, first: StringSide, second: StringSide, strings: StringGrammar) -> None:
         self._first = first
         self._second = second
         self._strings = strings
@@ -114,7 +116,7 @@ class _Comparing:
                 )
             )
 
-    def _without_copies(self, entries: list[Entry], side: Side) -> list[Entry]:
+    def _without_copies(self, entries: list[Entry], side: StringSide) -> list[Entry]:
         """Return each instance once, and account for the other copies."""
         if len(entries) < 2:
             return entries
@@ -158,7 +160,7 @@ class _Comparing:
         entries: Sequence[Entry],
         partners: Mapping[int, Entry],
         lonely: Sequence[Entry],
-        other: Side,
+        other: StringSide,
         *,
         swap: bool,
     ) -> Iterable[Unmatched]:
@@ -251,7 +253,7 @@ def _origin_differences(kept: Entry, other: Entry) -> tuple[FieldDifference, ...
     )
 
 
-def agree(computed: Side, built: Side, strings: StringGrammar, title: str) -> StringComparison:
+def agree(computed: StringSide, built: StringSide, strings: StringGrammar, title: str) -> StringComparison:
     """Compare the strings of the same instances, found by their content keys.
 
     :param computed: of the catalog, with keys.

@@ -15,7 +15,7 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.files import write_output
 from ckprof.model.strings.rendering import StringError
-from ckprof.parity.side import Entry, Side
+from ckprof.parity.side import Entry, StringSide
 from ckprof.paths import conf_root
 from ckprof.version import __version__
 
@@ -133,7 +133,9 @@ def read_lock(path: Path) -> Lock:
     return lock
 
 
-def locked_side(expected: LockedStrings, strings: StringGrammar, path: Path, notes: Sequence[str]) -> Side:
+def locked_side(
+    expected: LockedStrings, strings: StringGrammar, path: Path, notes: Sequence[str]
+) -> StringSide:
     """Return the side of a lock.
 
     :raises InputError: a string is of no known kind.
@@ -146,4 +148,4 @@ def locked_side(expected: LockedStrings, strings: StringGrammar, path: Path, not
             raise InputError(f"{error.message} in {text!r}", path) from None
         # Equal strings stand for different instances: the lock has no copies.
         entries.append(Entry(text=text, parsed=parsed, source=str(path), identity=number))
-    return Side(name=NAME, origin=str(path), entries=tuple(entries), notes=tuple(notes))
+    return StringSide(name=NAME, origin=str(path), entries=tuple(entries), notes=tuple(notes))

@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class StringSide:
     """All instances of one route.
 
     :raises InputError: there is no instance at all: nothing would be compared.
@@ -72,7 +72,7 @@ class Side:
             why = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise InputError(f"no instance string at all on the side of {self.name}{why}", self.origin)
 
-    def without(self, left_out: Mapping[str, Skipped]) -> Side:
+    def without(self, left_out: Mapping[str, Skipped]) -> StringSide:
         """Return the side with the instances of some sources left out.
 
         :param left_out: source -> what is said of it.
@@ -106,7 +106,7 @@ _NO_INSTANCES: Final = frozenset({"blank", "comment", "duplicate", "unlisted"})
 
 def catalog_side(
     conversions: Sequence[Conversion], registry: Registry, name: str = CATALOG, *, with_keys: bool = False
-) -> Side:
+) -> StringSide:
     """Return the strings of the catalogs that lists were converted to; nothing is built.
 
     An instance that several lists hold counts once.
@@ -131,7 +131,7 @@ def catalog_side(
     if len(conversions) > 1:
         entries = list(merge_copies(entries))
     origin = ", ".join(str(conversion.path) for conversion in conversions)
-    return Side(name=name, origin=origin, entries=tuple(entries), invalid=invalid)
+    return StringSide(name=name, origin=origin, entries=tuple(entries), invalid=invalid)
 
 
 def _of_catalog(
@@ -175,7 +175,7 @@ def library_side(
     candidates: Sequence[Candidate],
     registry: Registry,
     built_for: tuple[str, str] | None = None,
-) -> Side:
+) -> StringSide:
     """Return what all kernels of a library say of themselves.
 
     :param candidates: instances that should have a kernel there.
@@ -209,4 +209,4 @@ def library_side(
             text, source = candidate.instance_string, candidate.source
             skip = Skipped(text=text, source=source, rule=unmet[0].rule, reason=unmet[0].message)
             skipped.append((parse(registry.strings, text, source), skip))
-    return Side(name=LIBRARY, origin=str(library), entries=tuple(entries), skipped=tuple(skipped))
+    return StringSide(name=LIBRARY, origin=str(library), entries=tuple(entries), skipped=tuple(skipped))

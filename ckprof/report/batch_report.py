@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof.model.results import BatchResults, ListResult
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
 
 #: the name that stored reports have
 SCHEMA: Final = "ckprof.tour"
@@ -99,7 +99,7 @@ def _properties(item: ListResult) -> dict[str, Any]:
     }
 
 
-def _best(item: ListResult) -> Row | None:
+def _best(item: ListResult) -> ResultRow | None:
     """Return the fastest verified outcome of a list, over all its problems."""
     if item.results is None:
         return None

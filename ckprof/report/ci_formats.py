@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckprof.compare.side import RowKey
     from ckprof.model.parity import ParityReport, StringComparison, Unmatched
     from ckprof.model.results import BatchResults, RunResults
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
 
 
 #: fails where no instance could serve a problem
@@ -65,7 +65,7 @@ def _add_run(junit: JUnit, results: RunResults, prefix: str = "") -> None:
             _finish(junit.case(suite, f"baseline {row.baseline} {kernel.dtype.value} {kernel.layout}"), row)
 
 
-def _finish(case: ElementTree.Element, row: Row) -> None:
+def _finish(case: ElementTree.Element, row: ResultRow) -> None:
     outcome = row.outcome
     if outcome.measurement is not None:
         case.set("time", f"{outcome.measurement.median_ms / 1e3:.9f}")
@@ -117,7 +117,7 @@ def _remarks(results: RunResults) -> Iterator[Annotation]:
             yield Annotation(level=Level.ERROR, title="no instance supports the problem", message=message)
 
 
-def _is_served(rows: list[Row]) -> bool:
+def _is_served(rows: list[ResultRow]) -> bool:
     return any(row.outcome.status is Status.OK for row in rows)
 
 

@@ -14,7 +14,7 @@ from ckprof.report.unserved import compared_unserved
 
 if TYPE_CHECKING:
     from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison
-    from ckprof.compare.side import ProblemKey, Row
+    from ckprof.compare.side import MeasuredRow, ProblemKey
 
 SCHEMA: Final = "ckprof.compare"
 
@@ -106,7 +106,7 @@ def _problem_record(problem: ComparedProblem) -> dict[str, Any]:
     }
 
 
-def _unmatched_record(row: Row) -> dict[str, Any]:
+def _unmatched_record(row: MeasuredRow) -> dict[str, Any]:
     """Return a row that the other side does not have."""
     return {
         **_key_record(row.key.problem),

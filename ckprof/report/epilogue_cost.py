@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckprof.compare.row_times import RowTimes
     from ckprof.model.outcome import Outcome, RoundTime
     from ckprof.model.results import RunResults
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ def cost_table(results: RunResults, problem_index: int) -> Table[EpilogueCost] |
     return Table(columns, rows, notes=lambda left_out: notes)
 
 
-def cost_columns(results: RunResults) -> list[Column[Row]]:
+def cost_columns(results: RunResults) -> list[Column[ResultRow]]:
     """Return the columns of CSV; none of runs that had nothing beside their kernels."""
     if not results.unfused_problems:
         return []
@@ -180,7 +180,7 @@ def cost_columns(results: RunResults) -> list[Column[Row]]:
         for cost in epilogue_costs(results, index)
     }
 
-    def column(name: str) -> Column[Row]:
+    def column(name: str) -> Column[ResultRow]:
         return Column(f"epilogue_{name}", lambda row: costs.get(id(row.outcome), {}).get(name))
 
     return [column(name) for name in ("unfused_ms", "ratio", "ratio_low", "ratio_high", "bytes_share")]

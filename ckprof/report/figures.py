@@ -13,7 +13,7 @@ from ckprof.wording import counted, percent, would_tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ckprof.compare.side import Row
+    from ckprof.compare.side import MeasuredRow
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Standing
 
@@ -114,7 +114,7 @@ def standing_text(standing: Standing) -> str:
     return f"{shared}; more worker processes would tell (--sessions)"
 
 
-def display_name(row: Row) -> str:
+def display_name(row: MeasuredRow) -> str:
     """Return what readers call the kernel: its name, with the splits where they are not 1."""
     name = row.kernel.name or row.kernel.instance_string or row.key.instance[:12]
     return name if row.key.split_k == 1 else f"{name} (split-K {row.key.split_k})"

@@ -30,7 +30,7 @@ _GAP: Final = 2
 _HEADING_PADDING: Final = 2
 
 
-class Cell(NamedTuple):
+class TextCell(NamedTuple):
     """A text and the parameter of the escape sequence of its colour; empty for none."""
 
     text: str
@@ -190,7 +190,7 @@ def _break(text: str, end: int) -> int:
     return text.rfind(" ", 0, end) + 1 or end
 
 
-def tabulated(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], style: str) -> str:
+def tabulated(columns: Sequence[ShownColumn], rows: Sequence[Sequence[TextCell]], style: str) -> str:
     """Lay a table out.
 
     Each text is replaced by as many characters as it takes on a terminal until that is done, so that neither
@@ -198,7 +198,7 @@ def tabulated(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], st
     """
     from tabulate import tabulate
 
-    headings = [Cell(shown.heading) for shown in columns]
+    headings = [TextCell(shown.heading) for shown in columns]
     laid_out = tabulate(
         [["#" * display_width(cell.text) for cell in row] for row in rows],
         headers=["#" * display_width(cell.text) for cell in headings],

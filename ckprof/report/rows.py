@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ResultRow:
     """One outcome, ready to be shown."""
 
     #: from 1 among the verified ``ok`` outcomes of a problem, 1 for all that are tied with the best; ``None``
@@ -75,13 +75,13 @@ class Row:
         return self.rates.gbytes if self.rates else None
 
 
-def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
+def rows_of_problem(results: RunResults, problem_index: int) -> list[ResultRow]:
     """Return the rows of one problem, best first."""
     instances = {instance.key: instance for instance in results.instances}
     problem = results.problems[problem_index]
     compared = [timed for timed in results.baselines if timed.outcome.problem_index == problem_index]
     return [
-        Row(
+        ResultRow(
             rank=ranked.rank,
             instance=instances[ranked.outcome.key],
             outcome=ranked.outcome,
@@ -95,7 +95,7 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[Row]:
     ]
 
 
-def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
+def baseline_rows(results: RunResults, problem_index: int) -> list[ResultRow]:
     """Return the rows of the baselines of one problem, in the order in which they were measured."""
     problem = results.problems[problem_index]
     several = len({_computed(measured) for measured in results.baselines}) > 1
@@ -118,7 +118,7 @@ def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
             types=replace(TypeSet.shared(measured.dtype), compute_type=measured.compute_type),
         )
         rows.append(
-            Row(
+            ResultRow(
                 rank=None,
                 instance=instance,
                 outcome=measured.outcome,
@@ -131,7 +131,7 @@ def baseline_rows(results: RunResults, problem_index: int) -> list[Row]:
     return rows
 
 
-def rows_with_baselines(results: RunResults, problem_index: int) -> list[Row]:
+def rows_with_baselines(results: RunResults, problem_index: int) -> list[ResultRow]:
     """Return all rows of one problem: instances best first, each baseline after the faster ones of them."""
     rows = rows_of_problem(results, problem_index)
     for row in baseline_rows(results, problem_index):

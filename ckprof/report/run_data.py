@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.conversion import Conversion
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.results import RunResults
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
 
 SCHEMA: Final = "ckprof.run"
 
@@ -100,7 +100,7 @@ def _instance(kernel: SelectedKernel) -> dict[str, Any]:
     return plain if kernel.compute_type is None else {**plain, "compute_type": kernel.compute_type.value}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ResultRow) -> dict[str, Any]:
     outcome = row.outcome
     return {
         "rank": row.rank,
@@ -115,7 +115,7 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def _baseline(row: Row) -> dict[str, Any]:
+def _baseline(row: ResultRow) -> dict[str, Any]:
     return {
         "baseline": row.baseline,
         "name": row.instance.name,
@@ -126,7 +126,7 @@ def _baseline(row: Row) -> dict[str, Any]:
     }
 
 
-def _attempt(row: Row) -> dict[str, Any]:
+def _attempt(row: ResultRow) -> dict[str, Any]:
     outcome = row.outcome
     verification = outcome.verification
     return {
@@ -145,7 +145,7 @@ def _attempt(row: Row) -> dict[str, Any]:
     }
 
 
-def _standing(row: Row) -> dict[str, Any] | None:
+def _standing(row: ResultRow) -> dict[str, Any] | None:
     """Return what the rounds say of an outcome; ``None`` where it was not measured in rounds."""
     rounds = row.outcome.rounds
     time = kernel_time(rounds)
@@ -167,9 +167,9 @@ def render_csv(results: RunResults) -> str:
     return Table(data_columns(results), rows).csv()
 
 
-def data_columns(results: RunResults) -> list[Column[Row]]:
+def data_columns(results: RunResults) -> list[Column[ResultRow]]:
     """Return the columns of CSV: every figure of an outcome, of runs with baselines a ratio to each."""
-    columns: list[Column[Row]] = [
+    columns: list[Column[ResultRow]] = [
         Column("problem", lambda row: row.outcome.problem_index),
         Column("problem_text", lambda row: results.problems[row.outcome.problem_index].describe()),
         Column("rank", lambda row: row.rank),
@@ -205,13 +205,13 @@ def data_columns(results: RunResults) -> list[Column[Row]]:
     return columns + [_ratio_column(id_) for id_ in results.baseline_ids]
 
 
-def _ratio_column(baseline: str) -> Column[Row]:
+def _ratio_column(baseline: str) -> Column[ResultRow]:
     return Column(f"vs_{baseline}", lambda row: row.ratios.get(baseline))
 
 
-def _checked_launches(row: Row) -> int | None:
+def _checked_launches(row: ResultRow) -> int | None:
     return row.verification.checked if row.verification and row.verification.launches else None
 
 
-def _refused_by(row: Row) -> str:
+def _refused_by(row: ResultRow) -> str:
     return " ".join(dict.fromkeys(rejection.rule for rejection in row.outcome.unmet_requirements))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.results import RunResults
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
     from ckprof.report.table import Terminal
 
 #: characters of a reason after which the rest is cut
@@ -59,12 +59,12 @@ def terminal_document(results: RunResults, *, all_rows: bool = False) -> Documen
     return document
 
 
-def _is_counted(row: Row) -> bool:
+def _is_counted(row: ResultRow) -> bool:
     """Say whether a row is counted instead of shown: an unsupported instance."""
     return row.outcome.status is Status.UNSUPPORTED and not row.baseline
 
 
-def _short_table(results: RunResults, rows: Sequence[Row]) -> Table[Row]:
+def _short_table(results: RunResults, rows: Sequence[ResultRow]) -> Table[ResultRow]:
     fine = all(row.outcome.status is Status.OK and row.verification is not None for row in rows)
     columns = [_shortened(column, all_fine=fine) for column in run_columns(results)]
     return Table(
@@ -76,14 +76,14 @@ def _short_table(results: RunResults, rows: Sequence[Row]) -> Table[Row]:
     )
 
 
-def _shortened(column: Column[Row], *, all_fine: bool) -> Column[Row]:
+def _shortened(column: Column[ResultRow], *, all_fine: bool) -> Column[ResultRow]:
     if column.name == "reason":
         return replace(column, text=lambda row: shortened(column.shown(row), _REASON))
     # where all are fine, the line of counts says so
     return replace(column, priority=_ALL_FINE) if column.name == "status" and all_fine else column
 
 
-def _notes(rows: Sequence[Row], left_out: Sequence[str]) -> list[str]:
+def _notes(rows: Sequence[ResultRow], left_out: Sequence[str]) -> list[str]:
     """Return what the table leaves out: whole reasons, ties."""
     reasons = [(row, reason_of(row.outcome, why=False)) for row in rows if row.outcome.status.is_failure]
     lines = [
@@ -98,11 +98,11 @@ def _notes(rows: Sequence[Row], left_out: Sequence[str]) -> list[str]:
     return lines + [f"{note}: {' '.join(where)}" for note, where in numbers.items()]
 
 
-def _number(row: Row) -> str:
+def _number(row: ResultRow) -> str:
     return f"baseline {row.baseline}" if row.baseline else f"[{row.instance.index}]"
 
 
-def _counts_by_reason(rows: Sequence[Row]) -> str:
+def _counts_by_reason(rows: Sequence[ResultRow]) -> str:
     """Return what rejected the instances that have no row, most first."""
     if not rows:
         return ""
@@ -124,7 +124,7 @@ def _counts_by_reason(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def best_rows(results: RunResults, problem_index: int, top: int) -> list[Row]:
+def best_rows(results: RunResults, problem_index: int, top: int) -> list[ResultRow]:
     """Return the ``top`` fastest verified outcomes of a problem, or fewer."""
     return [row for row in rows_of_problem(results, problem_index) if row.rank is not None][:top]
 
@@ -146,15 +146,15 @@ def render_best(results: RunResults, form: str, top: int) -> str:
     return (table.markdown() if form == "md" else table.text()) + "\n"
 
 
-def best_table(results: RunResults, top: int) -> Table[Row | Unserved]:
+def best_table(results: RunResults, top: int) -> Table[ResultRow | Unserved]:
     """Return the ``top`` fastest kernels of each problem, one row each; one for what no kernel serves."""
-    columns: list[Column[Row]] = [
+    columns: list[Column[ResultRow]] = [
         Column("", lambda row: row.outcome.problem_index, align="right"),
         sizes_column(lambda row: results.problems[row.outcome.problem_index]),
         *(column for column in run_columns(results) if column.name not in _NOT_OF_BEST),
         Column("note", lambda row: row.note, priority=1),
     ]
-    rows: list[Row | Unserved] = []
+    rows: list[ResultRow | Unserved] = []
     for index in range(len(results.problems)):
         unserved = unserved_in(results, index)
         rows += best_rows(results, index, top) if unserved is None else [unserved]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.ranking import Standing
     from ckprof.model.results import RunResults
-    from ckprof.report.rows import RequirementCount, Row
+    from ckprof.report.rows import RequirementCount, ResultRow
 
 
 #: the last line of a table that lacks outcomes
@@ -96,9 +96,9 @@ def add_closing(document: Document, results: RunResults, problem_index: int) -> 
         document.add("\n".join(lines), best)
 
 
-def run_columns(results: RunResults) -> list[Column[Row]]:
+def run_columns(results: RunResults) -> list[Column[ResultRow]]:
     """Return the columns; the number of splits is shown where any kernel was run with more than one."""
-    split: list[Column[Row]] = [
+    split: list[Column[ResultRow]] = [
         Column("SplitK", lambda row: row.outcome.split_k, align="right", text=lambda row: _split(row.outcome))
     ]
     return [
@@ -123,7 +123,7 @@ def run_columns(results: RunResults) -> list[Column[Row]]:
     ]
 
 
-def row_style(row: Row) -> str:
+def row_style(row: ResultRow) -> str:
     """Return the style of a row: the best, and what did not work."""
     if row.rank == 1:
         return "good"
@@ -132,7 +132,7 @@ def row_style(row: Row) -> str:
     return "warning" if row.outcome.status is Status.UNSUPPORTED else ""
 
 
-def _ratio_column(baseline: str) -> Column[Row]:
+def _ratio_column(baseline: str) -> Column[ResultRow]:
     return Column(f"vs {baseline}", lambda row: row.ratios.get(baseline), align="right", form=".2f")
 
 
@@ -146,17 +146,17 @@ def _split(outcome: Outcome) -> str:
     return f"{outcome.split_k} (auto)" if outcome.split_k >= 1 else "auto"
 
 
-def _status(row: Row) -> str:
+def _status(row: ResultRow) -> str:
     unverified = row.outcome.status is Status.OK and row.outcome.verification is None
     return "ok (not verified)" if unverified else row.outcome.status.value
 
 
-def _time(row: Row) -> str:
+def _time(row: ResultRow) -> str:
     measurement = row.outcome.measurement
     return f"{measurement.median_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
 
 
-def _max_error(row: Row) -> float | None:
+def _max_error(row: ResultRow) -> float | None:
     return row.outcome.verification.max_error if row.outcome.verification else None
 
 

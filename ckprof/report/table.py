@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from ckprof.plain_text import one_line
 from ckprof.report.escape import csv_cell, markdown_cell
-from ckprof.report.layout import Align, Cell, Fitted, ShownColumn, fit, folded, painted, tabulated
+from ckprof.report.layout import Align, Fitted, ShownColumn, TextCell, fit, folded, painted, tabulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -127,7 +127,7 @@ class Table(Generic[RowT]):
         """Return the table as Markdown without a line feed at its end."""
         columns = [self._shown(column, markdown_cell) for column in self.columns]
         cells = [
-            [Cell(text) for text in row] for row in zip(*(shown.cells for shown in columns), strict=True)
+            [TextCell(text) for text in row] for row in zip(*(shown.cells for shown in columns), strict=True)
         ]
         notes = self.notes([]) if self.notes is not None else []
         below = map(markdown_cell, [*notes, *self._more()])
@@ -198,7 +198,10 @@ def _text_lines(table: Table[RowT], columns: Sequence[ShownColumn], *, colour: b
     """Return the lines of the text, in the colours of the styles."""
     rows = range(len(table.shown_rows))
     cells = [
-        [Cell(shown.shown(row), _COLOURS.get(shown.styles[row], "") if colour else "") for shown in columns]
+        [
+            TextCell(shown.shown(row), _COLOURS.get(shown.styles[row], "") if colour else "")
+            for shown in columns
+        ]
         for row in rows
     ]
     first, second, *lines = tabulated(columns, cells, "simple").split("\n")

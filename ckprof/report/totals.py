@@ -54,7 +54,7 @@ class Total:
     exact: bool = True
 
 
-class KernelTime(NamedTuple):
+class LayerTime(NamedTuple):
     """The time of a kernel on a problem, with one number of splits."""
 
     #: content key of the instance
@@ -70,7 +70,7 @@ class NetworkTimes:
     #: what was measured, for people
     label: str = ""
     #: every problem in the order of its number, with its verified kernels
-    kernels: Mapping[ProblemKey, Sequence[KernelTime]]
+    kernels: Mapping[ProblemKey, Sequence[LayerTime]]
     #: id of a baseline -> its time on problems in milliseconds
     baselines: Mapping[str, Mapping[ProblemKey, float]] = field(default_factory=dict)
 
@@ -81,7 +81,7 @@ class NetworkTimes:
             label=side.label,
             kernels={
                 key: [
-                    KernelTime(row.key.instance, row.kernel.name or row.key.instance[:12], row.time_ms)
+                    LayerTime(row.key.instance, row.kernel.name or row.key.instance[:12], row.time_ms)
                     for row in rows
                     if row.ranked
                 ]
@@ -322,7 +322,7 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
     cases = results.cases
     if not any(case.network or case.count > 1 for case in cases):
         return ()
-    kernels: dict[ProblemKey, list[KernelTime]] = {}
+    kernels: dict[ProblemKey, list[LayerTime]] = {}
     counts: dict[ProblemKey, dict[str, int]] = {}
     instances = {instance.key: instance for instance in results.instances}
 
@@ -340,7 +340,7 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
             timed = kernels.setdefault(key, [])
             time = time_of(outcome)
             if time is not None:
-                timed.append(KernelTime(outcome.key, instance.name, time.time_ms))
+                timed.append(LayerTime(outcome.key, instance.name, time.time_ms))
         for key in keys:
             of_key = counts.setdefault(key, {})
             of_key[case.network] = of_key.get(case.network, 0) + case.count

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ckprof.compare.model import Comparison
-    from ckprof.compare.side import ProblemKey, Row, Side
+    from ckprof.compare.side import MeasuredRow, ProblemKey, Side
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults
     from ckprof.report.table import Column
@@ -55,7 +55,7 @@ def compared_unserved(comparison: Comparison) -> list[tuple[ProblemKey, Unserved
     """Return the problems that no kernel serves on a side, with the reason on each that is one of these."""
     sides: list[dict[ProblemKey, Unserved]] = []
     for name, alone in (("old", comparison.only_old), ("new", comparison.only_new)):
-        groups: dict[ProblemKey, list[Row]] = defaultdict(list)
+        groups: dict[ProblemKey, list[MeasuredRow]] = defaultdict(list)
         for row in (*(getattr(compared, name) for compared in comparison.rows), *alone):
             groups[row.key.problem].append(row)
         sides.append({one.key: one for one in _unserved_of(groups) if one.key is not None})
@@ -79,7 +79,7 @@ def unserved_in(results: RunResults, problem_index: int) -> Unserved | None:
     )
 
 
-def _unserved_of(groups: Mapping[ProblemKey, Sequence[Row]]) -> tuple[Unserved, ...]:
+def _unserved_of(groups: Mapping[ProblemKey, Sequence[MeasuredRow]]) -> tuple[Unserved, ...]:
     return tuple(
         Unserved(
             problem=key.problem,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckprof.compare.side import ProblemKey, Row
+from ckprof.compare.side import MeasuredRow, ProblemKey
 from ckprof.model.ranking import Field
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
@@ -30,8 +30,8 @@ class BestRow:
     key: ProblemKey
     #: from 1, in the order of the report
     number: int
-    best: Row
-    runner_up: Row | None
+    best: MeasuredRow
+    runner_up: MeasuredRow | None
     standing: Standing
     #: estimate of runner-up time / best time; ``None`` for a kernel without rivals
     change: Interval | None
@@ -122,7 +122,7 @@ class Roofs:
         self._given = tuple(given)
         self._of_key: dict[tuple[DeviceKey, str], tuple[Roof, ...]] = {}
 
-    def of(self, row: Row) -> tuple[Roof, ...]:
+    def of(self, row: MeasuredRow) -> tuple[Roof, ...]:
         """Return the roofs of the device and the element type of a row, at most one of each kind."""
         key = row.measurement.device, row.key.problem.dtype
         if key not in self._of_key:

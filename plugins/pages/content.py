@@ -23,13 +23,13 @@ from ckprof.wording import counted
 from ckprof_plugins.pages.best import BestRow, Coverage, best_rows, coverage
 from ckprof_plugins.pages.boxes import Box, boxes
 from ckprof_plugins.pages.heat import HeatMap, heat_map
-from ckprof_plugins.pages.history import History, history, history_of_commands, labels_of
+from ckprof_plugins.pages.history import TimeHistory, history, history_of_commands, labels_of
 from ckprof_plugins.pages.options import ReportOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.compare.side import Row
+    from ckprof.compare.side import MeasuredRow
     from ckprof.session import Session
     from ckprof.store.key import MeasurementKey
 
@@ -100,7 +100,7 @@ def overview(side: Side) -> Overview:
     )
 
 
-def _facts(side: Side, rows: list[Row]) -> Iterable[tuple[str, str]]:
+def _facts(side: Side, rows: list[MeasuredRow]) -> Iterable[tuple[str, str]]:
     measured = [row.measurement for row in rows]
     yield from _listed("direction", (key.operation.direction for key in measured))
     yield from _listed("API level", (key.operation.api_level for key in measured))
@@ -157,8 +157,8 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _failures(rows: list[Row]) -> list[Failure]:
-    groups: dict[tuple[Status, str], list[Row]] = {}
+def _failures(rows: list[MeasuredRow]) -> list[Failure]:
+    groups: dict[tuple[Status, str], list[MeasuredRow]] = {}
     for row in rows:
         if row.status is not Status.OK:
             groups.setdefault((row.status, reason_of(row)), []).append(row)
@@ -169,7 +169,7 @@ def _failures(rows: list[Row]) -> list[Failure]:
     return sorted(failures, key=lambda kind: (not kind.status.is_failure, -kind.rows, kind.reason))
 
 
-def reason_of(row: Row) -> str:
+def reason_of(row: MeasuredRow) -> str:
     """Return what failures are grouped by: the requirement that decided, or the first line of the reason."""
     if row.requirements:
         return f"requirement {row.requirements[0]}"
@@ -196,7 +196,7 @@ class ReportContent:
     #: against an older side, if there is one
     comparison: Comparison | None = None
     #: over several stores or commands, if there are some
-    history: History | None = None
+    history: TimeHistory | None = None
     #: raw samples, if they were asked for and stored
     boxes: Mapping[ProblemKey, tuple[Box, ...]] = field(default_factory=dict)
 
@@ -218,7 +218,7 @@ class ReportContent:
 
 
 def report_content(
-    side: Side, options: ReportOptions, older: Side | None = None, past: History | None = None
+    side: Side, options: ReportOptions, older: Side | None = None, past: TimeHistory | None = None
 ) -> ReportContent:
     """Compute a report.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from ckprof.compare.side import ProblemKey, Row, Side
+    from ckprof.compare.side import MeasuredRow, ProblemKey, Side
 
 
 #: a cell: percent of the best's speed, a status without a time, or ``None`` where nothing was measured
@@ -59,7 +59,7 @@ class HeatMap:
 def heat_map(side: Side) -> HeatMap:
     """Arrange all rows; an instance with several splits shows its best one."""
     problems = tuple(side.by_problem)
-    rows: dict[str, dict[ProblemKey, Row]] = defaultdict(dict)
+    rows: dict[str, dict[ProblemKey, MeasuredRow]] = defaultdict(dict)
     for problem in problems:
         for row in reversed(side.by_problem[problem]):  # the fastest last, which stays
             rows[row.key.instance][problem] = row
@@ -76,11 +76,13 @@ def _order(instance: HeatInstance) -> tuple[float, str]:
     return -instance.mean_share * instance.ranked, instance.key
 
 
-def _share(row: Row, best: Row | None) -> float:
+def _share(row: MeasuredRow, best: MeasuredRow | None) -> float:
     return best.time_ms / row.time_ms if best and row.ranked else 0.0
 
 
-def _instance(key: str, rows: dict[ProblemKey, Row], best: dict[ProblemKey, Row | None]) -> HeatInstance:
+def _instance(
+    key: str, rows: dict[ProblemKey, MeasuredRow], best: dict[ProblemKey, MeasuredRow | None]
+) -> HeatInstance:
     shares = [_share(row, best[problem]) for problem, row in rows.items() if row.ranked]
     first = next(iter(rows.values()))
     return HeatInstance(
@@ -96,11 +98,11 @@ def _instance(key: str, rows: dict[ProblemKey, Row], best: dict[ProblemKey, Row 
     )
 
 
-def _is_best(row: Row, best: Row | None) -> bool:
+def _is_best(row: MeasuredRow, best: MeasuredRow | None) -> bool:
     return best is not None and row.key == best.key
 
 
-def _cell(row: Row | None, best: Row | None) -> Cell:
+def _cell(row: MeasuredRow | None, best: MeasuredRow | None) -> Cell:
     if row is None:
         return None
     if not row.ranked:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from ckprof.compare.side import ProblemKey, Row, Side
+    from ckprof.compare.side import MeasuredRow, ProblemKey, Side
     from ckprof.store.attempt import Attempt, Session
 
 
@@ -54,7 +54,7 @@ class HistoryPoint:
 
     #: position of the store or command
     place: int
-    row: Row
+    row: MeasuredRow
     #: time / fastest time, and the limits of that ratio; all 1 for the fastest itself
     ratio: float
     low: float
@@ -94,7 +94,7 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class TimeHistory:
     """Lines over the same places."""
 
     #: stores or commands, oldest first
@@ -107,7 +107,7 @@ class History:
         return Counter(row.trend for row in self.rows)
 
 
-def history(labels: Sequence[str], sides: Sequence[Side], order: Iterable[ProblemKey]) -> History | None:
+def history(labels: Sequence[str], sides: Sequence[Side], order: Iterable[ProblemKey]) -> TimeHistory | None:
     """Return the history of problems over sides, oldest first; ``None`` without a problem that two have.
 
     The limits are those by which kernels are ranked: the times of a problem stand beside each other as if
@@ -127,10 +127,10 @@ def history(labels: Sequence[str], sides: Sequence[Side], order: Iterable[Proble
         if len(points) > 1:
             absent = tuple(place for place, row in enumerate(bests) if row is None)
             rows.append(HistoryRow(key=key, number=number, points=points, absent=absent))
-    return History(labels=tuple(labels), rows=tuple(rows)) if rows else None
+    return TimeHistory(labels=tuple(labels), rows=tuple(rows)) if rows else None
 
 
-def _points(bests: Sequence[Row | None]) -> tuple[HistoryPoint, ...]:
+def _points(bests: Sequence[MeasuredRow | None]) -> tuple[HistoryPoint, ...]:
     timed = [(row.time, place, row) for place, row in enumerate(bests) if row is not None and row.time]
     timed.sort(key=lambda entry: (entry[0].time_ms, entry[1]))
     leads = Field([time for time, _, _ in timed]).leads() if timed else []
@@ -148,7 +148,7 @@ def _points(bests: Sequence[Row | None]) -> tuple[HistoryPoint, ...]:
     return tuple(sorted(points, key=lambda point: point.place))
 
 
-def history_of_commands(attempts: Sequence[Attempt], order: Sequence[ProblemKey]) -> History | None:
+def history_of_commands(attempts: Sequence[Attempt], order: Sequence[ProblemKey]) -> TimeHistory | None:
     """Return the history of one store over the commands that measured into it; ``None`` if there is none.
 
     :param order: problems in the order of the report.
@@ -188,7 +188,7 @@ _HEIGHT: Final = 34
 _MOST: Final = 10.0
 
 
-def history_chart(history: History) -> Markup:
+def history_chart(history: TimeHistory) -> Markup:
     """Draw a line per problem: its time as a multiple of its fastest one, with the limits of each."""
     frame = Frame(width=CHART_WIDTH, height=380, left=64, right=40, bottom=60)
     last = len(history.labels) - 1
@@ -241,7 +241,7 @@ def history_chart(history: History) -> Markup:
     return chart(frame, parts, text)
 
 
-def _line(row: HistoryRow, x: Scale, y: Scale, history: History) -> Markup:
+def _line(row: HistoryRow, x: Scale, y: Scale, history: TimeHistory) -> Markup:
     said = f"P{row.number}: " + ", ".join(
         f"{history.labels[point.place]} {short(point.row.time_ms)} ms" for point in row.points
     )

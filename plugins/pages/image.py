@@ -69,7 +69,7 @@ def render_png(content: ReportContent) -> bytes:
 
 
 @dataclass(slots=True)
-class _Sheet:
+class _ImageSheet:
     """A drawing that grows downwards."""
 
     parts: list[Markup] = field(default_factory=list)
@@ -107,7 +107,7 @@ class _Sheet:
 
 
 def _drawing(content: ReportContent) -> str:
-    sheet = _Sheet()
+    sheet = _ImageSheet()
     names = ShortNames(display_name(row) for row in content.side.rows.values())
     sheet.line(content.title, "title")
     sheet.line(content.overview.summary, "note")
@@ -125,7 +125,7 @@ def _drawing(content: ReportContent) -> str:
     return sheet.close()
 
 
-def _table(sheet: _Sheet, content: ReportContent, names: ShortNames) -> None:
+def _table(sheet: _ImageSheet, content: ReportContent, names: ShortNames) -> None:
     columns = {column.name: column for column in best_columns(content, names)}
     sheet.line("Best per problem", "heading", 2 * _LINE)
     _table_line(sheet, [column.name for column in _COLUMNS], "head")
@@ -137,7 +137,7 @@ def _table(sheet: _Sheet, content: ReportContent, names: ShortNames) -> None:
         sheet.line(f"and {counted(len(rows) - _MOST_ROWS, 'more problem')}", "note")
 
 
-def _table_line(sheet: _Sheet, texts: Sequence[str], css_class: str) -> None:
+def _table_line(sheet: _ImageSheet, texts: Sequence[str], css_class: str) -> None:
     sheet.height += _LINE
     for text, column in zip(texts, _COLUMNS, strict=True):
         is_name = column.name == "best instance"

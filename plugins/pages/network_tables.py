@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ckprof.report.totals import Network, Total
     from ckprof_plugins.pages.content import ReportContent
-    from ckprof_plugins.pages.history import History, HistoryRow
+    from ckprof_plugins.pages.history import HistoryRow, TimeHistory
 
     Line = tuple[Network, Total]
 
@@ -100,7 +100,7 @@ def _note(network: Network, total: Total, *, first: bool) -> str:
 
 
 def history_table(
-    history: History, names: ShortNames, content: ReportContent | None = None
+    history: TimeHistory, names: ShortNames, content: ReportContent | None = None
 ) -> PageTable[Any]:
     """Return a line per problem: first, fastest and latest time, and what the latest one is.
 

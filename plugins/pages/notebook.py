@@ -17,14 +17,14 @@ from ckprof.report.run_summary import terminal_document
 from ckprof.report.table import Table
 from ckprof.wording import change
 from ckprof_plugins.pages.charts import Bar, RooflinePoint, bar_chart, roofline_chart
-from ckprof_plugins.pages.svg import ChartText, Drawing, standalone, tag
+from ckprof_plugins.pages.svg import ChartText, StandaloneChart, standalone, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.model.results import RunResults
     from ckprof.report.document import Document, Part
-    from ckprof.report.rows import Row
+    from ckprof.report.rows import ResultRow
     from ckprof.report.table import Column
 
 
@@ -44,7 +44,7 @@ class RunCharts:
     def __repr__(self) -> str:
         return "<charts of results: bars(problem=0, most=30), roofline(roofs=())>"
 
-    def bars(self, problem: int = 0, most: int = _MOST) -> Drawing:
+    def bars(self, problem: int = 0, most: int = _MOST) -> StandaloneChart:
         """Draw the times of the fastest verified kernels of a problem, baselines among them.
 
         Where nothing was verified, what ran is drawn and says so.
@@ -77,7 +77,7 @@ class RunCharts:
             raise ValueError("at least one bar must be asked for")
         return standalone(drawn, text)
 
-    def roofline(self, roofs: Sequence[Roof | str] = ()) -> Drawing:
+    def roofline(self, roofs: Sequence[Roof | str] = ()) -> StandaloneChart:
         """Draw the speed of each problem's best kernel over its arithmetic intensity.
 
         :param roofs: what the device reaches, e.g. ``"measured=95000,1350"`` in GFLOP/s and GB/s; of sweeps,
@@ -109,11 +109,11 @@ class RunCharts:
         return standalone(drawn, text)
 
 
-def _time_ms(row: Row) -> float | None:
+def _time_ms(row: ResultRow) -> float | None:
     return row.measurement.median_ms if row.measurement is not None else None
 
 
-def _bar(row: Row) -> Bar:
+def _bar(row: ResultRow) -> Bar:
     measured = row.measurement
     return Bar(
         name=row.instance.name,
@@ -124,7 +124,7 @@ def _bar(row: Row) -> Bar:
     )
 
 
-def _note(row: Row) -> str:
+def _note(row: ResultRow) -> str:
     if row.outcome.verification is None and not row.baseline:
         return "not verified"
     return change(row.ratio) if row.ratio is not None and row.ratio > 1 else ""

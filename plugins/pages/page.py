@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
     from ckprof.compare.model import ComparedRow, Comparison
-    from ckprof.compare.side import Row
+    from ckprof.compare.side import MeasuredRow
     from ckprof_plugins.pages.content import ReportContent
-    from ckprof_plugins.pages.history import History
+    from ckprof_plugins.pages.history import TimeHistory
 
 
 #: rows of the comparison in the page; the most urgent ones, the others are counted
@@ -148,7 +148,7 @@ def render_html(content: ReportContent) -> str:
     )
 
 
-def _history_table(past: History, names: ShortNames, content: ReportContent) -> PageTable[Any]:
+def _history_table(past: TimeHistory, names: ShortNames, content: ReportContent) -> PageTable[Any]:
     """Return the table of the history with a small drawing in each row."""
     table = history_table(past, names, content)
     drawn: Column[Any] = Column(
@@ -241,7 +241,7 @@ def _data(content: ReportContent, names: ShortNames) -> Markup:
     return Markup(text)  # noqa: S704 - nothing in it can end the element
 
 
-def _traces(rows: Sequence[Row], kernels: int, names: ShortNames) -> list[dict[str, Any]]:
+def _traces(rows: Sequence[MeasuredRow], kernels: int, names: ShortNames) -> list[dict[str, Any]]:
     """Return the rounds of a problem's fastest kernels and of its reference kernel, so that drift shows.
 
     :param kernels: how many of the fastest.
@@ -263,6 +263,6 @@ def _traces(rows: Sequence[Row], kernels: int, names: ShortNames) -> list[dict[s
     ]
 
 
-def _is_reference(row: Row) -> bool:
+def _is_reference(row: MeasuredRow) -> bool:
     """Say whether it is the kernel that ran in every round to show drift."""
     return any(measured.reference for measured in row.rounds)

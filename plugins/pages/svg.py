@@ -167,7 +167,7 @@ FONTS: Final = '"DejaVu Sans", "Liberation Sans", "Noto Sans", Roboto, Arial, He
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class StandaloneChart:
     """A chart: notebooks show it, ``svg`` is its text, :meth:`save` writes it."""
 
     #: a whole file
@@ -191,12 +191,14 @@ class Drawing:
         return f'<img alt="{escape(self.description)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def standalone(drawn: Markup, text: ChartText) -> Drawing:
+def standalone(drawn: Markup, text: ChartText) -> StandaloneChart:
     """Return a chart of the page as a file of its own, in the colours of the light theme."""
     opened, _, rest = str(drawn).partition(">")
     opened = opened.replace("<svg", "<svg xmlns='http://www.w3.org/2000/svg'", 1)
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return Drawing(svg=f"{opened}><style>{chart_style()}</style>{ground}{rest}", description=text.description)
+    return StandaloneChart(
+        svg=f"{opened}><style>{chart_style()}</style>{ground}{rest}", description=text.description
+    )
 
 
 @lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ from ckprof.wording import change, percent
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.compare.side import CardRow, Row
+    from ckprof.compare.side import CardRow, MeasuredRow
     from ckprof.report.unserved import Unserved
     from ckprof_plugins.pages.best import BestRow, Coverage, CoverStep
     from ckprof_plugins.pages.content import Failure, ReportContent
@@ -190,7 +190,7 @@ def line_column(source: Callable[[RowT], str]) -> Column[RowT]:
     )
 
 
-def kernel_details(row: Row | None) -> list[tuple[str, str]]:
+def kernel_details(row: MeasuredRow | None) -> list[tuple[str, str]]:
     """Return what leads back to a user's list: the kernel's name, its line, and the legacy string."""
     if row is None:
         return []

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from ckprof.cli import console
-from ckprof.cli.console import StatusLine
+from ckprof.cli.console import ProgressLine
 
 NAME = "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_256x256x32_filter1x1_stride1_pad0"
 
@@ -21,10 +21,10 @@ class Clock:
         return self.now
 
 
-def of_width(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[StatusLine, io.StringIO]:
+def of_width(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[ProgressLine, io.StringIO]:
     monkeypatch.setattr(console, "terminal_width", lambda stream: width)
     stream = io.StringIO()
-    return StatusLine(stream, rewritten=True), stream
+    return ProgressLine(stream, rewritten=True), stream
 
 
 @pytest.mark.parametrize("width", [20, 80, 120])
@@ -50,7 +50,7 @@ def test_it_is_cleared_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("seconds", "most"), [(60, 13), (3600, 60), (86400, 345)])
 def test_a_pipe_gets_few_lines_with_whole_names(seconds: int, most: int) -> None:
     clock, stream = Clock(), io.StringIO()
-    line = StatusLine(stream, rewritten=False, clock=clock)
+    line = ProgressLine(stream, rewritten=False, clock=clock)
     line.begin(at_once=True)
     for attempt in range(seconds):
         line.show(f"sweep: {attempt} attempts", NAME)
@@ -63,7 +63,7 @@ def test_a_pipe_gets_few_lines_with_whole_names(seconds: int, most: int) -> None
 
 def test_what_is_over_soon_is_not_worth_a_line() -> None:
     clock, stream = Clock(), io.StringIO()
-    line = StatusLine(stream, rewritten=False, clock=clock)
+    line = ProgressLine(stream, rewritten=False, clock=clock)
     line.begin(at_once=False)
     for step in range(10):
         clock.now += 0.4

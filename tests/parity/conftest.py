@@ -13,7 +13,7 @@ from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.kind import default_revision
 from ckprof.parity.builder_side import builder_side, read_builder
-from ckprof.parity.side import Entry, Side, catalog_side
+from ckprof.parity.side import Entry, StringSide, catalog_side
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 
@@ -52,7 +52,7 @@ def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.fixture(scope="session")
-def side_of(registry: Registry) -> Callable[..., Side]:
+def side_of(registry: Registry) -> Callable[..., StringSide]:
     """Make a side of texts; each stands for an instance of its own unless ``identities`` says otherwise."""
 
     def make(
@@ -60,7 +60,7 @@ def side_of(registry: Registry) -> Callable[..., Side]:
         name: str = "catalog",
         identities: Iterable[object] | None = None,
         **more: object,
-    ) -> Side:
+    ) -> StringSide:
         texts = list(texts)
         marks = list(identities) if identities is not None else list(range(len(texts)))
         entries = tuple(
@@ -72,16 +72,16 @@ def side_of(registry: Registry) -> Callable[..., Side]:
             )
             for number, (text, mark) in enumerate(zip(texts, marks, strict=True), 1)
         )
-        return Side(name=name, origin=name, entries=entries, **more)
+        return StringSide(name=name, origin=name, entries=entries, **more)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def builder_of(registry: Registry) -> Callable[..., Side]:
+def builder_of(registry: Registry) -> Callable[..., StringSide]:
     """Read lines as CK Builder does."""
 
-    def read(*lines: str, name: str = "list.conf", **request: object) -> Side:
+    def read(*lines: str, name: str = "list.conf", **request: object) -> StringSide:
         data = "\n".join([*lines, ""]).encode()
         found = ConversionRequest(path=Path(name), data=data, **request)
         return builder_side([read_builder(found, registry, default_revision())], registry.strings)
@@ -90,10 +90,10 @@ def builder_of(registry: Registry) -> Callable[..., Side]:
 
 
 @pytest.fixture(scope="session")
-def catalog_of(registry: Registry) -> Callable[[Path], Side]:
+def catalog_of(registry: Registry) -> Callable[[Path], StringSide]:
     """Convert a list and compute the strings of its instances."""
 
-    def compute(path: Path) -> Side:
+    def compute(path: Path) -> StringSide:
         return catalog_side([read_list(path, registry)], registry)
 
     return compute

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.parity import FieldDifference, Loss, ParityFinding, Skipped
 from ckprof.parity.compare import COLLAPSED, INDISTINCT, compare
-from ckprof.parity.side import Entry, Side
+from ckprof.parity.side import Entry, StringSide
 
 from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, FORWARD, STREAM_K
 
@@ -22,8 +22,8 @@ FAR = FORWARD.replace("COMPUTE_V3,Intrawave", "MEMORY,Interwave").replace("4,4,4
 @pytest.fixture(scope="module")
 def compared(side_of, registry):
     def run(first, second, **more):
-        one = first if isinstance(first, Side) else side_of(first, "CK Builder")
-        other = second if isinstance(second, Side) else side_of(second)
+        one = first if isinstance(first, StringSide) else side_of(first, "CK Builder")
+        other = second if isinstance(second, StringSide) else side_of(second)
         return compare(one, other, registry.strings)
 
     return run
@@ -117,7 +117,7 @@ def test_different_instances_that_end_in_one_are_lossy(compared, registry):
         )
         for n in (1, 2, 3)
     )
-    found = compared(Side(name="CK Builder", origin="x", entries=entries), [FORWARD])
+    found = compared(StringSide(name="CK Builder", origin="x", entries=entries), [FORWARD])
     assert found.matched == 1
     assert [loss.rule for loss in found.lossy] == [COLLAPSED] * 2
     assert found.lossy[1].sources == ("x:1", "x:3")
@@ -149,7 +149,7 @@ def test_a_known_change_is_no_silent_match(compared, registry):
         losses=(loss,),
         said=registry.strings.parse(FORWARD),
     )
-    found = compared(Side(name="CK Builder", origin="x", entries=(entry,)), [OTHER])
+    found = compared(StringSide(name="CK Builder", origin="x", entries=(entry,)), [OTHER])
     assert found.matched == 1
     (item,) = found.lossy
     assert (item.rule, item.text, item.written) == ("async-v4", FORWARD, OTHER)
@@ -184,9 +184,9 @@ def test_what_one_side_leaves_out_and_the_other_has_is_told(compared, registry, 
 
 def test_an_empty_side_is_an_error():
     with pytest.raises(InputError, match=r"x\.log: no instance string at all on the side of CK Builder"):
-        Side(name="CK Builder", origin="x.log", entries=())
+        StringSide(name="CK Builder", origin="x.log", entries=())
     with pytest.raises(InputError, match=r"side of CK Builder \(line 1 is cut off\)"):
-        Side(name="CK Builder", origin="x.log", entries=(), notes=("line 1 is cut off",))
+        StringSide(name="CK Builder", origin="x.log", entries=(), notes=("line 1 is cut off",))
 
 
 def test_what_changed_is_paired_once(compared):

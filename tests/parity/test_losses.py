@@ -14,7 +14,7 @@ from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.parity import PrintedLists
 from ckprof.parity.builder_side import printed_strings
-from ckprof.parity.side import Entry, Side
+from ckprof.parity.side import Entry, StringSide
 
 from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, FORWARD, first_line
 
@@ -212,7 +212,9 @@ def test_a_side_without_them_has_them_as_skipped_ones():
         for source in ("one.conf:2", "one.conf:3")
     ]
     invalid = SimpleNamespace(source="two.conf:1"), SimpleNamespace(source="one.conf:9")
-    side = Side(name="s", origin="o", entries=tuple(entries), skipped=tuple((None, skip) for skip in invalid))
+    side = StringSide(
+        name="s", origin="o", entries=tuple(entries), skipped=tuple((None, skip) for skip in invalid)
+    )
     told = side.without(left_out)
     assert [entry.source for entry in told.entries] == ["one.conf:2"]
     assert [skip for _, skip in told.skipped] == [

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.cli.console import StatusLine
+from ckprof.cli.console import ProgressLine
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.results import RunResults
@@ -76,7 +76,7 @@ def test_lines_of_progress_cut_names_alike(columns: int, monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", str(columns))
     stream = io.StringIO()
     monkeypatch.setattr("ckprof.cli.console.terminal_width", lambda stream: columns)
-    line = StatusLine(stream, rewritten=True)
+    line = ProgressLine(stream, rewritten=True)
     line.begin(at_once=True)
     line.show("kernel 1 of 8", NAMES[0])
     shown = stream.getvalue().removeprefix("\r\x1b[K").removeprefix("kernel 1 of 8 ")

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import pytest
 
-from ckprof.compare.side import Row, Side, side_of, with_rounds
+from ckprof.compare.side import MeasuredRow, Side, side_of, with_rounds
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Order
@@ -92,7 +92,7 @@ def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:
     whole = side_of("x", attempts(made))
     first, second = whole.rows.values()
 
-    def timed(row: Row, scale: float, phase: int) -> Row:
+    def timed(row: MeasuredRow, scale: float, phase: int) -> MeasuredRow:
         wobble = [1 + noise * math.sin(7 * index + phase) for index in range(rounds)]
         return with_rounds(
             row,

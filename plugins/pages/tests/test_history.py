@@ -16,7 +16,7 @@ from ckprof.profiler import Profiler
 from ckprof.store.attempt import SWEEP, Attempt
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.pages.content import report, report_content
-from ckprof_plugins.pages.history import MOST, History, Trend, history, history_of_commands, labels_of
+from ckprof_plugins.pages.history import MOST, TimeHistory, Trend, history, history_of_commands, labels_of
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
@@ -41,18 +41,18 @@ def nights(*factors: float) -> list[Side]:
     return [side_of(f"{n}/results.db", attempts(made(n, factor))) for n, factor in enumerate(factors)]
 
 
-def found(sides: list[Side]) -> History:
+def found(sides: list[Side]) -> TimeHistory:
     past = history(labels_of(sides), sides, list(sides[-1].by_problem))
     assert past is not None
     return past
 
 
 @pytest.fixture(scope="module")
-def past() -> History:
+def past() -> TimeHistory:
     return found(nights(1.0, 1.0, 1.0, 1.2))
 
 
-def test_a_line_per_problem_and_what_became_slower(past: History) -> None:
+def test_a_line_per_problem_and_what_became_slower(past: TimeHistory) -> None:
     assert past.labels == tuple(f"{n}/results.db" for n in range(4))
     assert [row.number for row in past.rows] == [1, 2, 3, 4]
     assert [row.trend for row in past.rows] == [Trend.BEST, Trend.SLOWER, Trend.BEST, Trend.BEST]
@@ -60,7 +60,7 @@ def test_a_line_per_problem_and_what_became_slower(past: History) -> None:
     assert slow.last.ratio == pytest.approx(1.2, rel=0.02) and slow.last.low > 1 + TIE
 
 
-def test_the_limits_are_those_of_the_ranking(past: History) -> None:
+def test_the_limits_are_those_of_the_ranking(past: TimeHistory) -> None:
     for row in past.rows:
         points = sorted(row.points, key=lambda point: point.row.time_ms)
         leads = Field([point.row.time for point in points if point.row.time]).leads()
@@ -127,7 +127,7 @@ def test_reports_of_one_and_of_several_stores(tmp_path: Path) -> None:
     assert len(boxes) == 4 and all(box.samples == 30 for of in boxes.values() for box in of)
 
 
-def test_it_is_drawn(past: History) -> None:
+def test_it_is_drawn(past: TimeHistory) -> None:
     sides = nights(1.0, 1.0, 1.0, 1.2)
     content = report_content(sides[-1], ReportOptions(), sides[-2], past)
     page = render_html(content)
