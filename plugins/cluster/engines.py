@@ -12,17 +12,15 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.plugin.kinds import Kind
 
 if TYPE_CHECKING:
-    from ckprof.errors import InputError
     from ckprof.testing.contract import Trials
     from ckprof.testing.samples import Samples
-
-T = TypeVar("T")
+    from ckprof_plugins.cluster.settings import ClusterSettings
 
 
 class Pool(Enum):
@@ -54,27 +52,6 @@ class WorkerLost(Exception):
 Handler = Callable[[bytes, Slot], bytes]
 
 
-class EngineSettings(Protocol):
-    """What ``--cluster`` says: the file, of which the engine reads tables of its own."""
-
-    @property
-    def tables(self) -> Mapping[str, Any]:
-        """Top-level tables that are for the engine."""
-
-    def convert(self, kind: type[T], *, known: tuple[str, ...] = ()) -> T:
-        """Return the engine's tables as a type that msgspec knows.
-
-        :param known: top-level tables that there are, for the message about one that there is not.
-        :raises InputError: a key or value is wrong; the message has its line.
-        """
-
-    def error(self, message: str, place: str) -> InputError:
-        """Return the error for a key.
-
-        :param place: its path, e.g. ``pools.run.walltime``.
-        """
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRequest:
     """What an engine is opened for."""
@@ -89,7 +66,7 @@ class EngineRequest:
     #: the kernels compute on the host's CPUs, which workers then share out among themselves
     embedded: bool = False
     #: what ``--cluster`` says; ``None`` without it
-    settings: EngineSettings | None = None
+    settings: ClusterSettings | None = None
     #: where the engine may keep logs
     folder: Path = Path()
     #: told what users should know

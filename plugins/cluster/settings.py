@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -19,10 +19,6 @@ from ckprof.errors import InputError, UsageError
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.leases import LeasePolicy
 from ckprof_plugins.cluster.messages import ReferencePolicy
-
-if TYPE_CHECKING:
-    from ckprof_plugins.cluster.engines import EngineSettings
-
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -297,7 +293,7 @@ class ParslSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return all(PROVIDERS[table.provider].local for table in tables)
 
 
-def read_parsl_settings(settings: EngineSettings | None) -> ParslSettings:
+def read_parsl_settings(settings: ClusterSettings | None) -> ParslSettings:
     """Return the engine's part of a settings file.
 
     :raises UsageError: there is no settings file.

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
 from ckprof.model.problem_case import ProblemCase
-from ckprof.session import ignore
 from ckprof.store.attempt import Mark
 from ckprof.store.key import canonical
 from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
+from ckprof.sweep.sweep import Watch
 from ckprof.wording import counted
 from ckprof_plugins.cluster.leases import read_journal
 from ckprof_plugins.cluster.messages import Unit
@@ -32,7 +32,6 @@ from ckprof_plugins.cluster.sharding import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.events import Event
     from ckprof.measure.rounds import RoundOptions
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Standing
@@ -185,20 +184,15 @@ class Work:
 
 
 @dataclass(slots=True, kw_only=True)
-class ClusterWatch:
-    """What the caller is notified of, and how it ends the sweep."""
+class ClusterWatch(Watch):
+    """What the caller of a sweep on an engine is notified of, and how it ends the sweep."""
 
-    #: called with what happens, see :mod:`ckprof.sweep.events`
-    tell: Callable[[Event], None] = ignore
     #: called with each problem before it is handed out
     on_unit: Callable[[PlannedContest], None] = lambda planned: None
     #: called with each new outcome after it is stored
     on_attempt: Callable[[Attempt], None] | None = None
-    should_stop: Callable[[], bool] = lambda: False
-    max_time_s: float | None = None
     #: seconds that workers get to end after a stop was requested
     stop_s: float = 60.0
-    clock: Callable[[], float] = time.monotonic
     poll_s: float = POLL_S
 
     def warn(self, text: str) -> None:
