@@ -46,6 +46,7 @@ class RoundTimes(Generic[Cell]):
         self._times: dict[Cell, dict[int, list[Timing]]] = {}
         self._cached: dict[Cell, KernelTime | None] = {}
         self._drifted: frozenset[int] = frozenset()
+        self._pruned: set[Cell] = set()
         #: visits so far
         self.noted = 0
 
@@ -66,6 +67,12 @@ class RoundTimes(Generic[Cell]):
             self.of(cell).setdefault(number, []).append(timing)
         self._cached.pop(cell, None)
 
+    def prune(self, cells: Iterable[Cell]) -> None:
+        """Take note of cells that leave the rounds."""
+        for cell in cells:
+            self._pruned.add(cell)
+            self._cached.pop(cell, None)
+
     def of(self, cell: Cell) -> dict[int, list[Timing]]:
         """Return the times of a cell's visits per round, those of marked rounds included."""
         return self._times.setdefault(cell, {})
@@ -81,6 +88,7 @@ class RoundTimes(Generic[Cell]):
                 place=("", number),
                 doubtful=number in self._drifted,
                 process=visit.process,
+                pruned=cell in self._pruned,
             )
             for number, visits in self.of(cell).items()
             for visit in visits

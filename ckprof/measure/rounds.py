@@ -156,8 +156,6 @@ class RoundReport(Generic[Cell]):
 #: after a single round, whose noise is not known, only kernels leave that are this many times beyond the
 #: margin: other work makes a visit up to three times as slow
 _GROSS_FACTOR: Final = 4.0
-#: kernels leave at this confidence: among hundreds of kernels, none of the good ones should
-_DROP_CONFIDENCE: Final = 0.998
 
 
 class Contest(Generic[Cell]):
@@ -239,6 +237,7 @@ class Contest(Generic[Cell]):
             for cell, number in left.items()
             if not self._would_stay(cell, number, bests[number])
         }
+        self._times.prune(self._dropped)
         self._reference = self.best()
         if last and not self._missing(last):
             self._decide(last, drifted=last in self.drifted)
@@ -338,6 +337,8 @@ class Contest(Generic[Cell]):
         if not drifted and best is not None and not self._options.exhaustive:
             dropped = self._slow_cells(ranked, field)
             self._dropped.update(dropped)
+            self._times.prune(dropped)
+            ranked, field = self._times.field(self._ranked())
         options = self._options
         self.standing = field.standing(options.tie, options.confidence) if ranked else None
         self.ending = self._find_ending(best, field)
@@ -369,17 +370,14 @@ class Contest(Generic[Cell]):
         best = field.kernels[0]
         staying = {self._reference, ranked[0], *self._dropped}
         slow: dict[Cell, float] = {}
-        leads = field.leads(_DROP_CONFIDENCE) if field.noise.known else []
-        for index, (cell, time) in enumerate(zip(ranked, field.kernels, strict=True)):
+        for cell, time, slower in zip(ranked, field.kernels, field.slower(margin), strict=True):
             if cell in staying:
                 continue
             ratio = time.time_ms / best.time_ms
-            if len(time.rounds) > 1:
-                surely = leads[index].low > math.log1p(margin)
-            else:
+            if len(time.rounds) < 2:
                 gross = ratio > _GROSS_FACTOR * (1 + margin)
-                surely = gross and self._times.never_near(cell, ranked[0], margin)
-            if surely:
+                slower = gross and self._times.never_near(cell, ranked[0], margin)
+            if slower:
                 slow[cell] = ratio
         return slow
 

@@ -248,7 +248,6 @@ class GroupPool:
         return replace(
             summed_up(outcome, visits, partial(self._stopped_by, cell)),
             verification=_worst(sample.outcome.verification for sample in self._seen[cell]),
-            left_early=cell in self._contest.dropped,
         )
 
     def _round_time(self, sample: Sample, measured: Measurement) -> RoundTime:
@@ -259,6 +258,7 @@ class GroupPool:
             place=(str(self._number), number),
             doubtful=number in self._contest.drifted,
             process=sample.process,
+            pruned=sample.visit.cell in self._contest.dropped,
         )
 
     def _stopped_by(self, cell: KernelCell, visits: Sequence[Measurement], samples: Sequence[float]) -> str:

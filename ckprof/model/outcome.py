@@ -111,6 +111,8 @@ class RoundTime:
     contended: bool = False
     #: identifies the worker process that measured it among those of all sessions; empty where unknown
     process: str = ""
+    #: the kernel left the rounds after it: slower than the best by more than was asked for
+    pruned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,13 +185,16 @@ class Outcome(KernelResult):
     conditions: Conditions | None = None
     #: each measurement of it, oldest first; empty where there was at most one
     rounds: tuple[RoundTime, ...] = ()
-    #: it left the rounds because it is surely slower than the best
-    left_early: bool = False
     #: False where device or worker had failed before, or the device failed beside the launch, which says
     #: nothing of the kernel
     launched: bool = True
     #: why it was not verified with exact operands as well, though it should be; empty where it was
     one_set: str = ""
+
+    @property
+    def pruned(self) -> bool:
+        """It left the rounds, because it is slower than the best by more than was asked for."""
+        return bool(self.rounds) and self.rounds[-1].pruned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,10 @@ rounds of all kernels together show of the noise (:mod:`ckprof.model.noise`). Th
 may be as fast was lucky: its limit is that of the luckiest of so many (Bonferroni). A kernel shares the first
 place unless its whole interval lies beyond :data:`TIE`: the noisier the machine, the more do.
 
+**Pruned** are kernels that leave the rounds, because their whole interval lies beyond the margin of the
+rounds, at :data:`PRUNING_CONFIDENCE`: :meth:`Field.slower`. One that was pruned is never tied with the best,
+whatever later rounds of others say of the noise.
+
 **Decided** is the first place if none is faster than the kernel that is named by more than a tie, as surely:
 the indifference zone of Bechhofer, "A single-sample multiple decision procedure for ranking means of normal
 populations with known variances" (1954). Sweeps end by it, and reports say it: :meth:`Field.standing`.
@@ -48,6 +52,8 @@ NOISY_SHARE: Final = 0.05
 TIE: Final = 0.02
 #: of the intervals of ratios
 CONFIDENCE: Final = 0.95
+#: kernels are pruned at this confidence: among thousands of kernels, none of the good ones should
+PRUNING_CONFIDENCE: Final = 0.998
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,8 @@ class KernelTime:
     spread_ms: float
     #: every usable round, oldest first, one entry each
     rounds: tuple[RoundTime, ...]
+    #: it left the rounds after the latest of its measurements
+    pruned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +77,8 @@ class Interval:
     estimate: float
     low: float
     high: float
+    #: the kernel has left the rounds, which no later round of others takes back
+    pruned: bool = False
 
     @property
     def ratio(self) -> float:
@@ -94,6 +104,7 @@ def kernel_time(measured: Iterable[RoundTime]) -> KernelTime | None:
             (quantile(medians, 0.75) - quantile(medians, 0.25)) / 2,
         ),
         rounds=rounds,
+        pruned=timed[-1].pruned,
     )
 
 
@@ -241,16 +252,26 @@ class Field:
         low = math.hypot(noise.below(best, lucky), of_best)
         high = math.hypot(noise.above(best, error), of_best)
         found = [_SELF]
-        for track in others:
+        for track, kernel in zip(others, self.kernels[1:], strict=True):
             estimate, of_process = track.middle - best.middle, noise.of_process(track, error, process_sigma)
             found.append(
                 Interval(
                     estimate=estimate,
                     low=estimate - math.hypot(noise.above(track, error), of_process, low),
                     high=estimate + math.hypot(noise.below(track, error), of_process, high),
+                    pruned=kernel.pruned,
                 )
             )
         return found
+
+    def slower(self, margin: float) -> list[bool]:
+        """Say of each kernel whether it is slower than the best by more than a margin: such a one is pruned.
+
+        None is where the noise is not known.
+        """
+        if not self.noise.known:
+            return [False] * len(self.kernels)
+        return [lead.low > math.log1p(margin) for lead in self.leads(PRUNING_CONFIDENCE)]
 
     def standing(
         self, tie: float = TIE, confidence: float = CONFIDENCE, *, process_sigma: float = PROCESS_SIGMA
@@ -291,7 +312,7 @@ def _of_samples(kernel: KernelTime, best: KernelTime, of_process: float) -> Inte
     """
     estimate = math.log(kernel.time_ms / best.time_ms)
     reach = math.hypot(sum(side.spread_ms / side.time_ms for side in (kernel, best)), of_process)
-    return Interval(estimate=estimate, low=estimate - reach, high=estimate + reach)
+    return Interval(estimate=estimate, low=estimate - reach, high=estimate + reach, pruned=kernel.pruned)
 
 
 def leads(kernels: Sequence[KernelTime]) -> list[Interval]:
@@ -303,11 +324,11 @@ def leads(kernels: Sequence[KernelTime]) -> list[Interval]:
 
 
 def shares_first_place(lead: Interval, tie: float = TIE) -> bool:
-    """Say whether a kernel may be as fast as the best.
+    """Say whether a kernel may be as fast as the best: is tied with it, or the best itself.
 
     :param lead: of the kernel over the best.
     """
-    return lead.low <= math.log1p(tie)
+    return lead.low <= math.log1p(tie) and not lead.pruned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,7 +177,7 @@ def _note(ranked: Ranked) -> str:
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return ""
     notes = ["tied with the best"] if ranked.tied else []
-    if outcome.left_early:
+    if outcome.pruned:
         ratio = f"{factor(ranked.ratio)} the best, " if ranked.ratio is not None else ""
         notes.append(f"{ratio}left after {counted(len(outcome.rounds), 'round')}")
     return ", ".join([*notes, *filter(None, [_noise(outcome.measurement)])])

@@ -157,7 +157,7 @@ def _standing(row: ResultRow) -> dict[str, Any] | None:
         "taken": len(rounds),
         "ratio": row.ratio,
         "tied": row.rank == 1,
-        "left_early": row.outcome.left_early,
+        "left_early": row.outcome.pruned,
     }
 
 

@@ -188,7 +188,7 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
     outcomes = results.of_problem(problem_index)
     timed = [outcome.measurement for outcome in outcomes if outcome.measurement]
-    left = sum(outcome.left_early for outcome in outcomes)
+    left = sum(outcome.pruned for outcome in outcomes)
     cut = sum(measurement.stopped_by in CUT_OFF for measurement in timed)
     noisy = sum(map(is_noisy, timed))
     lines = _order_lines(results.standing(problem_index), len(timed)) if timed else []

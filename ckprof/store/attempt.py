@@ -253,4 +253,5 @@ def marked_round_time(
         started=started,
         contended=not CONTENDED.isdisjoint(marks),
         process=f"{session}/{process}",
+        pruned=Mark.DROPPED in marks,
     )

@@ -11,7 +11,6 @@ screening allows for.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -40,8 +39,6 @@ _AGREE: Final = 1.02
 #: and one that is slower than expected by this factor was disturbed
 _DISTURBED: Final = 1.1
 _MOST_VISITS: Final = 8
-#: kernels are left out at this confidence: among thousands, none of the good ones should
-_CONFIDENCE: Final = 0.998
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +237,8 @@ def _slower(visits: Sequence[PastVisit], rounds: RoundOptions) -> tuple[set[Kern
     if not times:
         return set(), None
     ordered = sorted(times, key=lambda cell: (times[cell].time_ms, cell))
-    leads = Field([times[cell] for cell in ordered]).leads(_CONFIDENCE)
-    margin = math.log1p(rounds.tie) + math.log1p(BETWEEN_DEVICES)
-    slower = {cell for cell, lead in zip(ordered, leads, strict=True) if lead.low > margin}
-    return slower, Anchor(cell=ordered[0], time_ms=times[ordered[0]].time_ms)
+    margin = (1 + rounds.tie) * (1 + BETWEEN_DEVICES) - 1
+    slower = Field([times[cell] for cell in ordered]).slower(margin)
+    return {cell for cell, out in zip(ordered, slower, strict=True) if out}, Anchor(
+        cell=ordered[0], time_ms=times[ordered[0]].time_ms
+    )
