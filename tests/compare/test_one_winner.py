@@ -1,7 +1,9 @@
-"""A run, a store and a comparison of the same measurements name the same winner, time and ties."""
+"""Rounds, a run, a store and a comparison of the same measurements name the same winner, time and ties."""
 
 from __future__ import annotations
 
+import math
+import random
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -9,8 +11,10 @@ from hypothesis import strategies as st
 
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
-from ckprof.model.outcome import Outcome, Status
-from ckprof.model.ranking import ranking
+from ckprof.measure.round_times import Timing
+from ckprof.measure.rounds import Contest, RoundOptions
+from ckprof.model.outcome import Outcome, RoundTime, Status, Verification
+from ckprof.model.ranking import ranking, summarise
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -46,6 +50,8 @@ def measured(draw: st.DrawFn) -> list[Attempt]:
                 assert attempt.measurement is not None
                 spread = replace(attempt.measurement, spread_ms=draw(spreads))
                 attempts.append(replace(attempt, measurement=spread, marks=marks))
+            if kernel and draw(st.booleans()):
+                attempts[-1] = replace(attempts[-1], marks=(*attempts[-1].marks, Mark.DROPPED))
             if draw(st.integers(0, 9)) == 0:
                 failed = make_attempt(kernel, len(attempts), session=session, status=Status.RUN_ERROR)
                 attempts.append(failed)
@@ -108,3 +114,41 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
     ]
     first = [one.outcome.key for one in ranked if one.rank == 1]
     assert [row.key.instance for row in side.first_places(problem)] == first
+    pruned = {one.outcome.key for one in ranked if one.outcome.pruned}
+    assert not pruned & {*first[1:]}, "nobody who left the rounds is tied with the best"
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    ratios=st.lists(st.sampled_from([1.0, 1.01, 1.1, 1.3, 1.6, 3.0]), min_size=1, max_size=8),
+    noise=st.sampled_from([0.001, 0.02, 0.1]),
+)
+@settings(max_examples=60, deadline=None)
+def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
+    chance = random.Random(seed)
+    contest = Contest(list(range(len(ratios))), RoundOptions(seed=seed, sessions=1))
+    seen: dict[int, list[RoundTime]] = {cell: [] for cell in contest.cells}
+    for visit in contest.visits():
+        time_ms = ratios[visit.cell] * math.exp(abs(chance.gauss(0, noise)))
+        contest.record(visit, Timing(median_ms=time_ms, min_ms=time_ms))
+        seen[visit.cell].append(RoundTime(median_ms=time_ms, place=("", visit.round)))
+    verified = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=0.0, atol=0.0)
+    outcomes = [
+        Outcome(
+            key=str(cell),
+            problem_index=0,
+            status=Status.OK,
+            measurement=summarise([1.0], "", keep_samples=False),
+            verification=verified,
+            rounds=tuple(
+                replace(one, doubtful=one.place[1] in contest.drifted, pruned=cell in contest.dropped)
+                for one in rounds
+            ),
+        )
+        for cell, rounds in seen.items()
+    ]
+    ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
+    first = [one for one in ranked if one.rank == 1]
+    assert contest.standing is not None and contest.standing.first == len(first)
+    assert ranked[0].outcome.key == str(contest.best())
+    assert not any(one.outcome.pruned for one in first)
