@@ -152,9 +152,7 @@ class Registry:
         ),
     )
     #: devices that any machine has
-    devices = Kind[protocols.NamedDevice](
-        "device", protocols.NamedDevice, f"{_MEASURED}:device_trials", (protocols.PredictingDevice,)
-    )
+    devices = Kind[protocols.NamedDevice]("device", protocols.NamedDevice, f"{_MEASURED}:device_trials")
     #: other libraries to measure
     baselines = Kind[protocols.Baseline]("baseline", protocols.Baseline, f"{_MEASURED}:baseline_trials")
     #: sets of problems, beside those that ship with ckprof

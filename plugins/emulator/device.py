@@ -22,7 +22,6 @@ from ckprof_plugins.targets.hip.rocm import find_hip_root
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
     from ckprof.model.recipe import BuildRequest
     from ckprof.plugin.protocols import Target
 
@@ -116,26 +115,6 @@ class EmulatedDevice:
         ready = "compiled" if compiled else f"compiled on first use by {' '.join(command)}"
         text = f"{', '.join(sorted(ARCHITECTURES))}, {ready} (headers: {headers}); --device {NAME}"
         return (Finding(topic, FindingState.OK, text),)
-
-    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
-        """Return a product.
-
-        :raises UsageError: there is no such product, or nothing is known of the architecture.
-        """
-        from ckprof.model.prediction import PredictedDevice
-        from ckprof_plugins.emulator.tables import find_model
-
-        found = find_model(arch.partition(":")[0], name)
-        return PredictedDevice(name=found.name, compute_units=found.compute_units)
-
-    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
-        """Return times from what the device executes.
-
-        :raises ToolchainError: the library is not linked with it.
-        """
-        from ckprof_plugins.emulator.prediction import predict
-
-        return predict(request)
 
 
 def variables_of(device: str) -> dict[str, str]:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.model.prediction import (
-    ExecutedInstruction,
-    KernelProfile,
-    PredictedTime,
-    Span,
-    SpanKind,
-    Timeline,
-)
+from ckprof_plugins.emulator.kernel_profile import Executed, KernelProfile, Watched, profile_of
 from ckprof_plugins.emulator.tables import device_value
 
 if TYPE_CHECKING:
@@ -22,115 +16,29 @@ if TYPE_CHECKING:
     from ckprof_plugins.emulator.tables import DeviceModel
 
 
-#: unit -> what it is called
-UNITS: Final = {
-    "matrix": "matrix unit",
-    "vector": "vector unit",
-    "lds": "LDS",
-    "memory": "global memory",
-    "scalar": "scalar unit",
-    "branch": "branches",
-    "message": "scalar loads",
-    "control": "waits and barriers",
-}
-#: what waves wait for -> what it is called
-WAITS: Final = {
-    "unit": "a busy unit",
-    "result": "a result",
-    "memory": "global memory",
-    "local": "LDS or scalar loads",
-    "barrier": "other waves at a barrier",
-    "code": "its code",
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedTime:
+    """What was predicted of a kernel on a problem."""
 
-
-class Executed(msgspec.Struct, frozen=True):
-    """An instruction: sums over all executions that were simulated, and over those of one workgroup."""
-
-    address: int
-    text: str
-    source: str
-    unit: str
-    in_loop: bool
-    #: by the waves of one workgroup; of it are LDS cycles, lines and bytes
-    executions: float
-    #: in the simulation, loops perhaps shortened; of these are the cycles of issue and stalls
-    simulated: float
-    issue: float
-    stalled: dict[str, float]
-    lds_cycles: float
-    conflict_cycles: float
-    lines: float
-    missed_lines: float
-    bytes: float
-
-
-class Watched(msgspec.Struct, frozen=True):
-    """Waves of one SIMD for a while."""
-
-    cycles: float
-    waves: tuple[tuple[int, int], ...]
-    #: kind, what, wave, address, begin, end
-    spans: tuple[tuple[str, str, int, int, float, float], ...]
-
-
-def profile_of(launch: Launch) -> KernelProfile | None:
-    """Return the profile of a launch, if the device was asked for it."""
-    watched = launch.timeline
-    if watched is None:
-        return None
-    found = [(one, _mean_cycles(one)) for one in launch.executed]
-    all_cycles = sum(cycles * one.executions for one, cycles in found) or 1.0
-    return KernelProfile(
-        symbol=launch.kernel,
-        grid=launch.grid,
-        block=launch.block,
-        iterations=launch.iterations,
-        limited_by=launch.limited_by,
-        instructions=tuple(_instruction(one, cycles * one.executions / all_cycles) for one, cycles in found),
-        timeline=Timeline(
-            cycles=watched.cycles,
-            waves=watched.waves,
-            spans=tuple(
-                Span(
-                    kind=SpanKind(kind),
-                    what=what,
-                    wave=wave if wave < len(watched.waves) else None,
-                    address=address,
-                    begin=begin,
-                    end=end,
-                )
-                for kind, what, wave, address, begin, end in watched.spans
-            ),
-        ),
-        units=UNITS,
-        waits=WAITS,
-    )
-
-
-def _mean_cycles(one: Executed) -> float:
-    """Return what a wave spends at an instruction, on average."""
-    return (one.issue + sum(one.stalled.values())) / (one.simulated or 1.0)
-
-
-def _instruction(one: Executed, share: float) -> ExecutedInstruction:
-    simulated, executions = one.simulated or 1.0, one.executions or 1.0
-    return ExecutedInstruction(
-        address=one.address,
-        text=one.text,
-        source=one.source,
-        unit=one.unit,
-        in_loop=one.in_loop,
-        executions=round(one.executions),
-        share=share,
-        issue_cycles=one.issue / simulated,
-        stall_cycles={cause: cycles / simulated for cause, cycles in one.stalled.items()},
-        lds_cycles=one.lds_cycles / executions,
-        conflict_cycles=one.conflict_cycles / executions,
-        lines=one.lines / executions,
-        missed_lines=one.missed_lines / executions,
-        memory_bytes=one.bytes / executions,
-    )
+    time_us: float
+    #: by how much loops that were not simulated to their end may change it; not the error of the model
+    extrapolation_us: float
+    #: what the time is spent on most, a word or a few
+    limit: str
+    #: least time that the device's peak rates allow, divided by the predicted one
+    roof_share: float
+    #: workgroups of all launches, those that share a compute unit, and of the unit that gets most
+    workgroups: int
+    resident: int
+    queue: int
+    #: parts of the time in microseconds, of which some go on at once
+    parts: Mapping[str, float] = field(default_factory=dict)
+    #: unit -> share of the time that it works, 1 for one that never rests
+    busy: Mapping[str, float] = field(default_factory=dict)
+    #: what waves wait for -> share of their time
+    stalls: Mapping[str, float] = field(default_factory=dict)
+    #: of the launch that takes most time, if it was asked for
+    profile: KernelProfile | None = None
 
 
 #: units of which each SIMD has one
@@ -169,7 +77,7 @@ class Launch(msgspec.Struct, frozen=True):
     time: UnitTime | None = None
     alone: UnitTime | None = None
     edge: UnitTime | None = None
-    #: with a profile only, see :mod:`ckprof_plugins.emulator.predicted_time`
+    #: with a profile only, see :mod:`ckprof_plugins.emulator.kernel_profile`
     executed: tuple[Executed, ...] = ()
     timeline: Watched | None = None
     #: bytes of memory that was set; 0 for a launch

@@ -3,23 +3,53 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import ToolchainError
 from ckprof.model.architecture import find_architecture
-from ckprof.model.prediction import TimeAnswer
 from ckprof.python_child import python_command
 from ckprof_plugins.emulator.child import Answer, Question, Setup
-from ckprof_plugins.emulator.predicted_time import Launch, compose
-from ckprof_plugins.emulator.tables import find_model, property_of, unit_table
+from ckprof_plugins.emulator.predicted_time import Launch, PredictedTime, compose
+from ckprof_plugins.emulator.tables import property_of, unit_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
     from types import TracebackType
 
-    from ckprof.model.prediction import PredictionRequest, TimeQuestion
+    from ckprof.model.problem import Problem
     from ckprof_plugins.emulator.tables import DeviceModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeQuestion:
+    """How long does a kernel take for a problem?"""
+
+    #: content key of the kernel's instance
+    key: str
+    problem: Problem
+    #: splits of the reduction; -1 leaves them to the kernel
+    split_k: int
+    #: bytes of each tensor, in the operation's order
+    tensor_bytes: tuple[int, ...]
+    #: operations and bytes that the problem needs at least
+    flop: int
+    traffic_bytes: int
+    #: name of the type that is multiplied
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAnswer:
+    """The answer to a question: a time, or why there is none."""
+
+    time: PredictedTime | None = None
+    #: the kernel does not support the problem
+    unsupported: bool = False
+    reason: str = ""
 
 
 _CHILD: Final = "ckprof_plugins.emulator.child"
@@ -99,25 +129,28 @@ MOST_STEPS: Final = 400_000
 _RATES: Final = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "i8", "fp8": "fp8"}
 
 
-def predict(request: PredictionRequest) -> tuple[TimeAnswer, ...]:
-    """Return the answers to the questions, in their order.
+def predict(
+    library: Path, arch: str, model: DeviceModel, questions: Sequence[TimeQuestion], *, profile: bool = False
+) -> tuple[TimeAnswer, ...]:
+    """Return how long kernels of a library take, in the order of the questions.
 
+    :param library: built for the emulated device.
+    :param arch: what it was built for, with features.
+    :param model: the product whose times are predicted.
+    :param profile: what the waves of each kernel do is wanted, too.
     :raises ToolchainError: the library is not linked with the emulated device.
     """
-    arch = request.arch.partition(":")[0]
-    model = find_model(arch, request.model)
+    base = arch.partition(":")[0]
     setup = Setup(
-        library=str(request.library.resolve()),
-        arch=request.arch,
-        table=unit_table(arch),
+        library=str(library.resolve()),
+        arch=arch,
+        table=unit_table(base),
         compute_units=model.compute_units,
         most_steps=MOST_STEPS,
-        profile=request.profile,
+        profile=profile,
     )
     with LaunchTimer(setup) as times:
-        return tuple(
-            _answer(question, times.ask(_asked(question)), arch, model) for question in request.questions
-        )
+        return tuple(_answer(question, times.ask(_asked(question)), base, model) for question in questions)
 
 
 def _asked(question: TimeQuestion) -> Question:

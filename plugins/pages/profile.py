@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from ckprof.model.device import DeviceKernel
-    from ckprof.model.prediction import ExecutedInstruction, KernelProfile, PredictedTime
+    from ckprof_plugins.emulator.kernel_profile import ExecutedInstruction, KernelProfile
+    from ckprof_plugins.emulator.predicted_time import PredictedTime
 
 
 #: said wherever a figure of a profile is shown

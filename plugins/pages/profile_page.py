@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from ckprof.model.prediction import SpanKind
 from ckprof.plain_text import plain
 from ckprof.report.escape import html_text
 from ckprof.wording import counted, percent
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-    from ckprof.model.prediction import KernelProfile, Span
     from ckprof.report.table import Table
+    from ckprof_plugins.emulator.kernel_profile import KernelProfile, Span, SpanKind
     from ckprof_plugins.pages.profile import ProfileContent
 
 
@@ -67,13 +66,13 @@ def lanes(profile: KernelProfile) -> list[Lane]:
     watched = profile.timeline
     found = []
     for index, (group, wave) in enumerate(watched.waves):
-        own = [span for span in watched.spans if span.wave == index and span.kind is not SpanKind.WORK]
-        issued = _covered([span for span in own if span.kind is SpanKind.ISSUE], watched.cycles)
+        own = [span for span in watched.spans if span.wave == index and span.kind != "work"]
+        issued = _covered([span for span in own if span.kind == "issue"], watched.cycles)
         found.append(
             Lane(name=f"workgroup {group}, wave {wave}", note=f"{percent(issued)} issuing", spans=own)
         )
     for unit, name in profile.units.items():
-        works = [span for span in watched.spans if span.kind is SpanKind.WORK and span.what == unit]
+        works = [span for span in watched.spans if span.kind == "work" and span.what == unit]
         if works:
             note = f"{percent(_covered(works, watched.cycles))} busy"
             found.append(Lane(name=name, note=note, spans=works))
@@ -120,9 +119,9 @@ def timeline_chart(profile: KernelProfile) -> Markup:
 
 def _shape(span: Span, classes: Any) -> tuple[str, int, int]:
     """Return the class, the offset within the lane and the height of a span."""
-    if span.kind is SpanKind.WAIT:
+    if span.kind == "wait":
         return classes.get((True, span.what), ""), 2 + (_LANE_BAR - _WAIT) // 2, _WAIT
-    if span.kind is SpanKind.FLIGHT:
+    if span.kind == "flight":
         return _IN_FLIGHT, 2 + _LANE_BAR + 2, _FLIGHT
     return classes.get((False, span.what), ""), 2, _LANE_BAR
 
@@ -132,7 +131,7 @@ def timeline_data(profile: KernelProfile) -> dict[str, Any]:
     texts = {one.address: f"{one.address:#x} {one.text}" for one in profile.instructions}
     names = [*texts]
     index = {address: number for number, address in enumerate(names)}
-    kinds = {SpanKind.WAIT: "waits for", SpanKind.ISSUE: "issues", SpanKind.WORK: "works on"}
+    kinds: dict[SpanKind, str] = {"wait": "waits for", "issue": "issues", "work": "works on"}
     return {
         "cycles": profile.timeline.cycles,
         "left": _LEFT,
@@ -149,7 +148,7 @@ def timeline_data(profile: KernelProfile) -> dict[str, Any]:
                         round(span.begin, 1),
                         round(span.end, 1),
                         kinds[span.kind],
-                        profile.waits.get(span.what, "") if span.kind is SpanKind.WAIT else "",
+                        profile.waits.get(span.what, "") if span.kind == "wait" else "",
                         index.get(span.address, -1),
                     ]
                     for span in lane.spans

@@ -13,7 +13,6 @@ import msgspec
 from ckprof.cli.outputs import check_report, write_report
 from ckprof.cli.shared_options import chosen_build_options
 from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
-from ckprof.model.prediction import SpanKind
 from ckprof.plain_text import plain
 from ckprof.plugin.protocols import InspectionView
 from ckprof.report.document import Block, Document, Heading, Items
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.inspection import Inspection
-    from ckprof.model.prediction import KernelProfile, Span
     from ckprof.model.problem_case import ProblemCase
+    from ckprof_plugins.emulator.kernel_profile import KernelProfile, Span
     from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 
 
@@ -112,11 +111,11 @@ def _signs(profile: KernelProfile) -> Mapping[tuple[bool, str], str]:
 def _sign(spans: Sequence[Span], begin: float, step: float, signs: Mapping[tuple[bool, str], str]) -> str:
     covered: dict[tuple[bool, str], float] = {}
     for span in spans:
-        if span.kind is SpanKind.FLIGHT:
+        if span.kind == "flight":
             continue
         overlap = min(span.end, begin + step) - max(span.begin, begin)
         if overlap > 0:
-            which = (span.kind is SpanKind.WAIT, span.what)
+            which = (span.kind == "wait", span.what)
             covered[which] = covered.get(which, 0.0) + overlap
     if not covered or sum(covered.values()) < step / 2:
         return " "
@@ -161,6 +160,8 @@ def prepare(
     check_page(arguments.page, len(selection.candidates))
     if importlib.util.find_spec("ckprof_plugins.tuning") is None:
         raise PluginError("--page needs the tuning package, which is not installed")
+    if importlib.util.find_spec("ckprof_plugins.emulator") is None:
+        raise PluginError("--page needs the emulator package, which is not installed")
 
     def show(inspection: Inspection) -> tuple[bool, bool]:
         """Write the pages; return whether they stand on standard output, and whether all kernels have one."""

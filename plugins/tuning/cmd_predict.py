@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.model.prediction import ExecutedInstruction, PredictedTime
+    from ckprof_plugins.emulator.kernel_profile import ExecutedInstruction
+    from ckprof_plugins.emulator.predicted_time import PredictedTime
     from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 
 _EPILOG = """\

@@ -1,21 +1,20 @@
-"""Ranks kernels by times that a target predicts from their machine code; nothing is measured."""
+"""Ranks kernels by times that the emulated device predicts from machine code; nothing is measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ckprof.errors import NothingLeftError, UsageError
+from ckprof.errors import NothingLeftError, PluginError, UsageError
 from ckprof.kernels.library import build_library
-from ckprof.model.prediction import PredictionRequest, TimeQuestion
 from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
 from ckprof.plugin.operations import tensors_of
-from ckprof.plugin.protocols import PredictingDevice
 from ckprof.plugin.timing import NamedFields
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind
@@ -26,11 +25,13 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.model.prediction import PredictedDevice, PredictedTime, TimeAnswer
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
+    from ckprof_plugins.emulator.predicted_time import PredictedTime
+    from ckprof_plugins.emulator.prediction import TimeAnswer, TimeQuestion
+    from ckprof_plugins.emulator.tables import DeviceModel
     from ckprof_plugins.tuning.options import PredictOptions
 
     #: (problem, key or name of a kernel, splits) -> microseconds
@@ -156,7 +157,7 @@ class Predictions:
 
     target: str
     arch: str
-    device: PredictedDevice
+    device: DeviceModel
     library: BuiltLibrary
     #: each problem with its kernels, the fastest first; those without a time come last
     problems: tuple[tuple[ProblemCase, tuple[KernelPrediction, ...]], ...]
@@ -176,37 +177,36 @@ class Predictions:
 def predict(session: Session, options: PredictOptions) -> Predictions:
     """Build the kernels and predict their times.
 
-    :raises UsageError: the target predicts no times, or knows no such product; or there is no problem.
+    :raises UsageError: no times are predicted of the target, or there is no such product, or no problem.
+    :raises PluginError: the emulated device is not installed.
     :raises NothingLeftError: no kernel compiles.
     :raises CkprofError: no toolchain, or the library cannot be asked.
     """
+    if find_spec("ckprof_plugins.emulator") is None:
+        raise PluginError("predict needs the emulator package, which is not installed")
+    from ckprof_plugins.emulator.device import EmulatedDevice
+    from ckprof_plugins.emulator.prediction import predict as predicted
+    from ckprof_plugins.emulator.tables import find_model
+
     target = session.target(options.build.target)
-    able = {one.target: one for one in session.registry.devices if isinstance(one, PredictingDevice)}
-    predicting = able.get(target.id)
-    if predicting is None:
-        raise UsageError(
-            f"--target {target.id} predicts no times" + (f"; these do: {', '.join(able)}" if able else "")
-        )
+    if target.id != EmulatedDevice.target:
+        raise UsageError(f"--target {target.id} predicts no times; these do: {EmulatedDevice.target}")
     if not options.problems:
         raise UsageError("no problem to predict times for: give --problem, --problems or --problem-set")
     selection = options.selection
-    build = replace(options.build, target=target.id, device=predicting.id)
+    build = replace(options.build, target=target.id, device=EmulatedDevice.id)
     arch = build.arch or session.settings.arch or target.default_arch
-    device = predicting.prediction_model(arch, options.gpu)
+    device = find_model(arch.partition(":")[0], options.gpu)
     library = build_library(session, selection, build, Purpose.RUN)
     if library.path is None:
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)
     to_learn = [ProblemCase(problem=problem) for problem in problems_to_learn(measured)]
     asked = _asked(library, (*options.problems, *to_learn))
-    request = PredictionRequest(
-        library=library.path,
-        arch=library.recipe.arch,
-        model=device.name,
-        questions=tuple(_question(library.direction, *one, library.recipe.arch) for one in asked),
-        profile=options.profile or options.hot > 0,
-    )
-    answers = list(zip(asked, predicting.predict(request), strict=True))
+    arch = library.recipe.arch
+    questions = [_question(library.direction, *one, arch) for one in asked]
+    profile = options.profile or options.hot > 0
+    answers = list(zip(asked, predicted(library.path, arch, device, questions, profile=profile), strict=True))
     calibration = calibration_of(
         measured,
         {
@@ -259,6 +259,8 @@ def _question(
     operation: Operation, case: ProblemCase, kernel: Candidate, split_k: int, arch: str
 ) -> TimeQuestion:
     """Return the question about a kernel with what only the operation knows of the problem."""
+    from ckprof_plugins.emulator.prediction import TimeQuestion
+
     problem, instance = case.problem, kernel.instance
     names = tensors_of(operation, problem)
     types = types_on(instance.types, arch)

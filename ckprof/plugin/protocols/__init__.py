@@ -57,7 +57,6 @@ from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoring
 from ckprof.plugin.protocols.targets import InspectableTarget as InspectableTarget
 from ckprof.plugin.protocols.targets import ModellingTarget as ModellingTarget
 from ckprof.plugin.protocols.targets import NamedDevice as NamedDevice
-from ckprof.plugin.protocols.targets import PredictingDevice as PredictingDevice
 from ckprof.plugin.protocols.targets import RoofTarget as RoofTarget
 from ckprof.plugin.protocols.targets import SubstitutingTarget as SubstitutingTarget
 from ckprof.plugin.protocols.targets import Target as Target

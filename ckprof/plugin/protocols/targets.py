@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.kernel import IgnoredFields
-    from ckprof.model.prediction import PredictedDevice, PredictionRequest, TimeAnswer
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
@@ -162,23 +161,6 @@ class NamedDevice(Protocol):
 
     def findings(self) -> Sequence[Finding]:
         """Return what it needs and whether that is there, for ``ckprof doctor``. Must not raise."""
-
-
-@runtime_checkable
-class PredictingDevice(Protocol):
-    """A named device that predicts how long kernels take on the device that it stands for."""
-
-    def prediction_model(self, arch: str, name: str) -> PredictedDevice:
-        """Return the product that a name means; an empty one means the usual product of the architecture.
-
-        :raises UsageError: there is no such product, or nothing is known of the architecture.
-        """
-
-    def predict(self, request: PredictionRequest) -> Sequence[TimeAnswer]:
-        """Return the answers to the questions, in their order.
-
-        :raises ToolchainError: the library cannot be asked.
-        """
 
 
 class Baseline(Protocol):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from ckprof.model.prediction import (
-    ExecutedInstruction,
-    KernelProfile,
-    PredictedTime,
-    Span,
-    SpanKind,
-    Timeline,
-)
+import pytest
+
 from ckprof_plugins.pages.profile import ProfileContent
+
+kernel_profile = pytest.importorskip("ckprof_plugins.emulator.kernel_profile")
+predicted_time = pytest.importorskip("ckprof_plugins.emulator.predicted_time")
 
 UNITS = {"mul": "multiplier", "mem": "memory"}
 WAITS = {"unit": "a busy unit", "data": "data"}
@@ -18,12 +15,10 @@ WAITS = {"unit": "a busy unit", "data": "data"}
 HOSTILE = "<script>alert(1)</script>"
 
 
-def instruction(
-    address: int, unit: str, *, issue: float = 4, loop: bool = True, **more
-) -> ExecutedInstruction:
+def instruction(address: int, unit: str, *, issue: float = 4, loop: bool = True, **more) -> object:
     """Return an instruction that 10 waves execute, or one where it is not in the loop."""
     fields = {"stall_cycles": {}, "share": 0.1, "source": "", **more}
-    return ExecutedInstruction(
+    return kernel_profile.ExecutedInstruction(
         address=address,
         text=f"{unit}_{address:x} r0, r1",
         unit=unit,
@@ -43,24 +38,24 @@ INSTRUCTIONS = (
     instruction(12, "mul", issue=8, lds_cycles=4.0, conflict_cycles=1.0, share=0.4),
 )
 
-TIMELINE = Timeline(
+TIMELINE = kernel_profile.Timeline(
     cycles=20.0,
     waves=((0, 0), (1, 0)),
     spans=(
-        Span(kind=SpanKind.ISSUE, what="mul", wave=0, address=12, begin=0, end=10),
-        Span(kind=SpanKind.WAIT, what="data", wave=0, address=4, begin=10, end=20),
-        Span(kind=SpanKind.WAIT, what="unit", wave=1, address=12, begin=-5, end=15),
-        Span(kind=SpanKind.ISSUE, what="mem", wave=1, address=4, begin=15, end=20),
-        Span(kind=SpanKind.FLIGHT, what="mem", wave=1, address=4, begin=15, end=90),
-        Span(kind=SpanKind.WORK, what="mul", wave=0, address=12, begin=0, end=5),
-        Span(kind=SpanKind.WORK, what="mem", wave=None, address=4, begin=12, end=22),
+        kernel_profile.Span(kind="issue", what="mul", wave=0, address=12, begin=0, end=10),
+        kernel_profile.Span(kind="wait", what="data", wave=0, address=4, begin=10, end=20),
+        kernel_profile.Span(kind="wait", what="unit", wave=1, address=12, begin=-5, end=15),
+        kernel_profile.Span(kind="issue", what="mem", wave=1, address=4, begin=15, end=20),
+        kernel_profile.Span(kind="flight", what="mem", wave=1, address=4, begin=15, end=90),
+        kernel_profile.Span(kind="work", what="mul", wave=0, address=12, begin=0, end=5),
+        kernel_profile.Span(kind="work", what="mem", wave=None, address=4, begin=12, end=22),
     ),
 )
 
 
 def content(**changes) -> ProfileContent:
     """Return the content of a page."""
-    profile = KernelProfile(
+    profile = kernel_profile.KernelProfile(
         symbol="_Zk",
         grid=(9, 1, 1),
         block=(256, 1, 1),
@@ -71,7 +66,7 @@ def content(**changes) -> ProfileContent:
         units=UNITS,
         waits=WAITS,
     )
-    time = PredictedTime(
+    time = predicted_time.PredictedTime(
         time_us=12.345,
         extrapolation_us=0.0,
         limit="latency of data",

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 import ckprof
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.model.prediction import PredictedTime
 from ckprof_plugins.directions._convolution.problem import default_problems
 from ckprof_plugins.tuning.prediction import Calibration, calibration_of, problems_to_learn, read_measured
 
 FIRST = default_problems()[2]
 SECOND, THIRD = replace(FIRST, batch=7), replace(FIRST, batch=9)
-TIME = PredictedTime(
+TIME = pytest.importorskip("ckprof_plugins.emulator.predicted_time").PredictedTime(
     time_us=10.0, extrapolation_us=1.0, limit="LDS", roof_share=0.5, workgroups=4, resident=2, queue=1
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ckprof_plugins.emulator.predicted_time import UNITS, WAITS
+from ckprof_plugins.emulator.kernel_profile import UNITS, WAITS
 from ckprof_plugins.emulator.tables import unit_table
 from ckprof_plugins.targets.hip.code_object import read_kernels
 from plugins.emulator.tests.device.hip import Hip, code_object

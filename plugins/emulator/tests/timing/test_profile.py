@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ckprof.model.prediction import SpanKind
-from ckprof_plugins.emulator.predicted_time import Launch, profile_of
+from ckprof_plugins.emulator.kernel_profile import profile_of
+from ckprof_plugins.emulator.predicted_time import Launch
 
 #: 8 executions of a workgroup, of which a shortened loop left 2; and one
 EXECUTED = [
@@ -61,6 +61,6 @@ def test_spans_of_other_simds_have_no_wave() -> None:
     profile = profile_of(_launch(executed=EXECUTED, timeline=TIMELINE))
     assert profile is not None
     wait, work = profile.timeline.spans
-    assert (wait.kind, wait.wave, wait.begin, wait.end) == (SpanKind.WAIT, 1, -4, 8)
-    assert (work.kind, work.wave, work.what) == (SpanKind.WORK, None, "lds")
+    assert (wait.kind, wait.wave, wait.begin, wait.end) == ("wait", 1, -4, 8)
+    assert (work.kind, work.wave, work.what) == ("work", None, "lds")
     assert profile.timeline.waves == ((0, 0), (2, 1))
