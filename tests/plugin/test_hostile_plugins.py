@@ -25,7 +25,7 @@ from ckprof.plugin.boundary import traceback_lines
 from ckprof.plugin.command import Command
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import STRUCTURAL, check_of, function_result, members_of
-from ckprof.plugin.protocols import Operation, ProblemSetFile
+from ckprof.plugin.protocols import InspectionView, Operation, ProblemSetFile, ResultsView
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.testing.plugins import Registering
 
@@ -99,6 +99,11 @@ def provided(kind, name=""):
         objects.append(Command(name="stub", add_arguments=print, run=lambda *_: 0))
     if KIND_OF[kind].protocol is ProblemSetFile:
         objects.append(ProblemSetFile(id="stub", path=Path("stub.json")))
+    # feature packages bring these, and may not be there
+    if KIND_OF[kind].protocol is ResultsView:
+        objects.append(ResultsView(id="stub", label="stub", make=len))
+    if KIND_OF[kind].protocol is InspectionView:
+        objects.append(InspectionView(id="stub", label="stub", options=(), prepare=lambda *_: None))
     abilities = [m.name for ability in KIND_OF[kind].abilities for m in members_of(ability)]
     return max(objects, key=lambda item: (hasattr(item, name), sum(hasattr(item, one) for one in abilities)))
 
