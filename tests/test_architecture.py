@@ -185,18 +185,23 @@ def test_every_hook_is_called_and_tested(hook: str) -> None:
     assert re.search(rf"\b{hook}\b", tests), f"no test uses {hook}"
 
 
-def test_the_architecture_page_has_every_door() -> None:
+def test_the_architecture_page_has_every_package() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    core = page.split("## The core and what is outside of it")[1].split("| outside of the core")[0]
-    picture, table = core.split("| door |")
-    doors = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
-    rooms = {path.parent.name for path in (ROOT / "ckprof").glob("*/__init__.py")}
-    assert sorted({*doors} ^ rooms) == ["profiler", "testing"], (
-        "a file that is a door, and a room beside them"
-    )
-    assert [door for door in doors if not re.search(rf"\b{door}\b", picture)] == []
-    depths = [DEPTH[door] for door in doors]
-    assert depths == sorted(depths), "the table follows the order of imports"
+    core, outside = page.split("## Core and feature packages")[1].split("| outside of the core")
+    picture, table = core.split("| core package |")
+    packages = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    folders = {path.parent.name for path in (ROOT / "ckprof").glob("*/__init__.py")}
+    # a file that is as much as a package, and a package for tests of plugins
+    assert sorted({*packages} ^ folders) == ["profiler", "testing"]
+    assert [name for name in packages if not re.search(rf"\b{name}\b", picture)] == []
+    depths = [DEPTH[name] for name in packages]
+    assert depths == sorted(depths, reverse=depths[0] > depths[-1]), "the table follows the order of imports"
+    named = set(re.findall(r"`(plugins/\w+|converters)/?`", outside.split("## From one conf line")[0]))
+    here = {f"plugins/{path.parent.name}" for path in (ROOT / "plugins").glob("*/__init__.py")} | {
+        "converters"
+    }
+    assert here <= named
+    assert not [name for name in named - here if not left_out(ROOT / name)]
 
 
 def test_the_architecture_page_names_files_that_exist() -> None:
