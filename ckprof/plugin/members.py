@@ -20,7 +20,6 @@ from ckprof import errors
 from ckprof.model.problem import Problem
 from ckprof.model.strings.kind import Spelling
 from ckprof.model.tensor import Layout
-from ckprof.plugin.protocols import Search
 
 #: says whether a value is of a type
 Check = Callable[[object], bool]
@@ -28,9 +27,9 @@ Check = Callable[[object], bool]
 _RAISES: Final = re.compile(r":raises (\w+):")
 
 #: what is recognised by its members; a name is not enough
-STRUCTURAL: Final[dict[str, type]] = {kind.__name__: kind for kind in (Layout, Problem, Search, Spelling)}
+STRUCTURAL: Final[dict[str, type]] = {kind.__name__: kind for kind in (Layout, Problem, Spelling)}
 #: names of those among them whose members are called within the boundary of their plugin as well
-OBJECTS: Final = {"Search", "Spelling"}
+OBJECTS: Final = {"Spelling"}
 #: name in annotations -> that of the class
 _OTHER_NAMES: Final = {"NDArray": "ndarray"}
 _BUILTIN: Final[Mapping[str, type]] = {

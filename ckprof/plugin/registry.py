@@ -168,10 +168,6 @@ class Registry:
     )
     #: what reads evidence while kernels are measured
     observers = Kind[protocols.Observer]("observer", protocols.Observer, f"{_MEASURED}:observer_trials")
-    #: ways to search for the best kernels
-    strategies = Kind[protocols.SearchStrategy](
-        "strategy", protocols.SearchStrategy, f"{_MEASURED}:strategy_trials"
-    )
     #: formats of the results of runs
     formats = Kind[protocols.ReportFormat](
         "format", protocols.ReportFormat, f"{_MEASURED}:report_format_trials"

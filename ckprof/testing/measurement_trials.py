@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.errors import InputError, PluginError
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         ProblemSetFile,
         ReportFormat,
         ResultsView,
-        SearchStrategy,
         StoreFormat,
         Target,
     )
@@ -77,11 +76,6 @@ def observer_trials(samples: Samples, observer: Observer) -> Trials:
     """Yield the trials of an observer, on each target."""
     for target in samples.registry.targets.ids:
         yield f"reads {target}", lambda target=target: str(observer.observe(target, 0) or "nothing")  # type: ignore[misc]
-
-
-def strategy_trials(samples: Samples, strategy: SearchStrategy) -> Trials:
-    """Yield the trials of a way to search, in the store of a run."""
-    yield "searches a store", lambda: _searched(samples, strategy)
 
 
 def problem_set_trials(samples: Samples, file: ProblemSetFile) -> Trials:
@@ -170,22 +164,6 @@ def _compared(samples: Samples, baseline: Baseline) -> str:
     if outcome.status is not Status.OK:
         raise PluginError(f"{outcome.status.value}: {outcome.reason}")
     return measured.description
-
-
-def _searched(samples: Samples, strategy: SearchStrategy) -> str:
-    from ckprof_plugins.tuning import ReplayOptions, SearchOptions, replay
-
-    results = samples.results
-    options = ReplayOptions(
-        files=(samples.store,),
-        direction=results.direction,
-        dtype=samples.any_sample.candidate.instance.dtype,
-        search=SearchOptions(strategy=strategy.id),
-    )
-    try:
-        return f"{len(replay(samples.profiler, options).best)} problems"
-    except UsageError as exc:
-        raise CannotTry(str(exc)) from None
 
 
 def _parity_report(samples: Samples) -> ParityReport:

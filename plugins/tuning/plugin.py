@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli.parser import CommandParser
 from ckprof.plugin.markers import hookimpl
+from ckprof_plugins.tuning.strategies import SHIPPED, STRATEGIES
 
 if TYPE_CHECKING:
     import argparse
@@ -15,33 +16,8 @@ if TYPE_CHECKING:
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.additions import Additions
-    from ckprof.plugin.protocols import KernelRanking, Search
+    from ckprof.plugin.protocols import KernelRanking
     from ckprof.session import Session
-    from ckprof_plugins.tuning.search.strategy import SearchRequest
-
-
-def _model(request: SearchRequest) -> Search:
-    from ckprof_plugins.tuning.search.model_search import ModelSearch
-
-    return ModelSearch(request)
-
-
-def _exhaustive(request: SearchRequest) -> Search:
-    from ckprof_plugins.tuning.search.strategy import ExhaustiveSearch
-
-    return ExhaustiveSearch(request)
-
-
-def _random(request: SearchRequest) -> Search:
-    from ckprof_plugins.tuning.search.strategy import RandomSearch
-
-    return RandomSearch(request)
-
-
-def _optuna(request: SearchRequest) -> Search:
-    from ckprof_plugins.tuning.search.strategy import OptunaSearch
-
-    return OptunaSearch(request)
 
 
 @hookimpl
@@ -81,13 +57,5 @@ def ckprof_rank_kernels(
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register the model's strategy, everything, chance, and optuna."""
-    from ckprof.plugin.protocols import SearchStrategy
-
-    for id_, label, start in (
-        ("exhaustive", "everything, in the order of the list", _exhaustive),
-        ("model", "most expected gain per second, by the time model", _model),
-        ("optuna", "optuna's estimator for each problem (an extra)", _optuna),
-        ("random", "a random kernel on each problem at a time", _random),
-    ):
-        registry.add(SearchStrategy(id=id_, label=label, start=start))
+    """Register the kind of strategies, and those that ship with ckprof."""
+    registry.add(STRATEGIES, *SHIPPED)

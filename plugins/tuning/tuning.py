@@ -32,6 +32,7 @@ from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredPair, TuneLo
 from ckprof_plugins.tuning.search.observations import Configuration, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
+from ckprof_plugins.tuning.strategies import STRATEGIES
 from ckprof_plugins.tuning.time_model.selector import precedence
 from ckprof_plugins.tuning.training import LEAST_PROBLEMS, TrainRequest, fit_model
 from ckprof_plugins.tuning.validation import candidates_of
@@ -258,7 +259,7 @@ def search(
     options: SearchOptions,
 ) -> TuneResult:
     """Run a search on a bench."""
-    strategy = StrategySearch(session.registry.strategies, options.strategy, request)
+    strategy = StrategySearch(session.registry.entries(STRATEGIES), options.strategy, request)
     loop = TuneLoop(
         observations,
         bench,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ckprof.model.catalog import CatalogRecord
@@ -20,8 +19,6 @@ from ckprof.plugin.protocols import (
     Operation,
     ParityFormat,
     ReportFormat,
-    Search,
-    SearchStrategy,
     StoreFormat,
 )
 from ckprof.plugin.protocols.formats import ExportResult
@@ -35,7 +32,6 @@ from .stubs import StubConverter, StubOperation, StubPipeline, StubRuleSet
 REGISTERED: list[Any] = []
 
 LIST = "forward/tests/nhwgc_fp16.conf"
-TABLE = Path(__file__).parent.parent / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
 
 
 CATALOG = """
@@ -134,11 +130,6 @@ class MyObserver:
         return None
 
 
-class MySearch:
-    def propose(self, knowledge):
-        return []
-
-
 class MySpelling:
     def recognises(self, text):
         return text.startswith("Mine")
@@ -185,10 +176,6 @@ def variant():
     )
 
 
-def strategy(search):
-    return SearchStrategy(id="mine", label="mine", start=lambda request: search)
-
-
 def run_format():
     return ReportFormat(id="mine", label="mine", render=str, render_batch=lambda results: "mine")
 
@@ -213,7 +200,6 @@ def store_format():
     )
 
 
-TUNE = ("tune", "fwd", "--dtype", "bf16", "--replay", str(TABLE), "--strategy", "mine")
 IMPORT = ("results", "import", "mine.txt", "--store", "new.db")
 RUN = ("run", "fwd", "--conf", LIST, "--instance", "0")
 PLUGIN = "from ckprof import hookimpl\nfrom tests.plugin import hostile\n"
@@ -249,20 +235,6 @@ CASES: dict[str, Case] = {
         member="enumerate",
         command=("list", "instances", "--rule-set", "mine", "--arch", "gfx942"),
         code=1,
-    ),
-    "strategy": Case(
-        kind="strategy",
-        make=lambda: strategy(MySearch()),
-        member="start",
-        command=TUNE,
-    ),
-    "search": Case(
-        kind="strategy",
-        make=MySearch,
-        protocol=Search,
-        within=strategy,
-        member="propose",
-        command=TUNE,
     ),
     "string kind": Case(
         kind="kind of instance string",

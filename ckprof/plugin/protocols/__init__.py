@@ -49,8 +49,6 @@ from ckprof.plugin.protocols.pipelines import RecordingPipeline as RecordingPipe
 from ckprof.plugin.protocols.pipelines import RuleSet as RuleSet
 from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
-from ckprof.plugin.protocols.searches import Search as Search
-from ckprof.plugin.protocols.searches import SearchStrategy as SearchStrategy
 from ckprof.plugin.protocols.targets import Baseline as Baseline
 from ckprof.plugin.protocols.targets import DeviceIdentifier as DeviceIdentifier
 from ckprof.plugin.protocols.targets import FieldIgnoringTarget as FieldIgnoringTarget

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.plugin.protocols.searches import replans
 from ckprof_plugins.tuning.search.observations import Pair, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
 from ckprof_plugins.tuning.search.result import kept_pairs
 from ckprof_plugins.tuning.search.surrogate import FEW, MOST, LogTimes, Surrogate, thinned
+from ckprof_plugins.tuning.strategies import replans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import Problem
-    from ckprof.plugin.protocols import Search
     from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array
+    from ckprof_plugins.tuning.strategies import Search
 
 #: choices of a problem that are looked at closely, and draws of their times
 _LENGTH: Final = 32

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 import numpy as np
 
 from ckprof.events import StatusLine
-from ckprof.plugin.protocols.searches import replans
 from ckprof.wording import counted
 from ckprof_plugins.tuning.search.observations import Pair
+from ckprof_plugins.tuning.strategies import replans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.ranking import KernelTime
-    from ckprof.plugin.protocols import Search
     from ckprof_plugins.tuning.search.observations import Observations
+    from ckprof_plugins.tuning.strategies import Search
 
 
 #: a pair and its time by all visits; ``None`` where the latest one failed

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ckprof.errors import PluginError, UsageError
-from ckprof.plugin.protocols.searches import replans
 from ckprof_plugins.tuning.search.observations import Pair
+from ckprof_plugins.tuning.strategies import replans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.plugin.kinds import RegistryEntries
-    from ckprof.plugin.protocols import SearchStrategy
     from ckprof_plugins.tuning.search.acquisition import Forecaster
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
+    from ckprof_plugins.tuning.strategies import SearchStrategy
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel

@@ -11,7 +11,6 @@ from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import KernelTime, kernel_time
 from ckprof.plugin.kinds import RegistryEntries
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import SearchStrategy
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import traits_of_name
@@ -20,6 +19,7 @@ from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
+from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.sizes import forward_sizes
@@ -46,7 +46,7 @@ def few() -> Measurements:
 def all_strategies() -> RegistryEntries[SearchStrategy]:
     manager = PluginManager()
     manager.load_all()
-    return Registry(manager).strategies
+    return Registry(manager).entries(STRATEGIES)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.ranking import KernelTime, kernel_time, ranking
 from ckprof.model.ranking import time_of as time_of_outcome
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import SearchStrategy
 from ckprof.plugin.registry import Registry
 from ckprof.store.attempt import Attempt
 from ckprof.testing.plugins import Registering
@@ -31,6 +30,7 @@ from ckprof_plugins.tuning.search.observations import (
 )
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
+from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tune_report import tune_values
@@ -335,7 +335,7 @@ def strategies_of(*plugins):
     manager = PluginManager()
     for number, registered in enumerate(plugins):
         manager.register(Registering(*registered), f"plugin{number}")
-    return Registry(manager).strategies
+    return Registry(manager).entries(STRATEGIES)
 
 
 class _Fixed:
