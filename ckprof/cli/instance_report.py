@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.files import write_output
-from ckprof.report.table import Column, Table, csv_text
 from ckprof.version import __version__
 from ckprof.wording import counted
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate, Rejection
     from ckprof.kernels.choose import Selection
     from ckprof.measure.requests import RunRequest
+    from ckprof.report.table import Column, Table
 
 
 #: Values of ``--format``.
@@ -38,6 +38,8 @@ def render_instances(chosen: Selection, format_: str) -> str | Table[Candidate]:
         return _json([_record(candidate) for candidate in chosen.candidates])
     if format_ == "csv":
         return _csv([_flat_record(candidate) for candidate in chosen.candidates])
+    from ckprof.report.table import Column, Table
+
     columns: list[Column[Candidate]] = [
         Column("instance", lambda candidate: candidate.index),
         Column("pipeline", lambda candidate: candidate.pipeline.id, priority=3),
@@ -55,6 +57,8 @@ def render_reasons(chosen: Selection, format_: str) -> str | Table[dict[str, Any
     rows = _reasons(chosen)
     if format_ == "json":
         return _json(rows)
+    from ckprof.report.table import Column, Table
+
     columns: list[Column[dict[str, Any]]] = [Column(name, itemgetter(name)) for name in _REASON_HEADERS]
     table = Table(columns, rows)
     return table.csv().rstrip("\n") if format_ == "csv" else table
@@ -121,6 +125,8 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
     """Return rows of possibly different fields; a field that a row lacks is empty."""
     # what people look for first comes first
     names = dict.fromkeys(("instance", "name", *(name for row in rows for name in row)))
+    from ckprof.report.table import csv_text
+
     return csv_text(rows, [*names]).rstrip("\n")
 
 

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import UsageError
-from ckprof.measure.host import last_level_cache_bytes
-from ckprof.measure.round_times import USUAL_PROCESSES
-from ckprof.measure.rounds import RoundOptions
-from ckprof.measure.stopping import CRITERIA, make_criterion
+from ckprof.measure.stopping import CRITERIA, USUAL_PROCESSES, make_criterion
 from ckprof.measure.verify.operands import InitKind
-from ckprof.measure.worker.sampling import FEWEST_SAMPLES, TimingSettings
 from ckprof.model.types import DataType
 from ckprof.option import command, device_choice, option, positive
 from ckprof.settings import Settings
 
 if TYPE_CHECKING:
     from ckprof.kernels.requests import BuildOptions
+    from ckprof.measure.rounds import RoundOptions
+    from ckprof.measure.worker.sampling import TimingSettings
     from ckprof.model.recipe import BuildRecipe
 
 
@@ -253,11 +251,16 @@ def options_on(options: RunOptions, recipe: BuildRecipe) -> RunOptions:
 
 def cache_bytes(options: RunOptions) -> int:
     """Return the size of the last-level cache of the device, that of the host where no target says it."""
+    from ckprof.measure.host import last_level_cache_bytes
+
     return options.last_level_cache_bytes or last_level_cache_bytes()
 
 
 def timing_settings(options: RunOptions) -> TimingSettings:
     """Return what the worker needs to know about sampling."""
+    # help shows the options, and needs nothing of what they are for
+    from ckprof.measure.worker.sampling import TimingSettings
+
     flush_bytes = 0
     if options.cache is CacheMode.COLD:
         if options.flush_bytes is None:
@@ -279,6 +282,8 @@ def timing_settings(options: RunOptions) -> TimingSettings:
 
 def round_options(options: RunOptions) -> RoundOptions:
     """Return how rounds are decided on in a run."""
+    from ckprof.measure.rounds import RoundOptions
+
     usual = RoundOptions()
     return RoundOptions(
         min_rounds=min(usual.min_rounds, options.rounds),
@@ -294,6 +299,8 @@ def share_of_round(options: RunOptions, rounds: RoundOptions) -> TimingSettings:
 
     Leaders reach the least numbers in the least number of rounds, and the most time in all of them.
     """
+    from ckprof.measure.worker.sampling import FEWEST_SAMPLES
+
     least = rounds.least_rounds
     criterion = CRITERIA[options.criterion]
     share = replace(

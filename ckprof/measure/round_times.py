@@ -152,11 +152,6 @@ class RoundTimes(Generic[Cell]):
         return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)
 
 
-#: worker processes that the kernels of a problem are measured in, as far as there are as many rounds: two
-#: show that they differ, the third one tells which of them does
-USUAL_PROCESSES: Final = 3
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessShares:
     """Rounds are dealt evenly: so many processes take so many rounds, and later ones go on at that rate."""

@@ -14,7 +14,8 @@ from enum import Enum
 from typing import Final, Generic, NamedTuple
 
 from ckprof.errors import UsageError
-from ckprof.measure.round_times import USUAL_PROCESSES, Cell, ProcessShares, RoundTimes, Timing
+from ckprof.measure.round_times import Cell, ProcessShares, RoundTimes, Timing
+from ckprof.measure.stopping import USUAL_PROCESSES
 from ckprof.model.ranking import Field, Standing
 from ckprof.option import option, percent, positive, share
 
