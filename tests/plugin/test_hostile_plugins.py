@@ -75,10 +75,11 @@ class Odd:
 
 
 def all_kinds():
-    """Return the kinds of objects by name: the core's, and those that plugins bring."""
+    """Return the kinds of objects by name: the core's, and those that plugins bring with objects."""
     manager = PluginManager()
     manager.load_all()
-    return {kind.name: kind for kind in Registry(manager).kinds}
+    registry = Registry(manager)
+    return {kind.name: kind for kind in registry.kinds if kind in KINDS or registry._added[kind]}
 
 
 KIND_OF = all_kinds()
