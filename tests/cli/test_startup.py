@@ -62,7 +62,6 @@ _NOT_FOR_PARSING = (
     "ckprof.kernels.build.",
     "ckprof.lists.",
     "ckprof.measure.host",
-    "ckprof.measure.worker.sampling",
     "ckprof.report.rows",
     "ckprof.report.run_",
     "ckprof.results",
