@@ -25,10 +25,11 @@ from ckprof.plugin.boundary import traceback_lines
 from ckprof.plugin.command import Command
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import OBJECTS, STRUCTURAL, check_of, function_result, members_of
-from ckprof.plugin.protocols import InspectionView, Operation, ProblemSetFile, ResultsView
+from ckprof.plugin.protocols import InspectionView, NamedDevice, Operation, ProblemSetFile, ResultsView
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.testing.plugins import Registering
 
+from .hostile import MyDevice
 from .stubs import StubOperation
 from .test_registry import registry_of
 
@@ -105,6 +106,8 @@ def provided(kind, name=""):
         objects.append(ResultsView(id="stub", label="stub", make=len))
     if KIND_OF[kind].protocol is InspectionView:
         objects.append(InspectionView(id="stub", label="stub", options=(), prepare=lambda *_: None))
+    if KIND_OF[kind].protocol is NamedDevice:
+        objects.append(MyDevice())
     abilities = [m.name for ability in KIND_OF[kind].abilities for m in members_of(ability)]
     return max(objects, key=lambda item: (hasattr(item, name), sum(hasattr(item, one) for one in abilities)))
 
