@@ -13,7 +13,6 @@ from ckprof.model.architecture import find_architecture
 from ckprof.model.problem_case import plain
 from ckprof.model.recipe import BuildRequest
 from ckprof.model.types import SHARED_TYPES, DataType
-from ckprof.plugin.protocols import OnDemandRuleSet
 from ckprof.profiler import Profiler
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ def _on_demand_rule_set(profiler: Profiler) -> str:
     :raises UsageError: no plugin provides one.
     """
     for rule_set in profiler.registry.rule_sets:
-        if isinstance(rule_set, OnDemandRuleSet) and rule_set.on_demand:
+        if rule_set.on_demand:
             return rule_set.id
     raise UsageError("no rule set is made to be built on demand; name one with rule_set, or lists with conf")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import LossyLine
+from ckprof.plugin.protocols import Converter
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
@@ -51,7 +52,7 @@ _OUTCOMES: Final = 5_000
 _LOOKS_LIKE_A_LIST: Final = re.compile(rb"^[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*<", re.MULTILINE)
 
 
-class ConfConverter:
+class ConfConverter(Converter):
     """Reads ``.conf`` instance lists with the families of all plugins.
 
     The registry hands the families over with :meth:`use_families` once all plugins are loaded.

@@ -11,7 +11,8 @@ from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
-from ckprof.plugin.protocols import ProblemSampler, SyntheticProblems
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Operation
 from ckprof.problems.problem_file import line_forms, render_problems
 from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.plugin.protocols import Operation
     from ckprof.problems.from_log import LogProblems
     from ckprof.problems.problem_set import Layer, ProblemSet
 
@@ -272,16 +272,16 @@ def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     add_output_options(parser, session)
 
 
-def _inventing(session: Session) -> list[SyntheticProblems]:
+def _inventing(session: Session) -> list[Operation]:
     """Return the operations that invent problems after options of their own."""
     operations = session.registry.operations.registered
-    return [operation for operation in operations if isinstance(operation, SyntheticProblems)]
+    return [operation for operation in operations if offers(operation, Operation.sample)]
 
 
 def _sample(arguments: argparse.Namespace, session: Session) -> ExitCode:
     asked = session.registry.operation(arguments.direction) if arguments.direction else None
-    inventing = [asked] if isinstance(asked, SyntheticProblems) else _inventing(session)
-    if isinstance(asked, SyntheticProblems) or (asked is None and inventing):
+    inventing = [one for one in _inventing(session) if asked is None or one.id == asked.id]
+    if inventing:
         options = inventing[0].sample_options
         cases = inventing[0].sample(chosen(arguments, options, count=arguments.count, seed=arguments.seed))
     elif asked is not None:
@@ -300,7 +300,7 @@ def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[Prob
 
     from ckprof.model.problem_case import ProblemCase
 
-    if not isinstance(operation, ProblemSampler):
+    if not offers(operation, Operation.random_problem):
         raise UsageError(f"{operation.id} has no synthetic problems")
     for name in arguments.shape_options:
         if vars(arguments)[name] is not None:

@@ -11,7 +11,6 @@ from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.model.conversion import ListReading
 from ckprof.model.types import DataType
 from ckprof.plain_text import unknown_name
-from ckprof.plugin.operations import layouts_named
 
 if TYPE_CHECKING:
     import argparse
@@ -140,7 +139,7 @@ def _chosen_layout(
     """
     if arguments.layout is None:
         return None
-    layouts = layouts_named(session.registry, directions)
+    layouts = session.registry.layouts(directions)
     layout = layouts.get(arguments.layout.lower())
     if layout is None:
         where = f" of {', '.join(directions)}" if directions else ""
@@ -166,7 +165,7 @@ def _ndims(text: str | None, session: Session, directions: Sequence[str]) -> tup
     if not text:
         return ()
     parts = text.split(",")
-    layouts = layouts_named(session.registry, directions).values()
+    layouts = session.registry.layouts(directions).values()
     possible = sorted({layout.ndim for layout in layouts if layout.ndim or directions})
     if not all(part.isdecimal() and int(part) in possible for part in parts):
         if possible == [0]:

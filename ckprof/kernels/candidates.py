@@ -9,8 +9,8 @@ from ckprof.errors import CkprofError, UsageError
 from ckprof.model.kernel import KEY_DIGITS, SameKernels, SelectedKernel, Substitution
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED
-from ckprof.plugin.protocols import FieldIgnoringTarget, FusingPipeline, SubstitutingTarget
-from ckprof.plugin.timing import TimedKernel, TimedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline, Target, TimedKernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import Pipeline, RuleSetEntry, Target
+    from ckprof.plugin.protocols import RuleSetEntry
     from ckprof.plugin.registry import Registry
 
 
@@ -225,7 +225,7 @@ _Kind = tuple[frozenset[tuple[str, Any]], frozenset[str]]
 
 def same_kernels(target: Target, candidates: Iterable[Candidate]) -> tuple[SameKernels, ...]:
     """Return the groups of instances that are the same kernel on a target, none if it tells nothing."""
-    if not isinstance(target, FieldIgnoringTarget):
+    if not offers(target, Target.ignored_fields):
         return ()
     groups: dict[_Kind, list[tuple[int, Mapping[str, Any]]]] = {}
     reasons: dict[str, str] = {}
@@ -245,7 +245,7 @@ def substitutions(
     target: Target, candidates: Iterable[Candidate], problems: Sequence[Problem]
 ) -> tuple[Substitution, ...]:
     """Return the kernels that a target runs in place of instances' for problems; none if it tells nothing."""
-    if not isinstance(target, SubstitutingTarget):
+    if not offers(target, Target.substitute):
         return ()
     groups: dict[tuple[int, str], list[int]] = {}
     for candidate, kernel in _timed(candidates):
@@ -263,7 +263,7 @@ def _timed(candidates: Iterable[Candidate]) -> Iterator[tuple[Candidate, TimedKe
     """Yield the candidates whose pipelines say what their kernels do, with that."""
     for candidate in candidates:
         pipeline, instance = candidate.pipeline, candidate.instance
-        if isinstance(pipeline, TimedPipeline):
+        if offers(pipeline, Pipeline.traits):
             fields = instance.fields()
             yield (
                 candidate,
@@ -305,7 +305,7 @@ def with_unfused(selection: Selection) -> tuple[Selection, Mapping[str, str]]:
     number = max(number, 1 + max(candidate.index for candidate in selection.candidates))
     pairs: dict[str, str] = {}
     for candidate in selection.candidates:
-        plain = _unfused(candidate)
+        plain = candidate.pipeline.unfused(candidate.instance)
         if plain is None:
             continue
         pairs[candidate.instance.key] = plain.key
@@ -318,8 +318,3 @@ def with_unfused(selection: Selection) -> tuple[Selection, Mapping[str, str]]:
         raise UsageError(f"nothing is fused to the kernels of {selection.source}: they have no epilogue")
     # whether those that were added are valid is asked before they are written
     return replace(selection, candidates=tuple(known.values()), arch=None), pairs
-
-
-def _unfused(candidate: Candidate) -> Instance | None:
-    pipeline = candidate.pipeline
-    return pipeline.unfused(candidate.instance) if isinstance(pipeline, FusingPipeline) else None

@@ -21,7 +21,8 @@ from ckprof.errors import CkprofError, InputError
 from ckprof.files import write_atomically
 from ckprof.kernels.build.compile_step import MESSAGES_FILE
 from ckprof.kernels.source import manifest
-from ckprof.plugin.protocols import InspectableTarget
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Target
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.build.keys import MarkedSources
     from ckprof.kernels.source.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
-    from ckprof.plugin.protocols import Target
 
 FILE: Final = "code_objects.json"
 FOLDER: Final = "code_objects"
@@ -135,7 +135,7 @@ def read_ahead(target: Target, arch: str, paths: Iterable[Path]) -> None:
 
     :param paths: the code objects; each is read once.
     """
-    if not isinstance(target, InspectableTarget):
+    if not offers(target, Target.inspect):
         return
     for path in set(paths):
         try:

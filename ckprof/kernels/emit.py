@@ -14,7 +14,6 @@ from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import read_list
 from ckprof.model.catalog import Catalog
-from ckprof.plugin.protocols import RecordingPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -125,9 +124,7 @@ def _record_of(session: Session, candidate: Candidate) -> Catalog:
     """
     instance = candidate.instance
     fields = instance.fields()
-    recorded = (
-        candidate.pipeline.record(instance) if isinstance(candidate.pipeline, RecordingPipeline) else None
-    )
+    recorded = candidate.pipeline.record(instance)
     for variant in session.registry.variants:
         names = variant.record_type.__struct_fields__[1:]
         if variant.direction != instance.direction:

@@ -25,7 +25,8 @@ from ckprof.model.device import DeviceKernel
 from ckprof.model.gemm_work import Estimate
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.paths import object_cache_dir, work_dir
-from ckprof.plugin.protocols import InspectableTarget, MatrixPipeline, ModellingTarget
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Target
 from ckprof.versioned_json import read_versioned
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.source.manifest import StoredTree
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.plugin.protocols import Target
     from ckprof.session import Session
 
 
@@ -216,7 +216,7 @@ def inspect_build(
     :raises UsageError: the target does not read machine code.
     :raises InputError: a code object cannot be read.
     """
-    if not isinstance(target, InspectableTarget):
+    if not offers(target, Target.inspect):
         raise UsageError(f"target {target.id} builds no code objects that could be inspected")
     by_path = _read(target, code.arch, {kernel.path for kernel in code.kernels})
     by_key = {candidate.instance.key: candidate for candidate in candidates}
@@ -248,23 +248,19 @@ def inspect_build(
     )
 
 
-def _read(
-    target: InspectableTarget, arch: str, paths: Iterable[Path]
-) -> Mapping[Path, Sequence[DeviceKernel]]:
+def _read(target: Target, arch: str, paths: Iterable[Path]) -> Mapping[Path, Sequence[DeviceKernel]]:
     ordered = sorted(paths)
     with ThreadPoolExecutor(max_workers=available_cpus()) as pool:
         return dict(zip(ordered, pool.map(lambda path: target.inspect(path, arch), ordered), strict=True))
 
 
 def _estimate(
-    target: InspectableTarget,
+    target: Target,
     candidate: Candidate,
     kernel: InspectedKernel,
     problem: Problem,
     splits: int,
 ) -> Estimate | None:
-    if not isinstance(candidate.pipeline, MatrixPipeline):
-        return None
     work = candidate.pipeline.work(candidate.instance, problem, splits)
     return target.estimate(kernel.worst, work) if work is not None else None
 
@@ -324,14 +320,12 @@ def inspecting_target(session: Session, name: str | None) -> Target:
     """
     if name:
         target = session.target(name)
-        if not isinstance(target, InspectableTarget):
+        if not offers(target, Target.inspect):
             raise UsageError(f"target {target.id} builds no code objects that could be inspected")
         return target
-    inspectable = [reader for reader in session.registry.targets if isinstance(reader, InspectableTarget)]
+    inspectable = [reader for reader in session.registry.targets if offers(reader, Target.inspect)]
     # of machine code for the architecture itself there is more to learn than of a model's
-    for target in sorted(
-        inspectable, key=lambda reader: isinstance(reader, ModellingTarget) and reader.models_arch
-    ):
+    for target in sorted(inspectable, key=lambda reader: reader.models_arch):
         return target
     raise UsageError("no target plugin reads machine code; name one with --target")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import InputError
 from ckprof.files import resolved
 from ckprof.lists.catalogs import render_catalog, write_catalog
-from ckprof.plugin.protocols import TreeConverter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,15 +57,14 @@ def plan_tree(request: TreeRequest, registry: Registry) -> TreePlan:
     :raises InputError: none does.
     """
     for converter in registry.converters:
-        if isinstance(converter, TreeConverter):
-            plan = converter.plan_tree(request)
-            if plan is not None:
-                for item in plan.lists:
-                    if item.conversion is not None:
-                        registry.manager.call(
-                            "ckprof_after_conversion", request=item.request, conversion=item.conversion
-                        )
-                return plan
+        plan = converter.plan_tree(request)
+        if plan is not None:
+            for item in plan.lists:
+                if item.conversion is not None:
+                    registry.manager.call(
+                        "ckprof_after_conversion", request=item.request, conversion=item.conversion
+                    )
+            return plan
     raise InputError("no instance list in this folder", request.root)
 
 

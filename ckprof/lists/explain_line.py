@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError, UsageError
 from ckprof.lists.list_files import find_list, is_json, list_request
 from ckprof.model.conversion import ExplainRequest
-from ckprof.plugin.protocols import LineExplainer
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest, ExplainedLine, ListReading
@@ -79,8 +78,7 @@ def _explain(
     text: str, request: ConversionRequest, registry: Registry, number: int | None = None
 ) -> ExplainedLine:
     for converter in registry.converters:
-        if isinstance(converter, LineExplainer):
-            explained = converter.explain(ExplainRequest(text=text, request=request, line=number))
-            if explained is not None:
-                return explained
+        explained = converter.explain(ExplainRequest(text=text, request=request, line=number))
+        if explained is not None:
+            return explained
     raise UsageError("no converter plugin can explain lines")

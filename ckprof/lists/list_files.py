@@ -11,7 +11,6 @@ from ckprof.lists.catalogs import read_catalog
 from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.paths import conf_root
 from ckprof.plain_text import suggestion
-from ckprof.plugin.protocols import StreamingConverter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,8 +172,7 @@ def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conve
 def _convert(request: ConversionRequest, registry: Registry) -> Conversion:
     for converter in registry.converters:
         if converter.recognises(request):
-            streams = isinstance(converter, StreamingConverter) and converter.streams
-            return converter.convert(request if streams else _whole(request))
+            return converter.convert(request if converter.streams else _whole(request))
     dialects = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
     if not request.data.strip():
         raise InputError("the file is empty, expected an instance list", request.path)

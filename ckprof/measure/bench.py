@@ -23,8 +23,8 @@ from ckprof.measure.workers import DeviceUse, OpenedDevice, device_lock
 from ckprof.model.device import Reading
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
+from ckprof.model.tensor import layout_named
 from ckprof.model.types import types_on
-from ckprof.plugin.operations import layout_named
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class BenchLibrary:
 
     def layout(self, kernel: SelectedKernel) -> Layout:
         """Return the layout of a kernel."""
-        layout = layout_named(self.operation, kernel.layout)
+        layout = layout_named(self.operation.layouts, kernel.layout)
         if layout is None:
             raise ValueError(f"operation {self.operation.id} has no layout {kernel.layout!r}")
         return layout

@@ -34,9 +34,9 @@ from ckprof.measure.worker.sampling import KernelFailure, Launches, TimingSettin
 from ckprof.measure.worker.session import timed_run
 from ckprof.model.ranking import summarise
 from ckprof.model.roof import rates_of
+from ckprof.model.tensor import layout_named
 from ckprof.model.types import DataType, SplitSum, TypeSet, types_on
 from ckprof.plain_text import unknown_name
-from ckprof.plugin.operations import layout_named, tensors_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def library_kernels(
     """
     kernels = []
     for index, (name, key, fields) in enumerate(rows):
-        layout = layout_named(operation, str(fields["layout"]))
+        layout = layout_named(operation.layouts, str(fields["layout"]))
         if layout is None:
             raise InputError(f"kernel {name} has an unknown layout: {fields['layout']}")
         kernels.append(LibraryKernel(index=index, name=name, key=key, fields=fields, layout=layout))
@@ -335,7 +335,7 @@ class KernelLibrary:
         self, problem: Problem, operands: Mapping[str, NDArray[Any]], kernel: LibraryKernel
     ) -> dict[str, NDArray[Any]]:
         """Return the operands as the kernel reads them."""
-        tensors, types = tensors_of(self._operation(), problem), self._types(kernel)
+        tensors, types = self._operation().tensors_of(problem), self._types(kernel)
         sources, layout = tensors[:-1], kernel.layout
         unmet = problem.unmet_by(layout)
         if unmet is not None:
@@ -362,7 +362,7 @@ class KernelLibrary:
         """Return the duration in milliseconds and the stored values of the result."""
         library, given = self._ready(), CProblem.of(problem, split_k)
         target, kernel = library.target, library.kernels[chosen.key]
-        names = tensors_of(self._operation(), problem)
+        names = self._operation().tensors_of(problem)
         specs = {name: problem.tensor(name, chosen.layout) for name in names}
         stored_type = self._types(chosen).result
         output_name = names[-1]

@@ -30,8 +30,8 @@ from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFil
 from ckprof.measure.worker.sampling import signed_axes
 from ckprof.model.computation import Computation
 from ckprof.model.types import TypeSet
-from ckprof.plugin.operations import as_multiplied, tensors_of
-from ckprof.plugin.protocols import ContractingOperation, FurtherOperands, TolerantOperation
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import Layout, TensorSpec
     from ckprof.model.types import DataType
-    from ckprof.plugin.protocols import Operation
 
 _DOUBLE_BYTES = 8
 
@@ -173,13 +172,13 @@ def prepare_problem(
         problem=problem,
         layout=tensors.layout,
         types=tensors.types,
-        specs=tuple(problem.tensor(name, tensors.layout) for name in tensors_of(operation, problem)),
+        specs=tuple(problem.tensor(name, tensors.layout) for name in operation.tensors_of(problem)),
         folder=folder,
     )
     contraction = _on_device(work, options, can_check=can_check)
     length = operation.reduction_length(problem)
-    roundings = operation.roundings(problem) if isinstance(operation, FurtherOperands) else 1
-    can_be_exact = not isinstance(operation, FurtherOperands) or operation.is_exact(problem)
+    roundings = operation.roundings(problem)
+    can_be_exact = operation.is_exact(problem)
     if exact is None:
         wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
     else:
@@ -201,11 +200,7 @@ def prepare_problem(
         deviation=reference.deviation,
         roundings=1 if tensors.types.changes_sums else roundings,
         is_changed=tensors.types.changes_sums and roundings > 1,
-        tolerance=(
-            operation.tolerance(problem, tensors.types, reference.magnitude)
-            if isinstance(operation, TolerantOperation)
-            else None
-        ),
+        tolerance=operation.tolerance(problem, tensors.types, reference.magnitude),
         exact=can_be_exact
         and (exact is not None or options.init is InitKind.EXACT or tensors.types.is_exact),
         can_be_exact=can_be_exact,
@@ -231,7 +226,7 @@ def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> C
     reason = ""
     if not can_check:
         reason = "the target of the kernels does not verify on its device"
-    elif not isinstance(operation, ContractingOperation):
+    elif not offers(operation, Operation.contraction):
         reason = f"operation {operation.id} does not describe its sums for devices"
     else:
         try:
@@ -344,7 +339,7 @@ class _Preparation(ProblemTensors):
 
     def signs(self) -> tuple[SignedAxis, ...]:
         """Return where operands may be negated, and the result with them; nothing where that is not known."""
-        if not isinstance(self.operation, ContractingOperation):
+        if not offers(self.operation, Operation.contraction):
             return ()
         return signed_axes(self.operation.contraction(self.problem), self.specs, self.types)
 
@@ -410,7 +405,7 @@ class _Preparation(ProblemTensors):
                 spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
                 for spec, dtype in zip(operands, self.dtypes, strict=False)
             }
-            decoded = as_multiplied(self.operation, part, decoded, self.types)
+            decoded = {**decoded, **self.operation.multiplied(part, decoded, self.types)}
             for spec in operands:
                 if number == 0 or axis in spec.axes:
                     squares[spec.name] += float(np.vdot(decoded[spec.name], decoded[spec.name]))
@@ -424,14 +419,8 @@ class _Preparation(ProblemTensors):
             values.append(with_gaps(total, result, fill=np.nan))
             magnitude = max(float(total.max()), -float(total.min()))
         mean_squares = {name: total / stored[name].size for name, total in squares.items()}
-        return _Reference(magnitude=magnitude, deviation=self._deviation(mean_squares), values=values)
-
-    def _deviation(self, mean_squares: Mapping[str, float]) -> float:
-        """Return that of a sum of independent products of elements drawn from the operands."""
-        if isinstance(self.operation, FurtherOperands):
-            return self.operation.deviation(self.problem, mean_squares)
-        length = self.operation.reduction_length(self.problem)
-        return math.sqrt(math.prod(mean_squares.values(), start=float(length)))
+        deviation = self.operation.deviation(self.problem, mean_squares)
+        return _Reference(magnitude=magnitude, deviation=deviation, values=values)
 
     def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         operation = self.operation

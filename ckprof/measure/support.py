@@ -23,7 +23,8 @@ from ckprof.measure.worker.process import WorkerFailure, WorkerProcess
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.model.recipe import Purpose
 from ckprof.model.strings.rendering import StringError
-from ckprof.plugin.protocols import FurtherOperands, ProblemSampler
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.requests import BuildOptions
     from ckprof.measure.worker.messages import Support
     from ckprof.model.strings.grammar import StringGrammar
-    from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
@@ -141,7 +141,7 @@ def random_queries(count: int, ndim: int, seed: int, operation: Operation) -> li
     :param operation: what kernels compute.
     :raises UsageError: it invents no problems.
     """
-    if not isinstance(operation, ProblemSampler):
+    if not offers(operation, Operation.random_problem):
         if count:
             raise UsageError(f"{operation.id} has no random problems")
         return []
@@ -194,7 +194,7 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
     operation = session.registry.operation(selection.direction)
     ndim = selection.candidates[0].instance.ndim
     drawn = random_queries(request.random, ndim, request.seed, operation)
-    if isinstance(operation, FurtherOperands):
+    if offers(operation, Operation.tensors_of):
         drawn = for_kernels(drawn, selection.candidates)
     queries = [*request.queries, *drawn]
     target = session.target(options.target)

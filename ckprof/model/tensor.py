@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @runtime_checkable
@@ -24,6 +27,11 @@ class Layout(Protocol):
 
         :param tensor: one of the operation's tensors.
         """
+
+
+def layout_named(layouts: Iterable[Layout], name: str) -> Layout | None:
+    """Return the layout with this name, in any case, or ``None``."""
+    return next((layout for layout in layouts if layout.name == name.lower()), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

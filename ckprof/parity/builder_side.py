@@ -12,7 +12,8 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.parity import PrintRequest, Skipped
 from ckprof.model.strings.kind import all_revisions
 from ckprof.parity.side import Entry, StringSide, is_library
-from ckprof.plugin.protocols import BuilderPrinter
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import BuilderReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -282,8 +283,8 @@ def printed_strings(
     )
 
 
-def _printer(registry: Registry) -> BuilderPrinter:
+def _printer(registry: Registry) -> BuilderReader:
     for reader in registry.builder_readers:
-        if isinstance(reader, BuilderPrinter):
+        if offers(reader, BuilderReader.print_lists):
             return reader
     raise PluginError("no plugin can ask CK Builder: no builder reader prints lists")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof.plugin.boundary import Boundary, exact, has_member, shown
 from ckprof.plugin.kinds import Kind
-from ckprof.plugin.members import Member, members_of
+from ckprof.plugin.members import Member, required_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,7 @@ def kinds_of(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> li
     apart = type(item).__module__ == "builtins"
     shares = {kind: 0 if apart else _share(item, kind) for kind in kinds}
     whole = [kind for kind in kinds if shares[kind] == 1 and not dataclasses.is_dataclass(kind.protocol)]
-    near: dict[Kind[Any], float] = {kind: len(members_of(kind.protocol)) for kind in whole}
+    near: dict[Kind[Any], float] = {kind: len(required_members(kind.protocol)) for kind in whole}
     near = near or {kind: share for kind, share in shares.items() if share}
     best = [kind for kind, value in near.items() if value == max(near.values())]
     if not best:
@@ -116,7 +116,9 @@ def _nearest(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> st
     with boundary.member("id"):
         id_ = exact(getattr(item, "id", None))
     lacking = {
-        kind.name: [member.spelling for member in members_of(kind.protocol) if not _has(item, member, kind)]
+        kind.name: [
+            member.spelling for member in required_members(kind.protocol) if not _has(item, member, kind)
+        ]
         for kind in kinds
         if kind.identifier == "id" and not dataclasses.is_dataclass(kind.protocol)
     }
@@ -129,7 +131,7 @@ def _nearest(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> st
 
 def _share(item: object, kind: Kind[Any]) -> float:
     """Return which part of the members that tell a kind's objects from others an object has."""
-    members = [member for member in members_of(kind.protocol) if member.name not in _COMMON]
+    members = [member for member in required_members(kind.protocol) if member.name not in _COMMON]
     return sum(_has(item, member, kind) for member in members) / max(1, len(members))
 
 

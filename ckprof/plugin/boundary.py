@@ -9,14 +9,14 @@ that their docstring does not allow, and what they return that is not of the dec
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import CkprofError, PluginError
-from ckprof.plugin.members import OBJECTS, STRUCTURAL, Member, check_of, function_result, members_of
+from ckprof.plugin.members import Member, check_of, function_result, members_of, protocol_named
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -72,14 +72,15 @@ class Boundary:
         """Return the error that says what is wrong with the object."""
         return PluginError(f"plugin {self.plugin}: {self.subject}: {problem}")
 
-    def checked(self, value: object, annotation: str, verb: str = "returned") -> object:
+    def checked(self, value: object, annotation: str, module: str, verb: str = "returned") -> object:
         """Return a value that came from the plugin.
 
+        :param module: the one that mentions the annotation.
         :raises PluginError: it is not of the type.
         """
         # containers and properties may be the plugin's own
         with self:
-            fits = check_of(annotation)(value)
+            fits = check_of(annotation, module)(value)
         if fits:
             return exact(value)
         raise PluginError(
@@ -114,23 +115,35 @@ class Guard:
         return f"<guard of {type(self._guarded).__name__}>"
 
 
-def guarded(item: object, boundary: Boundary, protocol: type, abilities: Sequence[type] = ()) -> object:
+def guarded(item: object, boundary: Boundary, protocol: type) -> object:
     """Return what takes the place of an object: a guard, or a copy of a dataclass with guarded functions.
+
+    Optional members that the object lacks are those of the protocol.
 
     :param boundary: around the object.
     :param protocol: what it must have.
-    :param abilities: protocols of which it has all members or none.
     :raises PluginError: it lacks members, or a field of the dataclass is of another type.
     """
     if dataclasses.is_dataclass(protocol):
         return _guarded_record(item, boundary, protocol)
-    members = _members(item, boundary, protocol, abilities)
+    members = members_of(protocol)
+    having = {member.name for member in members if has_member(item, boundary, member, protocol)}
+    needed = {name for member in members if member.name in having for name in member.together}
+    missing = [
+        member.spelling
+        for member in members
+        if member.name not in having and (not member.optional or member.name in needed)
+    ]
+    if missing:
+        raise boundary.wrong(f"lacks {', '.join(missing)}")
     with boundary:
-        # since Python 3.12, isinstance() looks for a protocol's members without __getattr__
         namespace: dict[str, object] = {
             name: _passed_on(name) for name in dir(item) if not name.startswith("_")
         }
     for member in members:
+        if member.name not in having:
+            namespace[member.name] = vars(protocol)[member.name]
+            continue
         make = _attribute if member.parameters is None else _method
         allowed = (*boundary.allowed, *member.raises)
         namespace[member.name] = make(item, member, boundary.member(member.name, allowed))
@@ -199,7 +212,7 @@ def _attribute(item: object, member: Member, boundary: Boundary) -> object:
     def read(_: object) -> object:
         with boundary:
             value = getattr(item, member.name)
-        return boundary.checked(value, member.annotation, "is")
+        return boundary.checked(value, member.annotation, member.module, "is")
 
     return cached_property(read)
 
@@ -208,16 +221,16 @@ def _method(item: object, member: Member, boundary: Boundary) -> object:
     def call(*arguments: object, **named: object) -> object:
         with boundary:
             result = getattr(item, member.name)(*arguments, **named)
-        return _result(result, member.annotation, boundary)
+        return _result(result, member.annotation, member.module, boundary)
 
     return staticmethod(call)
 
 
-def _result(value: object, annotation: str, boundary: Boundary) -> object:
-    if annotation in OBJECTS and value is not None:
-        inner = replace(boundary, subject=f"{boundary.subject}()", allowed=())
-        return guarded(value, inner, STRUCTURAL[annotation])
-    boundary.checked(value, annotation)
+def _result(value: object, annotation: str, module: str, boundary: Boundary) -> object:
+    protocol = protocol_named(annotation, module)
+    if protocol is not None and value is not None:
+        return guarded(value, replace(boundary, subject=f"{boundary.subject}()", allowed=()), protocol)
+    boundary.checked(value, annotation, module)
     return boundary.iterated(value) if isinstance(value, Iterator) else value
 
 
@@ -234,40 +247,25 @@ def _guarded_record(item: object, boundary: Boundary, kind: type) -> object:
             value = getattr(item, field.name)
         if (text := exact(value)) is not value:
             changes[field.name] = value = text
-        result, class_name = function_result(field.annotation), field.annotation.removesuffix(" | None")
-        if class_name in OBJECTS and value is not None:
-            changes[field.name] = guarded(value, inner, STRUCTURAL[class_name])
-        elif inner.checked(value, field.annotation, "is") is not None and result:
-            changes[field.name] = _function(cast("Callable[..., object]", value), result, inner)
+        result, protocol = function_result(field.annotation), protocol_named(field.annotation, field.module)
+        if protocol is not None and value is not None:
+            changes[field.name] = guarded(value, inner, protocol)
+        elif inner.checked(value, field.annotation, field.module, "is") is not None and result:
+            function = cast("Callable[..., object]", value)
+            changes[field.name] = _function(function, result, field.module, inner)
     with boundary:
         return replace(cast("Any", item), **changes) if changes else item
 
 
-def _function(function: Callable[..., object], annotation: str, boundary: Boundary) -> Callable[..., object]:
+def _function(
+    function: Callable[..., object], annotation: str, module: str, boundary: Boundary
+) -> Callable[..., object]:
     def call(*arguments: object) -> object:
         with boundary:
             result = function(*arguments)
-        return _result(result, annotation, boundary)
+        return _result(result, annotation, module, boundary)
 
     return call
-
-
-def _members(item: object, boundary: Boundary, protocol: type, abilities: Sequence[type]) -> list[Member]:
-    """Return the members of the protocol, and of the abilities that the object has.
-
-    :raises PluginError: some are missing.
-    """
-    members = list(members_of(protocol))
-    missing = [member for member in members if not has_member(item, boundary, member, protocol)]
-    for ability in abilities:
-        absent = [member for member in members_of(ability) if not has_member(item, boundary, member, ability)]
-        if not absent:
-            members += members_of(ability)
-        elif len(absent) < len(members_of(ability)):
-            missing += absent
-    if missing:
-        raise boundary.wrong(f"lacks {', '.join(member.spelling for member in missing)}")
-    return members
 
 
 def has_member(item: object, boundary: Boundary, member: Member, protocol: type) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.plain_text import unknown_name
-from ckprof.plugin.members import know_objects
 
 if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
@@ -81,19 +80,12 @@ class Kind(Generic[T]):
     protocol: type
     #: ``module:function``: yields what ``ckprof plugins --check`` tries with an object
     trials: str
-    #: protocols of which an object has all members or none
-    abilities: tuple[type, ...] = ()
-    #: protocols of what its members return, if these are objects that a plugin brings
-    returns: tuple[type, ...] = ()
     #: attribute that identifies an object among its kind
     identifier: str = "id"
     #: says what else is wrong with an object; empty if nothing is
     further_check: Callable[[Any], str] | None = None
     #: called once with the registry and all objects
     prepare: Callable[[Registry, RegistryEntries[Any]], None] | None = None
-
-    def __post_init__(self) -> None:
-        know_objects(*self.returns)
 
     @overload
     def __get__(self, registry: None, owner: type) -> Kind[T]: ...

@@ -1,35 +1,36 @@
-"""What protocols declare: the members that objects must have, and the types of what these return.
+"""What protocols declare: the members that objects must or may have, and the types of what these return.
 
 Protocols import their types for type checkers alone, so that a command loads only what it works with. A class
-is therefore recognised by its name, among those that the class of a value derives from.
+is therefore recognised by its name, among those that the class of a value derives from; a protocol of the
+module that mentions it, by its members.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 from types import FunctionType
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from ckprof import errors
 from ckprof.model.problem import Problem
-from ckprof.model.strings.kind import Spelling
 from ckprof.model.tensor import Layout
 
 #: says whether a value is of a type
 Check = Callable[[object], bool]
 
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
 _RAISES: Final = re.compile(r":raises (\w+):")
 
-#: what is recognised by its members; a name is not enough
-STRUCTURAL: Final[dict[str, type]] = {kind.__name__: kind for kind in (Layout, Problem, Spelling)}
-#: names of those among them whose members are called within the boundary of their plugin as well
-OBJECTS: Final = {"Spelling"}
+#: recognised by their members wherever they are mentioned
+_STRUCTURAL: Final[Mapping[str, type]] = {kind.__name__: kind for kind in (Layout, Problem)}
 #: name in annotations -> that of the class
 _OTHER_NAMES: Final = {"NDArray": "ndarray"}
 _BUILTIN: Final[Mapping[str, type]] = {
@@ -49,6 +50,35 @@ _CONTAINERS: Final[Mapping[str, tuple[type, ...]]] = {
     "frozenset": (frozenset,),
 }
 
+#: function of a protocol that objects may lack -> members that those with it must have
+_OPTIONAL: Final[dict[object, tuple[str, ...]]] = {}
+
+
+def optional(function: FunctionT) -> FunctionT:
+    """Mark a member of a protocol that objects may lack: they do then what the protocol's own does."""
+    _OPTIONAL[function] = ()
+    return function
+
+
+def optional_with(*names: str) -> Callable[[FunctionT], FunctionT]:
+    """Mark a member that objects may lack; those that have it must have some others, too."""
+
+    def mark(function: FunctionT) -> FunctionT:
+        _OPTIONAL[function] = names
+        return function
+
+    return mark
+
+
+def offers(item: object, member: Callable[..., object]) -> bool:
+    """Say whether an object has an optional method of its own.
+
+    :param member: that of the protocol, e.g. ``Target.inspect``.
+    """
+    name = member.__name__
+    own = getattr(type(item), name, None)
+    return own is not member and (own is not None or hasattr(item, name))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
@@ -59,6 +89,12 @@ class Member:
     parameters: tuple[str, ...] | None = None
     #: annotation of the attribute, or of what the method returns
     annotation: str
+    #: the module of the protocol
+    module: str = ""
+    #: objects may lack it
+    optional: bool = False
+    #: what an object with this one must have
+    together: tuple[str, ...] = ()
     #: errors that it may raise, as its docstring says; they are shown as they are
     raises: tuple[type[BaseException], ...] = ()
 
@@ -68,38 +104,52 @@ class Member:
         return self.name if self.parameters is None else f"{self.name}({', '.join(self.parameters)})"
 
 
-def know_objects(*protocols: type) -> None:
-    """Have objects of these protocols, which members of other objects return, called within the boundary."""
-    STRUCTURAL.update((protocol.__name__, protocol) for protocol in protocols)
-    OBJECTS.update(protocol.__name__ for protocol in protocols)
-
-
 @cache
 def members_of(protocol: type) -> tuple[Member, ...]:
-    """Return the members that a protocol itself declares, or the fields of a dataclass, in their order."""
-    members = [Member(name=name, annotation=text) for name, text in _annotations(protocol).items()]
+    """Return the members that a protocol declares, or the fields of a dataclass, in their order."""
+    module = protocol.__module__
+    members = [
+        Member(name=name, annotation=text, module=module) for name, text in _annotations(protocol).items()
+    ]
     for name, value in vars(protocol).items():
-        if name.startswith("_"):
+        function = value.fget if isinstance(value, property) else value
+        if name.startswith("_") or not isinstance(function, FunctionType):
             continue
-        if isinstance(value, property):
-            members.append(Member(name=name, annotation=_annotations(value.fget)["return"]))
-        elif isinstance(value, FunctionType):
-            code = value.__code__
-            members.append(
-                Member(
-                    name=name,
-                    parameters=code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount],
-                    annotation=_annotations(value)["return"],
-                    raises=_raised(value.__doc__),
-                )
+        code, is_method = function.__code__, function is value
+        members.append(
+            Member(
+                name=name,
+                parameters=(
+                    code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount] if is_method else None
+                ),
+                annotation=function.__annotations__["return"],
+                module=module,
+                optional=function in _OPTIONAL,
+                together=_OPTIONAL.get(function, ()),
+                raises=_raised(function.__doc__) if is_method else (),
             )
+        )
     return tuple(members)
 
 
+def required_members(protocol: type) -> list[Member]:
+    """Return the members that every object must have."""
+    return [member for member in members_of(protocol) if not member.optional]
+
+
 @cache
-def check_of(annotation: str) -> Check:
-    """Return what says whether a value, and what it contains, is of a type that is given as source text."""
-    return _check(ast.parse(annotation, mode="eval").body)
+def check_of(annotation: str, module: str = "") -> Check:
+    """Return what says whether a value, and what it contains, is of a type that is given as source text.
+
+    :param module: the name of the module that mentions it.
+    """
+    return _Checks(module).of(ast.parse(annotation, mode="eval").body)
+
+
+def protocol_named(annotation: str, module: str) -> type | None:
+    """Return the protocol in a module that an annotation names, alone or as ``Name | None``."""
+    found = getattr(sys.modules.get(module), annotation.removesuffix(" | None"), None)
+    return found if getattr(found, "_is_protocol", False) else None
 
 
 @cache
@@ -115,9 +165,9 @@ def function_result(annotation: str) -> str:
     return ""
 
 
-def _annotations(item: object) -> dict[str, str]:
-    annotations: dict[str, str] = vars(item).get("__annotations__", {}) if isinstance(item, type) else {}
-    return item.__annotations__ if isinstance(item, FunctionType) else annotations
+def _annotations(item: type) -> dict[str, str]:
+    annotations: dict[str, str] = vars(item).get("__annotations__", {})
+    return annotations
 
 
 def _raised(doc: str | None) -> tuple[type[BaseException], ...]:
@@ -127,58 +177,67 @@ def _raised(doc: str | None) -> tuple[type[BaseException], ...]:
     return tuple(vars(errors)[name] for name in _RAISES.findall(doc) if name in vars(errors))
 
 
-def _check(node: ast.expr) -> Check:
-    match node:
-        case ast.Constant(value=None):
-            return lambda value: value is None
-        case ast.BinOp(left=left, right=right):
-            first, second = _check(left), _check(right)
-            return lambda value: first(value) or second(value)
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=parts)):
-            return _generic(name, parts)
-        case ast.Subscript(value=ast.Name(id=name), slice=part):
-            return _generic(name, [part])
-    return _named(ast.unparse(node))
+class _Checks:
+    """Makes checks of annotations in a module."""
 
+    def __init__(self, module: str) -> None:
+        self._module = module
 
-def _generic(name: str, parts: list[ast.expr]) -> Check:
-    """Return the check of ``name[parts]``."""
-    match name:
-        case "Callable":
-            return callable
-        case "type":
-            return lambda value: isinstance(value, type)
-        case "Iterator":
-            return lambda value: isinstance(value, Iterator)
-        case "Mapping":
-            keys, values = map(_check, parts)
+    def of(self, node: ast.expr) -> Check:
+        match node:
+            case ast.Constant(value=None):
+                return lambda value: value is None
+            case ast.BinOp(left=left, right=right):
+                first, second = self.of(left), self.of(right)
+                return lambda value: first(value) or second(value)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=parts)):
+                return self._generic(name, parts)
+            case ast.Subscript(value=ast.Name(id=name), slice=part):
+                return self._generic(name, [part])
+        return self._named(ast.unparse(node))
+
+    def _generic(self, name: str, parts: list[ast.expr]) -> Check:
+        """Return the check of ``name[parts]``."""
+        match name:
+            case "Callable":
+                return callable
+            case "type":
+                return lambda value: isinstance(value, type)
+            case "Iterator":
+                return lambda value: isinstance(value, Iterator)
+            case "Mapping":
+                keys, values = map(self.of, parts)
+                return lambda value: (
+                    isinstance(value, Mapping)
+                    and all(keys(key) and values(item) for key, item in value.items())
+                )
+        if name not in _CONTAINERS:
+            return self._named(name)
+        kinds, checks = _CONTAINERS[name], [self.of(part) for part in parts if ast.unparse(part) != "..."]
+        if name == "tuple" and len(checks) == len(parts):
             return lambda value: (
-                isinstance(value, Mapping) and all(keys(key) and values(item) for key, item in value.items())
+                isinstance(value, tuple)
+                and len(value) == len(checks)
+                and all(check(item) for check, item in zip(checks, value, strict=True))
             )
-    if name not in _CONTAINERS:
-        return _named(name)
-    kinds, checks = _CONTAINERS[name], [_check(part) for part in parts if ast.unparse(part) != "..."]
-    if name == "tuple" and len(checks) == len(parts):
-        return lambda value: (
-            isinstance(value, tuple)
-            and len(value) == len(checks)
-            and all(check(item) for check, item in zip(checks, value, strict=True))
-        )
-    (items,) = checks
-    return lambda value: isinstance(value, kinds) and all(map(items, _items(value)))
+        (items,) = checks
+        return lambda value: isinstance(value, kinds) and all(map(items, _items(value)))
+
+    def _named(self, name: str) -> Check:
+        if name == "int":
+            # those of numpy as well
+            return lambda value: isinstance(value, Integral) and not isinstance(value, bool)
+        kind = _BUILTIN.get(name) or _STRUCTURAL.get(name)
+        if kind is not None:
+            return lambda value: isinstance(value, kind)
+        protocol = protocol_named(name, self._module)
+        if protocol is not None:
+            names = [member.name for member in required_members(protocol)]
+            return lambda value: all(hasattr(value, one) for one in names)
+        class_name = _OTHER_NAMES.get(name, name)
+        return lambda value: any(base.__name__ == class_name for base in type(value).__mro__)
 
 
 def _items(value: object) -> Iterator[object]:
     assert isinstance(value, (list, tuple, frozenset))  # noqa: S101 - checked before
     return iter(value)
-
-
-def _named(name: str) -> Check:
-    if name == "int":
-        # those of numpy as well
-        return lambda value: isinstance(value, Integral) and not isinstance(value, bool)
-    kind = _BUILTIN.get(name) or STRUCTURAL.get(name)
-    if kind is not None:
-        return lambda value: isinstance(value, kind)
-    class_name = _OTHER_NAMES.get(name, name)
-    return lambda value: any(base.__name__ == class_name for base in type(value).__mro__)

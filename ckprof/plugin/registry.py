@@ -9,7 +9,7 @@ from ckprof.errors import UsageError
 from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
 from ckprof.plain_text import unknown_name
-from ckprof.plugin import protocols, timing
+from ckprof.plugin import protocols
 from ckprof.plugin.additions import kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
 from ckprof.plugin.command import Command
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.instance import Instance
     from ckprof.model.strings.grammar import StringGrammar
+    from ckprof.model.tensor import Layout
     from ckprof.plugin.additions import Additions
     from ckprof.plugin.manager import PluginManager
 
@@ -31,8 +32,7 @@ T = TypeVar("T")
 
 def _use_directions(registry: Registry, pipelines: RegistryEntries[Any]) -> None:
     for pipeline in pipelines:
-        if isinstance(pipeline, protocols.DirectionUser):
-            pipeline.use_directions(registry.operations.as_mapping())
+        pipeline.use_directions(registry.operations.as_mapping())
 
 
 def _use_families(registry: Registry, readers: RegistryEntries[Any]) -> None:
@@ -41,9 +41,8 @@ def _use_families(registry: Registry, readers: RegistryEntries[Any]) -> None:
     :raises PluginError: a table contradicts itself.
     """
     for reader in readers:
-        if isinstance(reader, protocols.FamilyReader):
-            kinds = [kind for kind in registry.kinds if kind.protocol is reader.family_type]
-            reader.use_families(tuple(family for kind in kinds for family in registry.entries(kind)))
+        kinds = [kind for kind in registry.kinds if kind.protocol is reader.family_type]
+        reader.use_families(tuple(family for kind in kinds for family in registry.entries(kind)))
 
 
 def _know_problem_types(registry: Registry, operations: RegistryEntries[Any]) -> None:
@@ -84,20 +83,6 @@ def _record_type_problem(variant: protocols.CatalogVariant) -> str:
 _LISTS: Final = "ckprof.testing.list_trials"
 _MEASURED: Final = "ckprof.testing.measurement_trials"
 
-#: what operations may be able to do besides
-_OPERATION_ABILITIES: Final = (
-    protocols.FurtherOperands,
-    protocols.MadeOperands,
-    protocols.TolerantOperation,
-    protocols.LineWriter,
-    protocols.LogReader,
-    protocols.TableReader,
-    protocols.ProblemSampler,
-    protocols.SyntheticProblems,
-    protocols.ContractingOperation,
-    timing.ProductOperation,
-)
-
 
 class Registry:
     """Everything that plugins register, by kind.
@@ -114,7 +99,6 @@ class Registry:
         "operation",
         protocols.Operation,
         f"{_MEASURED}:operation_trials",
-        _OPERATION_ABILITIES,
         prepare=_know_problem_types,
     )
     #: the kernel families, which know all operations
@@ -122,18 +106,6 @@ class Registry:
         "pipeline",
         protocols.Pipeline,
         f"{_LISTS}:pipeline_trials",
-        (
-            protocols.ClaimingPipeline,
-            protocols.DirectionUser,
-            protocols.DeducingPipeline,
-            protocols.FusingPipeline,
-            protocols.MatrixPipeline,
-            protocols.NamedPipeline,
-            protocols.RecordingPipeline,
-            timing.NamedFields,
-            timing.NamedKernels,
-            timing.TimedPipeline,
-        ),
         prepare=_use_directions,
     )
     #: where kernels are built and run
@@ -141,15 +113,6 @@ class Registry:
         "target",
         protocols.Target,
         f"{_MEASURED}:target_trials",
-        (
-            protocols.DeviceIdentifier,
-            protocols.FieldIgnoringTarget,
-            protocols.InspectableTarget,
-            protocols.ModellingTarget,
-            protocols.RoofTarget,
-            protocols.SubstitutingTarget,
-            timing.TimedTarget,
-        ),
     )
     #: devices that any machine has
     devices = Kind[protocols.NamedDevice]("device", protocols.NamedDevice, f"{_MEASURED}:device_trials")
@@ -164,7 +127,6 @@ class Registry:
         "rule set",
         protocols.RuleSet,
         f"{_LISTS}:rule_set_trials",
-        (protocols.OnDemandRuleSet,),
     )
     #: what reads evidence while kernels are measured
     observers = Kind[protocols.Observer]("observer", protocols.Observer, f"{_MEASURED}:observer_trials")
@@ -207,12 +169,6 @@ class Registry:
         "converter",
         protocols.Converter,
         f"{_LISTS}:converter_trials",
-        (
-            protocols.FamilyReader,
-            protocols.LineExplainer,
-            protocols.StreamingConverter,
-            protocols.TreeConverter,
-        ),
         prepare=_use_families,
     )
     #: what reads the same lists as CK Builder does; each has the grammar tables of all plugins
@@ -220,7 +176,6 @@ class Registry:
         "builder reader",
         protocols.BuilderReader,
         f"{_LISTS}:builder_reader_trials",
-        (protocols.BuilderPrinter, protocols.FamilyReader),
         prepare=_use_families,
     )
     #: the kinds of instance strings
@@ -281,9 +236,8 @@ class Registry:
         """
         for kind in self.kinds:
             for entry in self.entries(kind):
-                for protocol in (kind.protocol, *kind.abilities):
-                    for member in members_of(protocol):
-                        getattr(entry, member.name, None)
+                for member in members_of(kind.protocol):
+                    getattr(entry, member.name, None)
         _ = self.strings
         return self
 
@@ -301,9 +255,7 @@ class Registry:
             if not isinstance(id_, str) or not id_:
                 raise boundary.wrong(f"{shown(item)} has no {kind.identifier}")
             boundary = Boundary(plugin, f"{kind.name} {id_!r}", self.manager.culprit)
-            entry = (
-                item if kind.protocol is object else guarded(item, boundary, kind.protocol, kind.abilities)
-            )
+            entry = item if kind.protocol is object else guarded(item, boundary, kind.protocol)
             problem = kind.further_check(entry) if kind.further_check is not None else ""
             if problem:
                 raise boundary.wrong(problem)
@@ -330,6 +282,20 @@ class Registry:
                 return operation
         raise UsageError(unknown_name("direction", name, self.operations.ids))
 
+    def layouts(self, operations: Sequence[str] = ()) -> dict[str, Layout]:
+        """Return the layouts that catalogs of some operations can name, by name.
+
+        :param operations: ids or aliases; empty for all.
+        :raises UsageError: there is no such operation.
+        """
+        ids = {self.operation(name).id for name in operations}
+        return {
+            layout.name: layout
+            for variant in self.variants
+            if not ids or variant.direction in ids
+            for layout in variant.layouts
+        }
+
     def instance_of(
         self, catalog: Catalog, record: CatalogRecord, families: Sequence[str] = ()
     ) -> tuple[protocols.Pipeline, Instance]:
@@ -343,7 +309,7 @@ class Registry:
         id_ = variant.pipeline if variant.pipeline_of is None else variant.pipeline_of(record)
         if families and id_ not in families:
             for pipeline in map(self.pipelines.find, families):
-                if isinstance(pipeline, protocols.ClaimingPipeline) and pipeline.claims(variant.name, record):
+                if pipeline.claims(variant.name, record):
                     return pipeline, pipeline.make_instance(catalog, variant.direction, record)
         if id_ not in self.pipelines.ids:
             raise UsageError(

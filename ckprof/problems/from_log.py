@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
-from ckprof.plugin.protocols import LogReader, TableReader
 from ckprof.problems.problem_file import first_word, parse_problem, parse_problem_list, programs_of
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def problems_from_text(
     reading = _Reading(operations=tuple(operations), path=path, bare=bare, asked=asked)
     lines = text.splitlines()
     for operation in reading.operations:
-        if isinstance(operation, TableReader) and operation.is_table(lines):
+        if operation.is_table(lines):
             cases, errors = operation.read_table(lines, path, reading.operations)
             return LogProblems(
                 problems=tuple(merged(cases)), commands=len(cases) + len(errors), errors=tuple(errors)
@@ -154,10 +153,7 @@ def _read_line(line: str, number: int, reading: _Reading) -> None:
         return
     program, rest = call["program"], call["rest"]
     first = _QUOTING.sub("", _END.sub("", rest)).split(maxsplit=1)[:1]
-    if first and any(
-        isinstance(operation, LogReader) and operation.is_command(program, first[0])
-        for operation in reading.operations
-    ):
+    if first and any(operation.is_command(program, first[0]) for operation in reading.operations):
         _read_command(f"{program} {rest}", number, reading)
     else:
         reading.commands += 1
@@ -212,7 +208,7 @@ def _cases_of(command: ProblemLine, reading: _Reading) -> list[ProblemCase]:
 def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation | None:
     """Return the first operation that takes a line that begins with a word for its own, or ``None``."""
     for operation in operations:
-        if isinstance(operation, LogReader) and word is not None:
+        if word is not None:
             if any(operation.is_command(program, word.text) for program in operation.programs):
                 return operation
     return None

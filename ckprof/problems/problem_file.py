@@ -16,7 +16,6 @@ from ckprof.errors import Diagnostic, InputError, ListError, UsageError
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
 from ckprof.model.problem_types import exact_problem, sizes
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import LineWriter, LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -49,12 +48,7 @@ def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[
 
 def programs_of(operations: Iterable[Operation]) -> frozenset[str]:
     """Return the names of all programs whose command lines operations read."""
-    return frozenset(
-        program
-        for operation in operations
-        if isinstance(operation, LogReader)
-        for program in operation.programs
-    )
+    return frozenset(program for operation in operations for program in operation.programs)
 
 
 def first_word(tokens: Sequence[Token], programs: Collection[str]) -> Token | None:
@@ -215,9 +209,7 @@ class Rendered:
 
 def line_forms(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the forms in which problems can be written: lines of operations, and JSON."""
-    forms = (
-        form for operation in operations if isinstance(operation, LineWriter) for form in operation.line_forms
-    )
+    forms = (form for operation in operations for form in operation.line_forms)
     return (*dict.fromkeys(forms), JSON)
 
 
@@ -263,7 +255,7 @@ def _line(case: ProblemCase, form: str | None, operations: Sequence[Operation]) 
         raise InputError(f"{case.problem.describe()}: {case.unsupported}; only {JSON} holds it")
     for operation in operations:
         named = case.direction in (None, operation.id)
-        if named and isinstance(case.problem, operation.problem_types) and isinstance(operation, LineWriter):
+        if named and isinstance(case.problem, operation.problem_types) and operation.line_forms:
             if form is not None and form not in operation.line_forms:
                 forms = ", ".join((*operation.line_forms, JSON))
                 raise InputError(f"problems of {operation.id} cannot be written as {form}, only as {forms}")

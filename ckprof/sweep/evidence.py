@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ckprof.model.roof import Roof, RoofKind
-from ckprof.plugin.protocols import RoofTarget
 from ckprof.store.key import canonical
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def device_roofs(
     """
     if isinstance(device, str):
         return ()
-    recorded = target.theoretical_roofs(arch, device) if isinstance(target, RoofTarget) else ()
+    recorded = target.theoretical_roofs(arch, device)
     return (*recorded, *measured_roofs(measure, tuple(dict.fromkeys(dtypes))))
 
 

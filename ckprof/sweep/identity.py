@@ -19,7 +19,6 @@ from ckprof.measure.options import timing_settings
 from ckprof.model.device import DeviceIdentity
 from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import BUILTIN_PACKAGES
-from ckprof.plugin.protocols import DeviceIdentifier
 from ckprof.store.attempt import SOURCES, Session
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import SharedKey
@@ -124,16 +123,15 @@ def identify_device(
     cpus = available_cpus() if cpus is None else cpus
     if options.device_name:
         return replace(seen, host=_emulating(options.device_name, cpus))
-    if isinstance(target, DeviceIdentifier):
-        identity = target.device_identity(arch, options.device_index)
-        if identity is not None:
-            # the runtime knows what the driver's tools do not say
-            missing = {
-                name: getattr(seen, name)
-                for name in ("model", "compute_units", "memory_bytes", "partition", "driver")
-                if not getattr(identity, name)
-            }
-            return replace(identity, **missing)
+    identity = target.device_identity(arch, options.device_index)
+    if identity is not None:
+        # the runtime knows what the driver's tools do not say
+        missing = {
+            name: getattr(seen, name)
+            for name in ("model", "compute_units", "memory_bytes", "partition", "driver")
+            if not getattr(identity, name)
+        }
+        return replace(identity, **missing)
     if target.embedded:
         return DeviceIdentity(
             model=cpu_model(),

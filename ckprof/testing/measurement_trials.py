@@ -11,7 +11,6 @@ from ckprof.errors import InputError, PluginError
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
-from ckprof.plugin.protocols import LineWriter
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.testing.contract import CannotTry
 
@@ -47,7 +46,7 @@ def operation_trials(samples: Samples, operation: Operation) -> Trials:
         raise PluginError("default_problem is empty")
     yield "describes its problem", problem.describe
     yield "computes a reference", lambda: _reference(samples, operation, problem)
-    if isinstance(operation, LineWriter):
+    if operation.line_forms:
         yield "reads the lines that it writes", lambda: _lines(operation, problem)
 
 

@@ -12,6 +12,7 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.kind import GenerationRequest
 from ckprof.model.strings.rendering import StringError, render
 from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof.plugin import protocols
 from ckprof_converters.builder.kernel import (
     RouteError,
     depthwise_kernel,
@@ -46,7 +47,7 @@ _NATIVE: Final = re.compile(r"GroupedConvolution\w+Kernel<")
 _LIST: Final = re.compile(rb"^[ \t]*(?:\x1b\[[0-9;]*m)*(?:[A-Za-z_]\w*[ \t]*<|[0-9]+[ \t]*,)", re.MULTILINE)
 
 
-class BuilderReader:
+class BuilderReader(protocols.BuilderReader):
     """Reads lists of the old library, native lines, and output of the old and the new profiler."""
 
     id: Final = "ck-builder"

@@ -165,4 +165,4 @@ def _echoed(samples: Samples, engine: Engine) -> str:
     return f"{session.slots(Pool.RUN)} workers"
 
 
-ENGINES: Final = Kind[Engine]("engine", Engine, f"{__name__}:trials", returns=(EngineSession,))
+ENGINES: Final = Kind[Engine]("engine", Engine, f"{__name__}:trials")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.files import write_output
-from ckprof_plugins.consumers.protocols import CONSUMERS, FileAuditor
+from ckprof.plugin.members import offers
+from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 from ckprof_plugins.consumers.records import AuditFinding, AuditReport, AuditRequest, Reason
 from ckprof_plugins.consumers.requests import kernel_lists
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.consumers.protocols import Consumer
     from ckprof_plugins.consumers.records import FileAudit
     from ckprof_plugins.consumers.requests import AuditCall
 
@@ -89,7 +89,7 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
     lists = kernel_lists(call.sources.conf)
     files: list[FileAudit] = []
     for path, owner in owned:
-        if not isinstance(owner, FileAuditor):
+        if not offers(owner, Consumer.audit):
             raise UsageError(f"{path}: files of {owner.id} cannot be judged")
         request = AuditRequest(
             path=path,
@@ -124,7 +124,7 @@ def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | 
     if not any(finding.removable for finding in file.findings):
         return None
     owner = consumer_of(registry, file.path, call.consumer)
-    if not isinstance(owner, FileAuditor):
+    if owner is None or not offers(owner, Consumer.audit):
         return None
     clean = file.path.with_name(f"{file.path.name}{CLEAN_SUFFIX}")
     write_output(clean, owner.cleaned(file))

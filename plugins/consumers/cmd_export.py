@@ -15,10 +15,11 @@ from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_folder, find_list, find_lists, read_list
 from ckprof.model.conversion import ListReading
 from ckprof.option import option
+from ckprof.plugin.members import offers
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.wording import counted
-from ckprof_plugins.consumers.protocols import CONSUMERS, ResultWriter
+from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
 from ckprof_plugins.consumers.requests import KernelLookup, UsedDevice, kernel_lists
 
@@ -83,8 +84,8 @@ def export(registry: Registry, call: ExportCall) -> Exported:
     :raises InputError: the store or a list cannot be read, or a file is there already.
     """
     consumer = registry.entries(CONSUMERS).find(call.consumer)
-    if not isinstance(consumer, ResultWriter):
-        writers = ", ".join(one.id for one in registry.entries(CONSUMERS) if isinstance(one, ResultWriter))
+    if not offers(consumer, Consumer.export):
+        writers = ", ".join(one.id for one in registry.entries(CONSUMERS) if offers(one, Consumer.export))
         raise UsageError(f"nothing can be written for {call.consumer}; for {writers} it can")
     left_out: Counter[str] = Counter()
     with Store(call.store) as store:

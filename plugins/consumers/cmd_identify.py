@@ -24,12 +24,11 @@ from ckprof.model.conversion import ListReading
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
-from ckprof.plugin.protocols import LineWriter
 from ckprof.problems.from_log import problems_from_text
 from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
-from ckprof_plugins.consumers.protocols import CONSUMERS, TraceReader
+from ckprof_plugins.consumers.protocols import CONSUMERS
 from ckprof_plugins.consumers.records import Sighting
 from ckprof_plugins.consumers.requests import KernelLookup, kernel_lists
 
@@ -118,7 +117,6 @@ class Identifier:
         sightings = [
             sighting
             for consumer in self.registry.entries(CONSUMERS)
-            if isinstance(consumer, TraceReader)
             for sighting in consumer.sightings(text, self.lists)
         ]
         if sightings:
@@ -271,8 +269,6 @@ class Identifier:
         if sighting.problem is None or not sighting.direction:
             return ""
         operation = self.registry.operation(sighting.direction)
-        if not isinstance(operation, LineWriter):
-            return ""
         case = case or ProblemCase(
             problem=sighting.problem,
             direction=sighting.direction,

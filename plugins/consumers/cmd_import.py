@@ -12,11 +12,12 @@ from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.model.outcome import Status, Verification
 from ckprof.model.types import DataType
 from ckprof.option import option
+from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import required_consumer
-from ckprof_plugins.consumers.protocols import CONSUMERS, ResultReader
+from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 
 if TYPE_CHECKING:
     import argparse
@@ -55,8 +56,10 @@ def attempts_of(registry: Registry, call: ImportCall, path: Path) -> Iterator[At
     :raises UsageError: the program's files have no times, or do not say what must be known.
     """
     owner = required_consumer(registry, path, call.consumer)
-    if not isinstance(owner, ResultReader):
-        readers = ", ".join(one.id for one in registry.entries(CONSUMERS) if isinstance(one, ResultReader))
+    if not offers(owner, Consumer.measurements):
+        readers = ", ".join(
+            one.id for one in registry.entries(CONSUMERS) if offers(one, Consumer.measurements)
+        )
         raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")
     for attempt in owner.measurements(path, call.hints):
         if not isinstance(attempt, Attempt):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ckprof.plugin.kinds import Kind
+from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,63 +39,48 @@ class Consumer(Protocol):
         :param head: its first bytes.
         """
 
-
-@runtime_checkable
-class FileAuditor(Protocol):
-    """A consumer whose files can be judged."""
-
+    @optional_with("cleaned")
     def audit(self, request: AuditRequest) -> FileAudit:
-        """Judge each row as the program reads it; whatever the file holds, there is a result.
+        """Judge each row of a file as the program reads it; whatever the file holds, there is a result.
 
         :raises InputError: the file, or the tree, cannot be read.
         """
+        raise NotImplementedError
 
+    @optional_with("audit")
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the content of a judged file without what is wrong and can be removed.
 
         :raises InputError: the file cannot be read any more.
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class ResultReader(Protocol):
-    """A consumer whose files hold times."""
-
+    @optional
     def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
         """Yield a :class:`ckprof.store.attempt.Attempt` for each time of a file.
 
         :raises InputError: the file cannot be read.
         :raises UsageError: it does not say what must be known, and neither do the hints.
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class ResultWriter(Protocol):
-    """A consumer for which files can be written."""
-
+    @optional
     def export(self, request: ExportRequest) -> ConsumerFiles:
-        """Return its files for winners. Nothing is written for what it cannot name.
+        """Return files for winners. Nothing is written for what the program cannot name.
 
         :raises UsageError: something is missing in the request.
         :raises InputError: the tree cannot be read.
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class TraceReader(Protocol):
-    """A consumer whose logs, or traces of it, name kernels."""
-
+    @optional
     def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
-        """Return what a line says; empty for a line that says nothing of a kernel.
+        """Return what a line of a log or trace says of kernels; empty for one that says nothing of any.
 
         :param lists: kernels that there are.
         """
+        return ()
 
 
 #: programs that use tuned results
-CONSUMERS: Final = Kind[Consumer](
-    "consumer",
-    Consumer,
-    "ckprof_plugins.consumers.trials:consumer_trials",
-    (FileAuditor, ResultReader, ResultWriter, TraceReader),
-)
+CONSUMERS: Final = Kind[Consumer]("consumer", Consumer, "ckprof_plugins.consumers.trials:consumer_trials")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.testing.contract import CannotTry
-from ckprof_plugins.consumers.protocols import FileAuditor, ResultReader, ResultWriter, TraceReader
+from ckprof_plugins.consumers.protocols import Consumer
 from ckprof_plugins.consumers.records import AuditRequest, ExportRequest
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from ckprof.testing.contract import Trials
     from ckprof.testing.samples import Samples
-    from ckprof_plugins.consumers.protocols import Consumer
 
 #: no program's, but a text with what some separate by
 _NOTHING: Final = b"a line, of nothing = at all: 1\n"
@@ -26,13 +26,13 @@ def consumer_trials(samples: Samples, consumer: Consumer) -> Trials:
     path = samples.folder / "nothing"
     path.write_bytes(_NOTHING)
     yield "looks at a file", lambda: _recognised(consumer, path)
-    if isinstance(consumer, FileAuditor):
+    if offers(consumer, Consumer.audit):
         yield "judges a file of nothing", lambda: _judged(consumer, path)
-    if isinstance(consumer, ResultReader):
+    if offers(consumer, Consumer.measurements):
         yield "reads the times of a file of nothing", lambda: _read(consumer, path)
-    if isinstance(consumer, ResultWriter):
+    if offers(consumer, Consumer.export):
         yield "writes no winners", lambda: _written(consumer, samples.profiler.target().default_arch)
-    if isinstance(consumer, TraceReader):
+    if offers(consumer, Consumer.sightings):
         yield "reads a line of nothing", lambda: _seen(consumer)
 
 
@@ -44,7 +44,7 @@ def _recognised(consumer: Consumer, path: Path) -> str:
     return "an empty one, and one of nothing"
 
 
-def _judged(consumer: FileAuditor, path: Path) -> str:
+def _judged(consumer: Consumer, path: Path) -> str:
     try:
         audit = consumer.audit(AuditRequest(path=path))
         kept = len(consumer.cleaned(audit))
@@ -54,7 +54,7 @@ def _judged(consumer: FileAuditor, path: Path) -> str:
     return f"{len(audit.findings)} findings, {kept} bytes remain"
 
 
-def _read(consumer: ResultReader, path: Path) -> str:
+def _read(consumer: Consumer, path: Path) -> str:
     try:
         count = sum(1 for _ in consumer.measurements(path, ImportHints()))
     except (InputError, UsageError) as error:
@@ -62,7 +62,7 @@ def _read(consumer: ResultReader, path: Path) -> str:
     return f"{count} times"
 
 
-def _written(consumer: ResultWriter, arch: str) -> str:
+def _written(consumer: Consumer, arch: str) -> str:
     try:
         files = consumer.export(ExportRequest(winners=(), arch=arch, compute_units=1))
     except UsageError as error:
@@ -72,7 +72,7 @@ def _written(consumer: ResultWriter, arch: str) -> str:
     return f"{len(files.files)} files"
 
 
-def _seen(consumer: TraceReader) -> str:
+def _seen(consumer: Consumer) -> str:
     found = consumer.sightings(_NOTHING.decode(), ())
     if found:
         raise PluginError(f"{found[0].what} is seen in a line of nothing")

@@ -11,7 +11,6 @@ from ckprof.measure.support import support_answers
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.architecture import architectures
 from ckprof.plain_text import one_line
-from ckprof.plugin.protocols import DeducingPipeline
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -129,8 +128,6 @@ class UpgradeBuilds:
         They follow from the occupancy of the most demanding device function.
         """
         pipeline = candidate.pipeline
-        if not isinstance(pipeline, DeducingPipeline):
-            return None
         counts = []
         for inspection in self.inspections:
             kernel = next((one for one in inspection.kernels if one.key == candidate.instance.key), None)

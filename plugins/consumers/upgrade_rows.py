@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
+from ckprof.plugin.members import offers
 from ckprof_plugins.consumers.audit import owned_files
-from ckprof_plugins.consumers.protocols import FileAuditor, TraceReader
+from ckprof_plugins.consumers.protocols import Consumer
 from ckprof_plugins.consumers.records import AuditRequest, KernelList, Reason
 from ckprof_plugins.consumers.requests import AuditCall, kernel_lists, read_kernel_list
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.consumers.protocols import Consumer
     from ckprof_plugins.consumers.records import AuditFinding, FileAudit
     from ckprof_plugins.consumers.requests import UsedDevice
     from ckprof_plugins.extract.lists import ExtractionReport
@@ -67,7 +67,7 @@ class RowJudge:
         lists = self._lists()
         built = self._built_lists()
         for path, owner in owned_files(self.registry, AuditCall(paths=tuple(paths))):
-            if not isinstance(owner, FileAuditor):
+            if not offers(owner, Consumer.audit):
                 self.notes.append(f"{path}: files of {owner.id} cannot be judged")
                 continue
             old, new = (
@@ -75,7 +75,7 @@ class RowJudge:
             )
             self.entries += new.entries
             yield from _differences(path, old, new)
-            if built and isinstance(owner, TraceReader):
+            if built and offers(owner, Consumer.sightings):
                 yield from self._changed(owner, path, new, built)
 
     def _lists(self) -> tuple[tuple[KernelList, ...], tuple[KernelList, ...]]:
@@ -94,7 +94,7 @@ class RowJudge:
         return tuple(read_kernel_list(Path(path), path) for path in paths if Path(path).is_file())
 
     def _audited(
-        self, owner: FileAuditor, path: Path, lists: tuple[KernelList, ...], tree: Path | None
+        self, owner: Consumer, path: Path, lists: tuple[KernelList, ...], tree: Path | None
     ) -> FileAudit:
         def request(tree: Path | None) -> AuditRequest:
             return AuditRequest(
@@ -116,7 +116,6 @@ class RowJudge:
     def _changed(
         self, owner: Consumer, path: Path, audit: FileAudit, lists: tuple[KernelList, ...]
     ) -> Iterator[RowChange]:
-        assert isinstance(owner, TraceReader)  # noqa: S101 - for type checkers: the caller has asked
         automatic = {one.line for one in audit.findings if one.reason is Reason.AUTOMATIC_SPLIT}
         data = path.read_bytes()
         if _NO_TEXT in data[:_HEAD_BYTES]:

@@ -32,7 +32,7 @@ from ckprof_plugins.targets.cpu import target as host_model
 if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
-    from ckprof.plugin.timing import TimedKernel
+    from ckprof.plugin.protocols import TimedKernel
 
 
 #: names of the engines

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.plugin.protocols import Target
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -14,13 +16,13 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
-    from ckprof.plugin.timing import TimedKernel
+    from ckprof.plugin.protocols import TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
 DEFAULT_ARCH: Final = "gfx942"
 
 
-class CudaTarget:
+class CudaTarget(Target):
     """Builds generated kernels for NVIDIA GPUs and runs them where there is one."""
 
     #: what users type with ``--target``

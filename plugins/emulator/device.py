@@ -11,6 +11,7 @@ from ckprof.kernels.build.toolchain import find_compiler
 from ckprof.model.device import Finding, FindingState
 from ckprof.model.recipe import BuildRecipe, MachinePart, Product, Purpose
 from ckprof.plain_text import unknown_name
+from ckprof.plugin.protocols import NamedDevice
 from ckprof_plugins.emulator.library import (
     ARCHITECTURES,
     COMPILE_S,
@@ -51,7 +52,7 @@ _ALL: Final = "all"
 _CACHE_BYTES: Final = 2**16
 
 
-class EmulatedDevice:
+class EmulatedDevice(NamedDevice):
     """An AMD GPU in software: kernels of the hip target run on the CPU, instruction by instruction."""
 
     #: what users type with ``--device``

@@ -12,7 +12,8 @@ from ckprof.errors import InputError
 from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem, TableProblem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
-from ckprof.plugin.timing import NamedFields, NamedKernels, TimedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged, usual_times
 
@@ -230,14 +231,12 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
     """
     operations = [registry.operation(kind.direction)] if kind.direction else registry.operations.registered
     problem_types = tuple(dict.fromkeys(of for operation in operations for of in operation.problem_types))
-    naming = [pipeline for pipeline in registry.pipelines if isinstance(pipeline, NamedKernels)]
 
     def describe(name: str) -> KernelTraits | None:
-        for pipeline in naming:
+        for pipeline in registry.pipelines:
             traits = pipeline.traits_of_name(name)
             if traits is not None:
-                fields = pipeline.fields_of_name(name) if isinstance(pipeline, NamedFields) else None
-                return executed_traits(registry, kind, fields or {}, traits)
+                return executed_traits(registry, kind, pipeline.fields_of_name(name) or {}, traits)
         return None
 
     tables = tuple(
@@ -301,7 +300,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
             name = row.kernel.name
             device = row.key.device
             pipeline = registry.pipelines.find(row.kernel.pipeline)
-            if name not in kernels and isinstance(pipeline, TimedPipeline):
+            if name not in kernels and offers(pipeline, Pipeline.traits):
                 kernels[name] = executed_traits(
                     registry,
                     replace(kind, target=device.target),
@@ -338,6 +337,6 @@ def _reason_to_drop(registry: Registry, row: MeasurementSummary) -> str:
         return f"{name}: the number of splits was left to the kernel"
     if row.kernel.pipeline not in registry.pipelines.ids or not row.kernel.fields:
         return f"{name}: nothing is known about its configuration"
-    if not isinstance(registry.pipelines.find(row.kernel.pipeline), TimedPipeline):
+    if not offers(registry.pipelines.find(row.kernel.pipeline), Pipeline.traits):
         return f"{name}: the family {row.kernel.pipeline} has no time model"
     return ""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ckprof.errors import InputError, UsageError
 from ckprof.model.gemm_work import Schedule
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import ModellingTarget
-from ckprof.plugin.timing import ProductOperation, TimedKernel, TimedPipeline, TimedTarget
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Operation, TimedKernel
 from ckprof_plugins.tuning.time_model.formula import sizes_of_product
 from ckprof_plugins.tuning.time_model.model_file import model_of, read_document
 from ckprof_plugins.tuning.time_model.selector import ModelCandidate
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.gemm_work import KernelTraits
+    from ckprof.plugin.protocols import Pipeline
     from ckprof.plugin.registry import Registry
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.model import TimeModel
@@ -51,16 +52,15 @@ def executed_traits(
     :param fields: those of the instance that are known.
     :param traits: those of the configuration.
     """
-    target = registry.targets.find(kind.target) if kind.target else None
-    if not isinstance(target, TimedTarget):
+    if not kind.target:
         return traits
-    return target.executed(
+    return registry.targets.find(kind.target).executed(
         TimedKernel(direction=kind.direction, dtype=kind.dtype, fields=fields, traits=traits)
     )
 
 
 def model_candidate(
-    registry: Registry, model: TimeModel, name: str, pipeline: TimedPipeline, fields: Mapping[str, Any]
+    registry: Registry, model: TimeModel, name: str, pipeline: Pipeline, fields: Mapping[str, Any]
 ) -> ModelCandidate:
     """Return a kernel as a time model chooses among kernels.
 
@@ -82,7 +82,7 @@ def runs_elsewhere(registry: Registry, target: str, *, emulated: bool = False) -
     if not target or target not in registry.targets.ids:
         return False
     registered = registry.targets.find(target)
-    return registered.embedded or (isinstance(registered, ModellingTarget) and registered.models_arch)
+    return registered.embedded or registered.models_arch
 
 
 def device_of(registry: Registry, target: str, model: str, arch: str, *, emulated: bool = False) -> str:
@@ -133,7 +133,7 @@ def require_use(registry: Registry, model: TimeModel, target_id: str, arch: str,
     if not runs_elsewhere(registry, target.id):
         # of a device that the target only brings along
         require_device(model, arch, path)
-    here = target.device_name() if isinstance(target, TimedTarget) else ""
+    here = target.device_name()
     if here and model.device.casefold() not in here.casefold():
         require_device(model, here, path)
 
@@ -175,7 +175,7 @@ def gemm_sizes_of(registry: Registry, direction: str, dtype: str) -> GemmSizes:
     :raises UsageError: it is no matrix product.
     """
     operation = registry.operation(direction)
-    if not isinstance(operation, ProductOperation):
+    if not offers(operation, Operation.product):
         raise UsageError(
             f"operation {operation.id} does not say which matrix products its problems are: no time can be "
             "predicted"

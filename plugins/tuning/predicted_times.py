@@ -14,7 +14,8 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.model.problem_types import problem_from
-from ckprof.plugin.timing import TimedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 from ckprof.versioned_json import read_versioned
 from ckprof_plugins.tuning.model_use import executed_traits
 from ckprof_plugins.tuning.prediction import calibration_of, named_alike
@@ -115,7 +116,7 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
     dropped: dict[str, None] = {}
     for instance in document.instances:
         pipeline = registry.pipelines.find(instance.pipeline)
-        if isinstance(pipeline, TimedPipeline):
+        if offers(pipeline, Pipeline.traits):
             traits = pipeline.traits(instance.fields)
             kernels[instance.name] = executed_traits(registry, kind, instance.fields, traits)
         else:

@@ -14,8 +14,6 @@ from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
-from ckprof.plugin.operations import tensors_of
-from ckprof.plugin.timing import NamedFields
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind
 
@@ -101,13 +99,12 @@ def named_alike(
 
     :param kernels: name -> fields of the instance.
     """
-    naming = [pipeline for pipeline in registry.pipelines if isinstance(pipeline, NamedFields)]
     found: dict[str, str] = {}
     for name in names:
         if name in kernels:
             found[name] = name
             continue
-        said = next(filter(None, (pipeline.fields_of_name(name) for pipeline in naming)), None)
+        said = next(filter(None, (pipeline.fields_of_name(name) for pipeline in registry.pipelines)), None)
         same = [kernel for kernel, fields in kernels.items() if said and said.items() <= fields.items()]
         if len(same) == 1:
             (found[name],) = same
@@ -262,7 +259,7 @@ def _question(
     from ckprof_plugins.emulator.prediction import TimeQuestion
 
     problem, instance = case.problem, kernel.instance
-    names = tensors_of(operation, problem)
+    names = operation.tensors_of(problem)
     types = types_on(instance.types, arch)
     sized = zip(names, types.of_so_many(len(names)), strict=True)
     specs = [(problem.tensor(name, instance.layout), dtype) for name, dtype in sized]

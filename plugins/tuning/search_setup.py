@@ -12,7 +12,8 @@ from ckprof.kernels.build_dir import build_dir_for
 from ckprof.measure.rounds import KernelCell
 from ckprof.measure.workers import OpenedDevice
 from ckprof.model.recipe import Purpose
-from ckprof.plugin.timing import TimedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 from ckprof.sweep.device_sweep import as_stored, sweep_run_options
 from ckprof.sweep.identity import shared_key
 from ckprof_plugins.tuning.model_use import (
@@ -92,7 +93,7 @@ class SearchSetup:
                 candidate.pipeline.traits(candidate.instance.fields()),
             )
             for candidate in candidates
-            if isinstance(candidate.pipeline, TimedPipeline)
+            if offers(candidate.pipeline, Pipeline.traits)
         }
         ordered, problems = _ordered(candidates, timed), _problems_of(request)
         return cls(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import NothingLeftError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import field_of
-from ckprof.plugin.timing import TimedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import (
     gemm_sizes_of,
@@ -77,7 +78,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     candidates = [
         model_candidate(session.registry, model, kernel.name, kernel.pipeline, kernel.instance.fields())
         for kernel in listed.values()
-        if isinstance(kernel.pipeline, TimedPipeline)
+        if offers(kernel.pipeline, Pipeline.traits)
     ]
     selector = Selector(
         model, candidates, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
@@ -129,9 +130,7 @@ def _predictable(
     listed: dict[str, ListedKernel] = {}
     other_type = others = 0
     for candidate in selection.candidates:
-        if candidate.instance.ndim != options.problem.ndim or not isinstance(
-            candidate.pipeline, TimedPipeline
-        ):
+        if candidate.instance.ndim != options.problem.ndim or not offers(candidate.pipeline, Pipeline.traits):
             others += 1
         elif candidate.instance.dtype.value != model.dtype and not options.force:
             other_type += 1

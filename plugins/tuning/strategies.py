@@ -74,7 +74,7 @@ def _searched(samples: Samples, strategy: SearchStrategy) -> str:
         raise CannotTry(str(exc)) from None
 
 
-STRATEGIES: Final = Kind[SearchStrategy]("strategy", SearchStrategy, f"{__name__}:trials", returns=(Search,))
+STRATEGIES: Final = Kind[SearchStrategy]("strategy", SearchStrategy, f"{__name__}:trials")
 
 
 def _start(place: str, request: SearchRequest) -> Search:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from ckprof.plugin import protocols, timing
+from ckprof.plugin import protocols
 from ckprof.plugin.members import members_of
 from tests.docs.blocks import ROOT
 
@@ -15,9 +15,8 @@ PAGE = (ROOT / "docs" / "protocols.md").read_text()
 
 PUBLIC = {
     name: value
-    for module in (protocols, timing)
-    for name, value in vars(module).items()
-    if inspect.isclass(value) and not name.startswith("_") and value.__module__.startswith(module.__name__)
+    for name, value in vars(protocols).items()
+    if inspect.isclass(value) and not name.startswith("_") and value.__module__.startswith(protocols.__name__)
 }
 PROTOCOLS = sorted(name for name, value in PUBLIC.items() if getattr(value, "_is_protocol", False))
 
@@ -29,7 +28,7 @@ def section(name: str) -> str:
 
 
 def test_the_modules_have_protocols() -> None:
-    assert {"Operation", "Pipeline", "Target", "TimedTarget"} <= set(PROTOCOLS)
+    assert {"Operation", "Pipeline", "Target"} <= set(PROTOCOLS)
     assert {"KernelSource", "ReportFormat", "TimedKernel"} <= PUBLIC.keys() - set(PROTOCOLS)
 
 

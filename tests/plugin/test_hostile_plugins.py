@@ -21,10 +21,10 @@ from ckprof import hookimpl
 from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.plugin import hookspecs
 from ckprof.plugin.additions import objects_of
-from ckprof.plugin.boundary import traceback_lines
+from ckprof.plugin.boundary import Boundary, has_member, traceback_lines
 from ckprof.plugin.command import Command
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.members import OBJECTS, STRUCTURAL, check_of, function_result, members_of
+from ckprof.plugin.members import _STRUCTURAL, check_of, function_result, members_of, protocol_named
 from ckprof.plugin.protocols import InspectionView, NamedDevice, Operation, ProblemSetFile, ResultsView
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.testing.plugins import Registering
@@ -108,8 +108,13 @@ def provided(kind, name=""):
         objects.append(InspectionView(id="stub", label="stub", options=(), prepare=lambda *_: None))
     if KIND_OF[kind].protocol is NamedDevice:
         objects.append(MyDevice())
-    abilities = [m.name for ability in KIND_OF[kind].abilities for m in members_of(ability)]
-    return max(objects, key=lambda item: (hasattr(item, name), sum(hasattr(item, one) for one in abilities)))
+    protocol = KIND_OF[kind].protocol
+
+    def members(item):
+        owned = [m.name for m in members_of(protocol) if has_member(item, Boundary("", ""), m, protocol)]
+        return name in owned, len(owned)
+
+    return max(objects, key=members)
 
 
 class Changed:
@@ -160,12 +165,10 @@ def registered(kind, item):
 
 
 def all_members(kind):
-    for protocol in (kind.protocol, *kind.abilities):
-        for member in members_of(protocol):
-            if not (
-                dataclasses.is_dataclass(protocol) and isinstance(vars(protocol).get(member.name), property)
-            ):
-                yield member
+    is_record = dataclasses.is_dataclass(kind.protocol)
+    for member in members_of(kind.protocol):
+        if not (is_record and isinstance(vars(kind.protocol).get(member.name), property)):
+            yield member
 
 
 FUNCTIONS = [
@@ -234,7 +237,7 @@ WRONG_RESULTS = [
     pytest.param(*case.values, value, id=f"{case.id}-{type(value).__name__}")
     for case in FUNCTIONS
     for value in (None, 3.5, Odd(), Odd, [Odd()], b"bytes")
-    if not check_of(returned_by(*case.values))(value)
+    if not check_of(returned_by(*case.values), member_of(*case.values).module)(value)
 ]
 
 
@@ -250,7 +253,7 @@ def test_whatever_a_member_returns_wrongly_is_reported(kind, name, value):
     with pytest.raises(PluginError) as caught:
         getattr(entry, name)(*[None] * arity(kind, name))
     message = reported(caught.value, kind, name)
-    if expected in OBJECTS and value is not None:
+    if protocol_named(expected, member_of(kind, name).module) is not None and value is not None:
         assert f"{name}(): lacks " in message
     else:
         assert "returned " in message and message.endswith(f"expected {expected}")
@@ -282,10 +285,7 @@ def too_long(count):
     ],
 )
 def test_a_missing_member_is_named(kind, name):
-    abilities = [
-        ability for ability in KIND_OF[kind].abilities if name in {m.name for m in members_of(ability)}
-    ]
-    if abilities and all(len(members_of(ability)) == 1 for ability in abilities):
+    if member_of(kind, name).optional and not any(name in one.together for one in all_members(KIND_OF[kind])):
         registered(kind, changed(kind, name, MISSING))
         return
     with pytest.raises(PluginError) as caught:
@@ -322,7 +322,8 @@ def test_every_annotation_names_something_that_can_be_recognised():
     ]
     for kind, name in (case.values for case in (*FUNCTIONS, *ATTRIBUTES)):
         for node in ast.walk(ast.parse(returned_by(kind, name))):
-            if isinstance(node, ast.Name) and node.id not in STRUCTURAL:
+            of_module = protocol_named(ast.unparse(node), member_of(kind, name).module)
+            if isinstance(node, ast.Name) and node.id not in _STRUCTURAL and of_module is None:
                 classes = {vars(module)[node.id] for module in modules if node.id in vars(module)}
                 assert not any(getattr(one, "_is_protocol", False) for one in classes), node.id
                 assert all(one.__name__ == node.id for one in classes if isinstance(one, type))

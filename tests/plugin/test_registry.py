@@ -20,9 +20,9 @@ from ckprof.model.types import DataType
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.kinds import Kind
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import CatalogVariant, InspectableTarget, Observer, RuleSet, Target
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import CatalogVariant, Observer, Operation, RuleSet, Target
 from ckprof.plugin.registry import Registry
-from ckprof.plugin.timing import ProductOperation
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
@@ -258,7 +258,7 @@ def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:
         registry_of(one=Registering(Inherited()))
 
 
-def test_an_ability_is_there_as_a_whole_or_not_at_all() -> None:
+def test_a_member_that_may_be_missing_is_that_of_the_protocol() -> None:
     class Half:
         def __init__(self, original: object, *names: str) -> None:
             for name in names:
@@ -266,17 +266,19 @@ def test_an_ability_is_there_as_a_whole_or_not_at_all() -> None:
 
     manager = PluginManager()
     manager.load_all()
-    target = next(t for t in Registry(manager).targets if isinstance(t, InspectableTarget))
+    target = next(t for t in Registry(manager).targets if offers(t, Target.inspect))
     required = ("id", "label", "embedded", "default_arch", "findings", "recipe")
 
     def half(*names: str) -> Registering:
         return Registering(Half(target, *required, *names))
 
-    with pytest.raises(PluginError, match=r"target '\w+': lacks estimate\(kernel, work\)"):
-        registry_of(one=half("inspect"))
-    for names in ((), ("inspect", "estimate")):
+    with pytest.raises(PluginError, match=r"target '\w+': lacks inspect\(code_object, arch\)"):
+        registry_of(one=half("estimate"))
+    for names in ((), ("inspect",), ("inspect", "estimate")):
         (entry,) = registry_of(one=half(*names)).targets
-        assert isinstance(entry, InspectableTarget) == bool(names)
+        assert offers(entry, Target.inspect) == bool(names)
+        assert offers(entry, Target.estimate) == (len(names) == 2)
+        assert (entry.models_arch, entry.theoretical_roofs("gfx942", 0)) == (False, ())
 
 
 def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: Path) -> None:
@@ -306,7 +308,7 @@ def test_what_a_guard_passes_on_is_found_statically() -> None:
     registry = Profiler().registry
     direction = next(iter(registry.operations))
     assert inspect.getattr_static(type(direction), "operation").fget(direction).name_constant
-    assert isinstance(direction, ProductOperation)
+    assert offers(direction, Operation.product)
 
 
 def test_a_problem_type_that_is_no_dataclass_is_reported() -> None:

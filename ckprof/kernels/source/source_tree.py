@@ -18,7 +18,7 @@ import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ckprof.errors import PluginError
 from ckprof.kernels.build.keys import KernelFolder, MarkedSources
@@ -30,7 +30,8 @@ from ckprof.kernels.source.c_interface import (
 )
 from ckprof.kernels.source.embedding import embedding_files
 from ckprof.kernels.source.manifest import write_if_changed
-from ckprof.plugin.protocols import NamedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -215,11 +216,9 @@ class _Writer:
         pipeline = kernel.pipeline
         takes_names = self._takes_names.get(id(pipeline))
         if takes_names is None:
-            takes_names = self._takes_names[id(pipeline)] = isinstance(pipeline, NamedPipeline)
+            takes_names = self._takes_names[id(pipeline)] = offers(pipeline, Pipeline.render_named)
         if takes_names:
-            source = cast("NamedPipeline", pipeline).render_named(
-                kernel.instance, kernel.name, self._arch, self._api_level
-            )
+            source = pipeline.render_named(kernel.instance, kernel.name, self._arch, self._api_level)
         else:
             source = pipeline.render(kernel.instance, self._arch, self._api_level)
         owner = self._owners.setdefault(source.name.lower(), kernel)

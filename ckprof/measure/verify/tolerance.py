@@ -71,7 +71,7 @@ tells truncation from rounding: whether a device rounds them or multiplies all o
 ``|ref|`` lies between.
 
 **Other operations.** Where an operation says itself how far its results may be from the reference
-(:class:`ckprof.plugin.protocols.TolerantOperation`), nothing of this is used.
+(:meth:`ckprof.plugin.protocols.Operation.tolerance`), nothing of this is used.
 
 **All-zero reference.** If operands are zeros, ``m`` and ``d`` are 0 and so is ``atol``: the result must be
 exactly zero. That is what operands of zeros give in every kernel that is right.

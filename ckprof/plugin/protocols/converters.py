@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ckprof.model.types import SHARED_TYPES
+from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,11 +50,7 @@ class CatalogVariant:
 
 
 class Converter(Protocol):
-    """Reads one or more dialects of instance lists.
-
-    It may also be a :class:`StreamingConverter`, a :class:`FamilyReader`, a :class:`TreeConverter` or a
-    :class:`LineExplainer`.
-    """
+    """Reads one or more dialects of instance lists."""
 
     @property
     def id(self) -> str:
@@ -77,35 +74,26 @@ class Converter(Protocol):
             :class:`~ckprof.errors.ListError` with all diagnostics.
         """
 
-
-@runtime_checkable
-class StreamingConverter(Protocol):
-    """A converter that need not have large files in memory."""
-
     @property
+    @optional
     def streams(self) -> bool:
         """Whether it reads large files through the request's ``stream``; others get all in ``data``."""
-
-
-@runtime_checkable
-class FamilyReader(Protocol):
-    """A converter or builder reader that reads lists with grammar tables that plugins register."""
+        return False
 
     @property
+    @optional_with("use_families")
     def family_type(self) -> type[object]:
-        """Type of the tables; a plugin that registers anything else is reported."""
+        """Type of the grammar tables that it reads lists with: the protocol of a kind of objects."""
+        return object
 
-    def use_families(self, families: Sequence[object]) -> None:
-        """Read with these families from now on; called once, after all plugins are loaded.
+    @optional_with("family_type")
+    def use_families(self, families: Sequence[Any]) -> None:
+        """Read with these tables from now on; called once, after all plugins are loaded.
 
         :raises PluginError: a table contradicts itself.
         """
 
-
-@runtime_checkable
-class TreeConverter(Protocol):
-    """A converter that knows how whole folders of lists map to folders of catalogs."""
-
+    @optional
     def plan_tree(self, request: TreeRequest) -> TreePlan | None:
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
 
@@ -113,12 +101,9 @@ class TreeConverter(Protocol):
 
         :raises InputError: a folder cannot be read, or two lists give the same catalog.
         """
+        return None
 
-
-@runtime_checkable
-class LineExplainer(Protocol):
-    """A converter that can tell what becomes of a single line."""
-
+    @optional
     def explain(self, request: ExplainRequest) -> ExplainedLine | None:
         """Explain a line; ``None`` if it does not look like a line of this converter's lists.
 
@@ -126,13 +111,11 @@ class LineExplainer(Protocol):
 
         :raises InputError: the file of the request says something that contradicts its options.
         """
+        return None
 
 
 class BuilderReader(Protocol):
-    """Tells what a list or a log means to CK Builder, without converting it to a catalog.
-
-    It may also be a :class:`FamilyReader` or a :class:`BuilderPrinter`.
-    """
+    """Tells what a list or a log means to CK Builder, without converting it to a catalog."""
 
     @property
     def id(self) -> str:
@@ -156,14 +139,24 @@ class BuilderReader(Protocol):
         :raises InputError: a line is wrong; all wrong lines are reported at once.
         """
 
+    @property
+    @optional_with("use_families")
+    def family_type(self) -> type[object]:
+        """Type of the grammar tables that it reads lists with: the protocol of a kind of objects."""
+        return object
 
-@runtime_checkable
-class BuilderPrinter(Protocol):
-    """A builder reader that can ask CK Builder itself, as ``parity --builder`` does."""
+    @optional_with("family_type")
+    def use_families(self, families: Sequence[Any]) -> None:
+        """Read with these tables from now on; called once, after all plugins are loaded.
 
+        :raises PluginError: a table contradicts itself.
+        """
+
+    @optional
     def print_lists(self, request: PrintRequest) -> PrintedLists:
-        """Return what a tree's Builder prints for the factories of the lists that are asked for.
+        """Return what a tree's CK Builder prints for the factories of the lists that are asked for.
 
         :raises InputError: there is no such folder.
         :raises ToolchainError: the tree has no CK Builder, or something does not compile.
         """
+        raise NotImplementedError

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
     import random
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
     from ckprof.errors import InputError
     from ckprof.model.computation import Contraction, Tolerance
+    from ckprof.model.gemm_work import Product
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase, ProblemLine
     from ckprof.model.tensor import Layout
@@ -155,105 +159,115 @@ class Operation(Protocol):
         :returns: the result tensor in the memory order of ``layout``, without gaps.
         """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemSetFile:
-    """A set of problems that a plugin brings, as a file of the form that ``ckprof problems show`` reads."""
-
-    #: what ``--problem-set`` takes; the ``id`` in the file is the same
-    id: str
-    path: Path
-
-
-@runtime_checkable
-class FurtherOperands(Protocol):
-    """An operation that combines what it computes with further operands, where a problem says so."""
-
+    @optional
     def tensors_of(self, problem: Any) -> tuple[str, ...]:
         """Return the names of a problem's tensors: first operand, second operand, further ones, result.
 
-        Elements of further operands have the type of the result.
+        They are :attr:`tensors`, unless a problem says that further operands are combined with what is
+        computed; elements of these have the type of the result.
         """
+        return self.tensors
 
+    @optional
     def deviation(self, problem: Any, mean_squares: Mapping[str, float]) -> float:
         """Return the standard deviation of an element of the result, with operands that are independent.
 
+        That of a sum of products, unless the operation says something else.
+
         :param mean_squares: name of an operand -> mean of the squares of its elements, as multiplied.
         """
+        return math.sqrt(math.prod(mean_squares.values(), start=float(self.reduction_length(problem))))
 
+    @optional
     def roundings(self, problem: Any) -> int:
         """Return how often a value is rounded to the type of the result until it is an element of it."""
+        return 1
 
+    @optional
     def is_exact(self, problem: Any) -> bool:
         """Say whether the result is the reference, rounded once, where all sums of products are exact."""
+        return True
 
-
-@runtime_checkable
-class MadeOperands(Protocol):
-    """An operation that makes operands of several tensors each before it multiplies them."""
-
+    @optional
     def multiplied(
         self, problem: Any, operands: Mapping[str, NDArray[np.float64]], types: TypeSet
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Return those operands, as they are multiplied; others are as they are stored.
+        """Return the operands that are made of several tensors, as they are multiplied.
 
-        It is for these operands that :meth:`Operation.reference` and :meth:`FurtherOperands.deviation` are
-        asked. Problems are parts as there.
+        It is for these that :meth:`reference` and :meth:`deviation` are asked. Problems are parts as there.
 
         :param operands: tensor name -> values, of all tensors but the result.
         :param types: of the tensors: an operand is rounded to its type.
         """
+        return {}
 
-
-@runtime_checkable
-class TolerantOperation(Protocol):
-    """An operation whose result is no sum of products, so that its tolerance does not follow from one."""
-
-    def tolerance(self, problem: Any, types: TypeSet, magnitude: float) -> Tolerance:
-        """Return how far an element of the result may be from the reference.
+    @optional
+    def tolerance(self, problem: Any, types: TypeSet, magnitude: float) -> Tolerance | None:
+        """Return how far an element of the result may be from the reference, where it is no sum of products.
 
         :param types: of the tensors and sums.
         :param magnitude: largest magnitude in the reference.
+        :returns: ``None`` where the tolerance follows from types and :meth:`reduction_length`.
         """
+        return None
 
+    @optional
+    def contraction(self, problem: Any) -> Contraction:
+        """Return the sums of products that the result consists of, for devices that compute references.
 
-@runtime_checkable
-class LineWriter(Protocol):
-    """An operation that also writes the lines of its problems."""
+        It must agree with :meth:`reference`. Where the target provides it, results need not leave the device
+        to be verified.
+
+        :param problem: of the type that the operation's problems have.
+        """
+        raise NotImplementedError
+
+    @optional
+    def product(self, problem: Any, dtype: DataType) -> Product:
+        """Return the matrix products that a problem is: with it, times can be predicted.
+
+        It is also called with a problem whose sizes are symbols, to write the same formula as C++: use only
+        ``+ - * //`` and :func:`math.prod`, and do not compare.
+
+        :param dtype: of the operands.
+        :raises InputError: there are no such products.
+        """
+        raise NotImplementedError
 
     @property
+    @optional_with("problem_line")
     def line_forms(self) -> tuple[str, ...]:
         """Forms of lines that it writes, the usual one first."""
+        return ()
 
+    @optional_with("line_forms")
     def problem_line(self, case: ProblemCase, form: str) -> str:
-        """Return a line that :meth:`Operation.parse_problem` reads as this problem.
+        """Return a line that :meth:`parse_problem` reads as this problem.
 
         What the source says of type, layout and splits is in the line; name and count are not.
 
         :param form: one of :attr:`line_forms`.
         :raises InputError: the form cannot say it.
         """
-
-
-@runtime_checkable
-class LogReader(Protocol):
-    """An operation whose problems stand in logs and scripts as commands of programs of its own."""
+        raise NotImplementedError
 
     @property
+    @optional_with("is_command")
     def programs(self) -> tuple[str, ...]:
-        """Names of the programs, without folders."""
+        """Names of programs of its own, without folders, whose commands in logs and scripts are problems."""
+        return ()
 
+    @optional_with("programs")
     def is_command(self, program: str, word: str) -> bool:
         """Say whether a program's first argument asks for such problems, be it misspelt."""
+        return False
 
-
-@runtime_checkable
-class TableReader(Protocol):
-    """An operation whose problems also stand in CSV tables."""
-
+    @optional_with("read_table")
     def is_table(self, lines: Sequence[str]) -> bool:
-        """Say whether lines are such a table."""
+        """Say whether lines are a CSV table of its problems."""
+        return False
 
+    @optional_with("is_table")
     def read_table(
         self, lines: Sequence[str], path: Path | str, operations: Sequence[Operation]
     ) -> tuple[list[ProblemCase], list[InputError]]:
@@ -263,48 +277,41 @@ class TableReader(Protocol):
         :param operations: those that a row can name.
         :returns: the problems, duplicates included, and an error for each wrong row.
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class ProblemSampler(Protocol):
-    """An operation that invents problems, for comparing what kernels support."""
-
+    @optional
     def random_problem(self, draw: random.Random, ndim: int) -> Problem:
-        """Return a small problem that is itself well-formed.
+        """Return a small problem that is itself well-formed, for comparing what kernels support.
 
         :param ndim: number of spatial dimensions, 0 for operations that have none.
         :raises InputError: the sizes that were drawn do not fit together: it is asked again.
         """
-
-
-@runtime_checkable
-class SyntheticProblems(Protocol):
-    """An operation that invents problems as networks have them, after options of its own."""
+        raise NotImplementedError
 
     @property
+    @optional_with("sample")
     def sample_options(self) -> type[Any]:
-        """The dataclass of the options, which has a ``count`` and a ``seed`` and raises ``UsageError``.
+        """The dataclass of the options of :meth:`sample`, which has a ``count`` and a ``seed`` and raises
+        ``UsageError``.
 
         Its other fields are options by their metadata, see :func:`ckprof.option.option`.
         """
+        return object
 
+    @optional_with("sample_options")
     def sample(self, spec: Any) -> list[ProblemCase]:
-        """Draw ``spec.count`` distinct problems, the same for the same ``spec.seed``.
+        """Draw ``spec.count`` distinct problems as networks have them, the same for the same ``spec.seed``.
 
         :param spec: an object of :attr:`sample_options`.
         :raises InputError: the options leave too few problems.
         """
+        raise NotImplementedError
 
 
-@runtime_checkable
-class ContractingOperation(Protocol):
-    """An operation whose reference devices can compute as well: where the target provides it, results need
-    not leave the device to be verified."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemSetFile:
+    """A set of problems that a plugin brings, as a file of the form that ``ckprof problems show`` reads."""
 
-    def contraction(self, problem: Any) -> Contraction:
-        """Return the sums of products that the result consists of.
-
-        It must agree with :meth:`Operation.reference`.
-
-        :param problem: of the type that the operation's problems have.
-        """
+    #: what ``--problem-set`` takes; the ``id`` in the file is the same
+    id: str
+    path: Path

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ckprof.plugin.members import optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.model.architecture import Architecture
     from ckprof.model.catalog import Catalog, CatalogRecord
-    from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.gemm_work import GemmWork, KernelTraits
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
@@ -100,82 +102,84 @@ class Pipeline(Protocol[RecordT]):
         :raises UsageError: there is no such architecture.
         """
 
-
-@runtime_checkable
-class ClaimingPipeline(Protocol):
-    """A pipeline that can take records whose variant names another one, where ``--family`` asks for it."""
-
+    @optional
     def claims(self, variant: str, record: Any) -> bool:
-        """Say whether the record of such a catalog can be an instance of this family."""
+        """Say whether a record of a catalog is an instance of this family, for ``--family``."""
+        return False
 
-
-@runtime_checkable
-class NamedPipeline(Protocol):
-    """A pipeline that writes a kernel under a name that it is given, so that names can be made unique."""
-
+    @optional
     def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
-        """Return what :meth:`Pipeline.render` returns, for a kernel of another name.
+        """Return what :meth:`render` returns, for a kernel of another name, so that names can be unique.
 
         :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
             must be made from it.
-        :raises InputError: as :meth:`Pipeline.render`.
-        :raises UsageError: as :meth:`Pipeline.render`.
+        :raises InputError: as :meth:`render`.
+        :raises UsageError: as :meth:`render`.
         """
+        raise NotImplementedError
 
+    @optional
+    def record(self, instance: Instance) -> CatalogRecord | None:
+        """Return the record of which :meth:`make_instance` makes this instance, with the id 0.
 
-@runtime_checkable
-class RecordingPipeline(Protocol):
-    """A pipeline that writes instances as records of catalogs, where these have other fields."""
+        :returns: ``None`` where its fields are those of the instance.
+        """
+        return None
 
-    def record(self, instance: Instance) -> CatalogRecord:
-        """Return the record of which :meth:`Pipeline.make_instance` makes this instance, with the id 0."""
-
-
-@runtime_checkable
-class DirectionUser(Protocol):
-    """A pipeline that asks directions what to write, so that it can serve those of other plugins."""
-
+    @optional
     def use_directions(self, directions: Mapping[str, Operation]) -> None:
-        """Serve these directions. Called once, when all plugins have registered.
+        """Serve these operations, as far as the family can. Called once, when all plugins have registered.
 
-        :param directions: direction id -> direction, of all plugins.
+        :param directions: id -> operation, of all plugins.
         """
 
-
-@runtime_checkable
-class FusingPipeline(Protocol):
-    """A pipeline with kernels that do more than to store their sums of products."""
-
+    @optional
     def unfused(self, instance: Instance) -> Instance | None:
-        """Return the same instance without what is fused to its sums; ``None`` if nothing is.
+        """Return the same instance without what is fused to its sums of products; ``None`` if nothing is.
 
         It computes what :attr:`ckprof.model.problem.FusedProblem.unfused` says of the instance's problems.
         """
+        return None
 
-
-@runtime_checkable
-class MatrixPipeline(Protocol):
-    """A pipeline that also tells how its kernels divide a problem into matrix products."""
-
+    @optional
     def work(self, instance: Instance, problem: Any, splits: int) -> GemmWork | None:
         """Return the matrix products that the instance's kernel makes of a problem.
 
         :param splits: parts of the reduction.
         :returns: ``None`` where the kernel does not divide a problem that way.
         """
+        return None
 
-
-@runtime_checkable
-class DeducingPipeline(Protocol):
-    """A pipeline that knows what number of splits its kernels choose for ``--split-k auto``."""
-
+    @optional
     def automatic_splits(self, instance: Instance, problem: Any, workgroups: int) -> int | None:
-        """Return the number of parts of the reduction that the instance's kernel chooses.
+        """Return the number of parts of the reduction that the kernel chooses for ``--split-k auto``.
 
         :param workgroups: of the kernel that the device holds at once: those of a compute unit, by its
             occupancy, times the compute units.
         :returns: ``None`` where the kernel does not choose.
         """
+        return None
+
+    @optional
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of a kernel depends on: with it, times can be predicted.
+
+        :param fields: those of its instance, see :meth:`ckprof.model.instance.Instance.fields`.
+        """
+        raise NotImplementedError
+
+    @optional
+    def traits_of_name(self, name: str) -> KernelTraits | None:
+        """Return what a kernel's name in a table of measured times says about it; ``None``: nothing."""
+        return None
+
+    @optional
+    def fields_of_name(self, name: str) -> Mapping[str, Any] | None:
+        """Return the fields of an instance that such a name tells; ``None`` if it tells none.
+
+        Names and values are those of :meth:`ckprof.model.instance.Instance.fields`.
+        """
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,11 +225,8 @@ class RuleSet(Protocol):
         :raises UsageError: it has nothing for what is asked for.
         """
 
-
-@runtime_checkable
-class OnDemandRuleSet(RuleSet, Protocol):
-    """A rule set that may be small enough to be built while a program waits."""
-
     @property
+    @optional
     def on_demand(self) -> bool:
-        """True when :func:`ckprof.jit` may take it where no instances are named."""
+        """True if it is small enough that :func:`ckprof.jit` may build it where no instances are named."""
+        return False

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
-    from ckprof.model.gemm_work import Estimate, GemmWork
+    from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
     from ckprof.model.kernel import IgnoredFields
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
-    from ckprof.plugin.timing import TimedKernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedKernel:
+    """A kernel as a target is asked about it."""
+
+    #: id of the direction
+    direction: str
+    #: name of the type of the operands
+    dtype: str
+    #: fields of the instance; only some of them where a name is all that is known
+    fields: Mapping[str, Any]
+    #: what the configuration says
+    traits: KernelTraits
 
 
 class Target(Protocol):
@@ -46,11 +62,14 @@ class Target(Protocol):
         :raises UsageError: the target has no such architecture or API level.
         """
 
+    @property
+    @optional
+    def models_arch(self) -> bool:
+        """True if it runs kernels of its own in place of those of the architecture that is named, so that its
+        machine code says nothing about that architecture."""
+        return False
 
-@runtime_checkable
-class InspectableTarget(Protocol):
-    """A target that also reads the machine code that it builds."""
-
+    @optional
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs.
 
@@ -58,46 +77,46 @@ class InspectableTarget(Protocol):
         :raises ToolchainError: a tool that reads it is missing.
         :raises CkprofError: a package that reads it is missing.
         """
+        raise NotImplementedError
 
+    @optional_with("inspect")
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return bounds for a kernel on a problem; ``None`` where too little is known."""
+        return None
 
-
-@runtime_checkable
-class ModellingTarget(Protocol):
-    """A target that may run kernels of its own in place of those of the architecture that is named."""
-
-    @property
-    def models_arch(self) -> bool:
-        """True when its machine code says nothing about the architecture."""
-
-
-@runtime_checkable
-class DeviceIdentifier(Protocol):
-    """A target that knows more of a device than the line that its libraries print."""
-
+    @optional
     def device_identity(self, arch: str, device: int) -> DeviceIdentity | None:
-        """Return what measurements on a device are filed under; ``None`` if it cannot be read now.
+        """Return what measurements on a device are filed under, where more is known of it than the line that
+        libraries print; ``None`` if it cannot be read now.
 
         :param device: its index.
         """
+        return None
 
+    @optional
+    def device_name(self) -> str:
+        """Return the name of the device of this machine; empty if there is none."""
+        return ""
 
-@runtime_checkable
-class RoofTarget(Protocol):
-    """A target that knows what its devices reach by their data sheets."""
-
+    @optional
     def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
-        """Return the theoretical roofs of a device, one per data type; empty if it is not known.
+        """Return what a device reaches by its data sheet, one roof per data type; empty if it is not known.
 
         :param device: its index.
         """
+        return ()
 
+    @optional
+    def executed(self, kernel: TimedKernel) -> KernelTraits:
+        """Return what a kernel really does there, where its configuration does not say it.
 
-@runtime_checkable
-class FieldIgnoringTarget(Protocol):
-    """A target on which some fields of instances have no meaning."""
+        Kernels with the same machine code should have equal traits.
 
+        :raises ToolchainError: what tells it cannot be compiled here.
+        """
+        return kernel.traits
+
+    @optional
     def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
         """Return the fields of an instance that its kernel does not depend on there.
 
@@ -105,18 +124,16 @@ class FieldIgnoringTarget(Protocol):
 
         :raises ToolchainError: what tells it cannot be compiled here.
         """
+        return ()
 
-
-@runtime_checkable
-class SubstitutingTarget(Protocol):
-    """A target that has kernels of its own for some problems."""
-
+    @optional
     def substitute(self, kernel: TimedKernel, problem: Problem) -> str:
         """Return what computes a problem there in place of an instance's kernel; empty if nothing does.
 
         :return: a few words, e.g. ``a kernel for groups of one channel``.
         :raises ToolchainError: what tells it cannot be compiled here.
         """
+        return ""
 
 
 class NamedDevice(Protocol):

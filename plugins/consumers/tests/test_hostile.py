@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.consumers.protocols import FileAuditor
 from ckprof_plugins.consumers.records import FileAudit
 from tests.plugin import test_hostile_commands as commands
 from tests.plugin import test_hostile_objects as objects
@@ -35,7 +34,6 @@ CASES = [
         Case(
             kind="consumer",
             make=MyConsumer,
-            protocol=FileAuditor,
             member="audit",
             command=("audit", "mine.txt"),
         ),

@@ -1,4 +1,4 @@
-"""The page says of every protocol of consumers which members it has."""
+"""The page describes every member of consumers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ckprof_plugins.consumers.protocols import CONSUMERS
 PAGE = (Path(__file__).parents[1] / "docs" / "consumers.md").read_text()
 
 
-@pytest.mark.parametrize("protocol", [CONSUMERS.protocol, *CONSUMERS.abilities], ids=lambda one: one.__name__)
-def test_a_protocol_is_described_with_its_members(protocol):
-    assert protocol.__name__ in PAGE
-    assert not [one.name for one in members_of(protocol) if f"`{one.name}" not in PAGE]
+@pytest.mark.parametrize("member", members_of(CONSUMERS.protocol), ids=lambda one: one.name)
+def test_a_member_is_described(member):
+    assert f"`{member.name}" in PAGE

@@ -15,7 +15,8 @@ from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.timing import TimedKernel, TimedPipeline, TimedTarget
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline, Target, TimedKernel
 from ckprof.session import Session
 from ckprof.settings import Settings
 from ckprof_plugins.cuda import execution
@@ -77,7 +78,7 @@ def test_engines_of_shipped_lists() -> None:
                 )
             )
             for one in profiler.instances(ckprof.InstanceQuery(conf=name)).candidates
-            if isinstance(one.pipeline, TimedPipeline)
+            if offers(one.pipeline, Pipeline.traits)
         ]
         labels = [answer.labels[0] for answer in answers]
         engines[name] = labels.count(execution.ENGINE_W), labels.count(execution.ENGINE_M)
@@ -121,7 +122,7 @@ def test_sides_are_exchanged_where_only_columns_fit_engine_w() -> None:
 def test_what_is_not_a_matrix_product_stays_what_it_is() -> None:
     window = KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)
     assert executed(TimedKernel(direction="fwd", dtype="bf16", fields={}, traits=window)) == window
-    assert isinstance(CudaTarget(), TimedTarget)
+    assert offers(CudaTarget(), Target.executed)
 
 
 def test_fields_of_names() -> None:

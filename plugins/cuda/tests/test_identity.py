@@ -7,7 +7,8 @@ import pytest
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols import DeviceIdentifier, RoofTarget
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Target
 from ckprof_plugins.cuda import devices as cuda
 from ckprof_plugins.cuda.devices import CudaDevice
 from ckprof_plugins.cuda.target import CudaTarget
@@ -31,8 +32,8 @@ def nvidia(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_the_target_has_both_abilities() -> None:
-    assert isinstance(CudaTarget(), DeviceIdentifier)
-    assert isinstance(CudaTarget(), RoofTarget)
+    assert offers(CudaTarget(), Target.device_identity)
+    assert offers(CudaTarget(), Target.theoretical_roofs)
 
 
 def test_an_nvidia_gpu(nvidia: pytest.MonkeyPatch) -> None:

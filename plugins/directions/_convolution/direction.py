@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.errors import InputError
-from ckprof.plugin.protocols import LibraryInterface
+from ckprof.plugin.protocols import LibraryInterface, Operation
 from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
 from ckprof_plugins.directions._convolution.convolution import Convolution
 from ckprof_plugins.directions._convolution.element_types import types_of
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem_case import ProblemCase, ProblemLine
     from ckprof.model.types import DataType, TypeSet
-    from ckprof.plugin.protocols import Operation
     from ckprof_plugins.directions._convolution.ckprofiler_forms import DispatcherForm, PositionalForm
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
@@ -100,7 +99,7 @@ _BEGINNINGS = ("conv", "grouped_conv", "$")
 _DIMENSIONS = ("1", "2", "3")
 
 
-class Direction(ABC):
+class Direction(Operation, ABC):
     """A direction of convolution: an :class:`~ckprof.plugin.protocols.Operation` on :class:`ConvProblem`."""
 
     id: ClassVar[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
 from ckprof.model.computation import Contraction
-from ckprof.plugin.protocols import LibraryInterface
+from ckprof.plugin.protocols import LibraryInterface, Operation
 from ckprof_plugins.elementwise.functor import names_header
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, names_sizes, parse_line
@@ -32,7 +32,7 @@ _EMBED: Final = Path(__file__).parent / "embed"
 _SIZES: Final = (1, 2, 4, 8, 12, 16, 20, 32, 48, 64, 96, 100, 128, 192, 224, 256, 257, 320, 512, 640, 1024)
 
 
-class Gemm:
+class Gemm(Operation):
     """``E[M,N] = sum over K of A[M,K] * B[K,N]``, for one product or a batch of them, or with D tensors."""
 
     id = "gemm"

@@ -240,8 +240,8 @@ class GemmProblem:
         )
 
     def deviation(self, mean_squares: Mapping[str, float]) -> float:
-        """Return the standard deviation of an element of the result; see :class:`FurtherOperands
-        <ckprof.plugin.protocols.FurtherOperands>`."""
+        """Return the standard deviation of an element of the result; see :meth:`Operation.deviation
+        <ckprof.plugin.protocols.Operation.deviation>`."""
         return math.sqrt(self.k * mean_squares["a"] * mean_squares["b"])
 
     def features(self) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from ckprof.kernels.source.c_interface import string_literal
 from ckprof.kernels.source.jinja import render_cached
 from ckprof.model.architecture import find_architecture
 from ckprof.model.instance import Instance
-from ckprof.plugin.protocols import KernelSource
+from ckprof.plugin.protocols import KernelSource, Pipeline
 from ckprof_plugins.directions._convolution.kernel import ConvOperation
 from ckprof_plugins.pipelines._base.rules import RuleSubject, broken_rules
 
@@ -37,7 +37,7 @@ RecordT = TypeVar("RecordT", bound="CatalogRecord", contravariant=True)
 InstanceT = TypeVar("InstanceT", bound=Instance)
 
 
-class KernelFamily(ABC, Generic[RecordT, InstanceT]):
+class KernelFamily(Pipeline[RecordT], ABC, Generic[RecordT, InstanceT]):
     """A family of kernels with one instance class, one set of rules and one template."""
 
     id: ClassVar[str]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.plugin.protocols import Target
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,7 +20,7 @@ INCLUDE_DIR: Final = _HERE / "include"
 SOURCE_DIR: Final = _HERE / "src"
 
 
-class CpuTarget:
+class CpuTarget(Target):
     """Builds generated kernels against the host model and runs them on this machine's CPU."""
 
     #: what users type with ``--target``

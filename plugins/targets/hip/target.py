@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.plugin.protocols import Target
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_ARCH: Final = "gfx942"
 
 
-class HipTarget:
+class HipTarget(Target):
     """Builds generated kernels for AMD GPUs and runs them where there is one."""
 
     #: what users type with ``--target``

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from ckprof.plugin.timing import FeaturedProblem
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, stacked, terms, work
 from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS, RANGE_AXES
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
@@ -98,6 +97,14 @@ def _outside(model: TimeModel, sizes: Sequence[Sizes]) -> NDArray[np.float64]:
     gaps = np.array([sum(gap for _, gap in model.outside(size)) for size in sizes])
     result: NDArray[np.float64] = np.minimum(_LARGEST, np.sqrt(1.0 + gaps**2))
     return result
+
+
+@runtime_checkable
+class FeaturedProblem(Protocol):
+    """A problem that knows what else makes kernels fast or slow on it than the sizes of its products."""
+
+    def features(self) -> tuple[float, ...]:
+        """Return as many numbers for every problem of the type, on scales on which 1 is much."""
 
 
 def problem_features(problems: Sequence[Problem], gemm_sizes: GemmSizes) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ckprof.errors import UsageError
 from ckprof.events import Level, Message
 from ckprof.kernels.source.jinja import render
-from ckprof.plugin.protocols import KernelRanking
-from ckprof.plugin.timing import TimedPipeline
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import KernelRanking, Pipeline
 from ckprof.version import __version__
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model, model_candidate, require_use
 from ckprof_plugins.tuning.time_model.program import form_of
@@ -132,7 +132,7 @@ class _Renderer:
         candidates = []
         for kernel in kernels:
             pipeline = self._pipelines[kernel.instance.pipeline]
-            if not isinstance(pipeline, TimedPipeline):
+            if not offers(pipeline, Pipeline.traits):
                 continue
             fields = kernel.instance.fields()
             candidates.append(model_candidate(self._registry, self._model, kernel.name, pipeline, fields))

@@ -282,7 +282,7 @@ def test_the_key_of_an_instance_is_computed_once(tmp_path, monkeypatch):
 
 
 def test_jinja_is_loaded_on_first_use():
-    modules = "sys, ckprof.kernels.source, ckprof_plugins.pipelines.implicit_gemm.plugin"
+    modules = "sys, ckprof.kernels.source, ckprof_plugins.pipelines.implicit_gemm"
     code = f"import {modules}; print('jinja2' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"

@@ -9,7 +9,8 @@ import pytest
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import DeviceIdentifier, RoofTarget
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Target
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.targets.hip import devices as hip
 
@@ -18,8 +19,8 @@ def test_registered_targets_keep_both_abilities() -> None:
     manager = PluginManager()
     manager.load_all()
     targets = Registry(manager).targets
-    for ability in (DeviceIdentifier, RoofTarget):
-        assert {one.id for one in targets if isinstance(one, ability)} >= {"hip"}
+    for ability in (Target.device_identity, Target.theoretical_roofs):
+        assert {one.id for one in targets if offers(one, ability)} >= {"hip"}
 
 
 def test_the_roofs_of_an_architecture() -> None:

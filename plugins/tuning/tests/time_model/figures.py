@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ckprof.plugin.timing import TimedKernel
+from ckprof.plugin.protocols import TimedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv

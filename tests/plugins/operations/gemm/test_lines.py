@@ -14,6 +14,7 @@ from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.problems.problem_file import parse_problem
+from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm
@@ -236,7 +237,7 @@ def test_lines_are_told_from_those_of_convolutions() -> None:
     for text in ("conv -n 1 -c 8 -H 4 -W 4 -k 8 -y 1 -x 1", "grouped_conv_fwd 1 1 1 1 0 1 2"):
         with pytest.raises(OtherOperationError, match="list:3:1: "):
             read(text, "gemm")
-    for direction in registry.operations:
+    for direction in shipped_directions():
         with pytest.raises(OtherOperationError, match="gemm is an operation of gemm"):
             read("ckProfiler gemm 1 1 1 1 0 1 64 64 64 -1 -1 -1", direction.id)
     assert read("ckProfiler gemm 1 1 1 1 0 1 64 64 64 -1 -1 -1", "gemm").layout == "rcr"
