@@ -31,12 +31,13 @@ def session_with(added):
 
 def test_observers_of_plugins_add_evidence():
     found = observers(session_with([Power()]))
-    assert [one.id for one in found] == ["host", "nvml", "power"]
+    # packages of targets may bring more
+    assert [found[0].id, found[-1].id] == ["host", "power"]
     readings = [reading for one in found if (reading := one.observe("gpu", 3)) is not None]
     reading = combine(readings)
     assert reading.load is not None
     assert (reading.clock_mhz, reading.extra) == (1500.0, {"power_w": 300, "device": 3})
-    assert found[2].observe("elsewhere", 0) is None
+    assert found[-1].observe("elsewhere", 0) is None
 
 
 def test_what_is_no_observer_is_reported():

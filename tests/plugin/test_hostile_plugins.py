@@ -25,12 +25,19 @@ from ckprof.plugin.boundary import Boundary, has_member, traceback_lines
 from ckprof.plugin.command import Command
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import _STRUCTURAL, check_of, function_result, members_of, protocol_named
-from ckprof.plugin.protocols import InspectionView, NamedDevice, Operation, ProblemSetFile, ResultsView
+from ckprof.plugin.protocols import (
+    InspectionView,
+    NamedDevice,
+    Observer,
+    Operation,
+    ProblemSetFile,
+    ResultsView,
+)
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.testing.plugins import Registering
 
 from .hostile import MyDevice
-from .stubs import StubOperation
+from .stubs import StubObserver, StubOperation
 from .test_registry import registry_of
 
 
@@ -47,7 +54,8 @@ class Unreadable(Exception):
 
 def raising(error):
     def function(*arguments, **named):
-        raise error
+        # without the frames of where it was raised before
+        raise error.with_traceback(None)
 
     return function
 
@@ -102,6 +110,8 @@ def provided(kind, name=""):
     if KIND_OF[kind].protocol is ProblemSetFile:
         objects.append(ProblemSetFile(id="stub", path=Path("stub.json")))
     # feature packages bring these, and may not be there
+    if KIND_OF[kind].protocol is Observer:
+        objects.append(StubObserver("stub"))
     if KIND_OF[kind].protocol is ResultsView:
         objects.append(ResultsView(id="stub", label="stub", make=len))
     if KIND_OF[kind].protocol is InspectionView:

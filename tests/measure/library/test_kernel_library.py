@@ -192,7 +192,7 @@ def test_a_forked_child_has_a_library_of_its_own(library, fp32_2d):
 
 def test_structs_are_those_of_the_header():
     header = (EMBED_DIR / "ckprof_conv_api.h").read_text()
-    header += BackwardWeight.dispatcher_form.extension.header.read_text()
+    header += BackwardWeight.dispatcher_form.header.read_text()
     for mirror, end in (
         (ConvProblemC, "} ConvProblemC;"),
         (ConvBwdwProblemC, "} ConvBwdwProblemC;"),
