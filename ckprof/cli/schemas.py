@@ -37,7 +37,7 @@ _CORE: Final = (
     ),
     Schema(name="ckprof.attempts", what="shards, results export: NDJSON", module="ckprof.store.shard"),
     Schema(name="ckprof.run", what="run --format json", module="ckprof.report.run_data"),
-    Schema(name="ckprof.tour", what="run --tree --format json", module="ckprof.report.batch_report"),
+    Schema(name="ckprof.batch", what="run --tree --format json", module="ckprof.report.batch_report"),
     Schema(
         name="ckprof.compare",
         what="compare --format json",

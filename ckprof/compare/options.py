@@ -52,7 +52,7 @@ class ChangePolicy:
     max_shift: float = field(
         default=0.25,
         metadata=option(
-            "what all rows change by alike is taken for the machine's, and taken out, up to this; 0: never",
+            "a change that all rows share is attributed to the machine and removed, up to this; 0: never",
             metavar="PERCENT",
             parse=percentage_or_zero,
             show=in_percent,

@@ -106,8 +106,8 @@ class RunOptions:
         default=5,
         metadata=option(
             "rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
-            "shuffled order, those that are surely slower than the best leave, and it ends early where the "
-            "order is known; 1: one kernel after the other",
+            "shuffled order, those that are significantly slower than the best are pruned, and it ends early "
+            "where the order is known; 1: one kernel after the other",
             metavar="N",
             parse=positive,
         ),
@@ -115,7 +115,7 @@ class RunOptions:
     sessions: int | None = field(
         default=None,
         metadata=option(
-            "worker processes that take turns at the rounds of each problem "
+            "worker processes that measure the rounds of each problem in a round-robin "
             f"(default: {USUAL_PROCESSES}, --rounds if that is less, 1 for a kernel alone)",
             metavar="N",
             parse=positive,

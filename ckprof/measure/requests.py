@@ -90,8 +90,8 @@ class RunPlanOptions:
     epilogue_cost: bool = field(
         default=False,
         metadata=option(
-            "run each kernel beside the same one without what is fused to its sums, such as a bias, and show "
-            "what that costs"
+            "pair each kernel with its unfused baseline, the same one without its epilogue, and show what "
+            "the epilogue costs"
         ),
     )
     why: bool = field(

@@ -41,7 +41,7 @@ class RoundOptions:
     keep_within: float = field(
         default=0.25,
         metadata=option(
-            "kernels that are surely slower than the best by more leave",
+            "kernels that are significantly slower than the best by more are pruned",
             metavar="SHARE",
             parse=share,
             show=percent,
@@ -70,7 +70,7 @@ class RoundOptions:
     sessions: int | None = field(
         default=None,
         metadata=option(
-            "worker processes that take turns at the rounds of each problem "
+            "worker processes that measure the rounds of each problem in a round-robin "
             f"(default: {USUAL_PROCESSES}, --max-rounds if that is less; leaders get as many rounds "
             "at least)",
             metavar="N",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckprof.report.rows import ResultRow
 
 #: the name that stored reports have
-SCHEMA: Final = "ckprof.tour"
+SCHEMA: Final = "ckprof.batch"
 
 #: raised whenever a key changes its meaning or vanishes; new keys do not raise it
 VERSION: Final = 1

@@ -134,8 +134,8 @@ def _by_place(rounds: Sequence[RoundTime]) -> dict[int, list[RoundTime]]:
 
 
 _MEANING: Final = (
-    "Each kernel beside the same one without its epilogue, in the same rounds: 'ratio' is time with / time "
-    "without, of rounds side by side; 'bytes' is the share of what is read and written that the epilogue "
+    "Each kernel paired with the same one without its epilogue, in the same rounds: 'ratio' is time with / "
+    "time without, of paired rounds; 'bytes' is the share of what is read and written that the epilogue "
     "adds."
 )
 

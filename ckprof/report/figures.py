@@ -105,7 +105,7 @@ def standing_text(standing: Standing) -> str:
     if standing.order is Order.ALONE:
         return "no other kernel has a time"
     if standing.order is Order.CLEAR:
-        return "surely the fastest"
+        return "significantly faster than all others"
     shared = f"{counted(standing.first, 'kernel')} may be the fastest"
     if standing.order is Order.TIE:
         return f"{shared}; the first of them is as good as any"

@@ -198,8 +198,7 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
         lines.append(f"units of the device in timed launches: {', '.join(used)}")
     if left:
         lines.append(
-            f"{left} of {counted(len(timed), 'kernel')} left the rounds early because they are "
-            "surely slower; "
+            f"pruned early: {left} of {counted(len(timed), 'kernel')}, significantly slower; "
             "--rounds 1 measures all alike"
         )
     if cut:

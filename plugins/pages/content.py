@@ -252,7 +252,7 @@ def report(session: Session, *inputs: SideInput, options: ReportOptions | None =
     :raises CkprofError: an input cannot be read.
     """
     if not inputs:
-        raise UsageError("a report is of one store, or of several, the latest one last; there is none")
+        raise UsageError("no store is named: a report shows one store, or several, the latest one last")
     options = options or ReportOptions()
     *earlier, last = inputs
     # devices are told apart in a report of one store; rows of several stores match whatever the device

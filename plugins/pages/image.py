@@ -54,7 +54,7 @@ _COLUMNS: Final = (
     _Column("ms", 830),
     _Column("GFLOP/s", 905),
     _Column("GB/s", 965),
-    _Column("of roof", 1030),
+    _Column("of ceiling", 1030),
     _Column("runner-up", 1110),
     _Column("order", 1125, 8),
 )

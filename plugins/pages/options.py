@@ -18,8 +18,8 @@ class ReportOptions:
     roofs: tuple[Roof, ...] = field(
         default=(),
         metadata=option(
-            "a roof of the device: theoretical=95000,5300 or measured=80000,4100; - where one number is not "
-            "known (repeatable)",
+            "a ceiling of the roofline: theoretical=95000,5300 or measured=80000,4100; - where one number is "
+            "not known (repeatable)",
             flag="--roof",
             metavar="KIND=GFLOPS,GBYTES",
             parse=Roof.parse,

@@ -154,7 +154,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
         number_column("ms", lambda row: row.best.time_ms),
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
-        number_column("of roof", lambda row: row.of_roof, percent),
+        number_column("of ceiling", lambda row: row.of_roof, percent),
         number_column("runner-up", lambda row: row.lead_ratio if row.change else None, change, _lead_hint),
         Column(
             "order",

@@ -176,7 +176,7 @@ def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPredic
         Column("instance", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
         Column("split_k", lambda row: row[1].split_k, priority=2, align="right"),
         Column("predicted", figure("time_us"), unit="us", form=".2f", align="right"),
-        Column("of the roof", figure("roof_share"), form=".1%", align="right"),
+        Column("of the roofline ceiling", figure("roof_share"), form=".1%", align="right"),
         Column("bound by", figure("limit"), text=lambda row: _limit(row[1].time)),
         Column("matrix units", busy("matrix"), form=".0%", align="right", priority=3),
         Column("LDS", busy("lds"), form=".0%", align="right", priority=3),

@@ -104,7 +104,7 @@ def test_csv_has_a_row_per_list(batch: BatchResults) -> None:
 
 def test_json_holds_the_report_of_each_list(batch: BatchResults) -> None:
     report = json.loads(render_batch_json(batch))
-    assert (report["schema"], report["version"], report["finished"]) == ("ckprof.tour", 1, True)
+    assert (report["schema"], report["version"], report["finished"]) == ("ckprof.batch", 1, True)
     assert report["lists"] == {"fine": 1, "failed": 1, "broken": 1, "skipped": 1}
     assert report["outcomes"]["ok"] == 6
     assert report["stops"][0]["report"]["schema"] == "ckprof.run"

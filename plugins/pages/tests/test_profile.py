@@ -48,7 +48,7 @@ def test_the_timeline_as_text_has_a_character_for_what_goes_on() -> None:
 def test_the_text_says_that_nothing_was_measured() -> None:
     document = profile_document(content())
     for text in (document.text(), document.markdown()):
-        assert "12.35 us, predicted from machine code, not measured; 25.0 % of the roof" in text
+        assert "12.35 us, predicted from machine code, not measured; 25.0 % of the roofline ceiling" in text
         assert "latency of data" in text
         assert "kernel.hpp:12" in text
         # parts of no time are left out

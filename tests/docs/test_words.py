@@ -1,0 +1,83 @@
+"""What users read uses the field's words: pages, help, and the texts of messages and tables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import DOCUMENTS, ROOT
+
+#: what is refused -> what the field says
+REFUSED = {
+    r"\bsurely\b": "significantly, with 95 % confidence",
+    r"\b(take|takes|took|taken|taking) turns\b": "round-robin",
+    r"\buntold\b|\btold apart\b|\btells? apart\b": "unidentifiable, distinguished",
+    r"\bcards?\b": "device, GPU",
+    r"\byardsticks?\b": "baselines, reference policies",
+    r"\b(a|the|of|Of|two|both|its) roofs?\b": "peak, roofline ceiling",
+    r"\bseal(ed|s)?\b": "row checksum",
+    r"\bleft the rounds\b|\bleft early\b": "pruned",
+    r"\bsame (call|command) goes on\b": "rerun the same command to resume",
+    r"\bof so many\b|\bso many times\b": "n, multiples of n",
+    r"\bis none\b": "not found, missing, is not an X",
+    r"\bwhoever\b|\bthat which\b|\bwhat is told\b|\bfor once\b|\btaken for\b": "a plain sentence",
+    r"\bshares? (the )?first place\b": "tied with the best",
+    r"\bfirst place is decided\b": "winner resolved",
+    r"\boutlook\b|\bhopes?\b": "acquisition function, expected improvement",
+    r"\bcontests?\b": "ranking",
+    r"\btwins?\b|\bdoubted\b": "speculative copy, suspected straggler",
+    r"\bunfused beside\b|\bbeside the (others|same|convolution)\b": "paired, unfused baseline",
+    r"\bckprof\.tour\b": "batch",
+}
+_PATTERNS = {re.compile(pattern): right for pattern, right in REFUSED.items()}
+
+
+def refused(text: str) -> list[str]:
+    """Return what of a text is refused, with the right word."""
+    return [f"{m[0]!r}: say {right}" for p, right in _PATTERNS.items() for m in p.finditer(text)]
+
+
+def sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a module that have several words and are no docstrings."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            if " " in node.value.strip():
+                yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_page_uses_the_words_of_the_field(path: Path) -> None:
+    found = [
+        f"{path.name}:{number}: {one}"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for one in refused(line)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("folder", ["ckprof", "plugins", "converters"])
+def test_messages_use_the_words_of_the_field(folder: str) -> None:
+    modules = [path for path in (ROOT / folder).rglob("*.py") if "tests" not in path.relative_to(ROOT).parts]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {one}"
+        for path in modules
+        for number, text in sentences(path)
+        for one in refused(text)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_page_is_short_enough_to_be_read(path: Path) -> None:
+    assert len(path.read_text().split()) <= 2_500
