@@ -12,7 +12,7 @@ def test_second_run_waits_for_the_first(tmp_path):
 
     def second():
         def on_wait(event):
-            assert (event.target, event.device) == ("cpu", 0)
+            assert event.text == "waiting for another run on cpu device 0"
             waiting.set()
 
         with device_lock("cpu", 0, on_wait, tmp_path):

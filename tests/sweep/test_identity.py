@@ -16,8 +16,13 @@ from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof.plugin.manager import PluginManager
 from ckprof.sweep.identity import shared_key, source_digests
 
-GPU = SimpleNamespace(embedded=False)
-HOST = SimpleNamespace(embedded=True)
+
+def unidentified(arch, device):
+    return None
+
+
+GPU = SimpleNamespace(embedded=False, device_identity=unidentified)
+HOST = SimpleNamespace(embedded=True, device_identity=unidentified)
 SEEN = DeviceIdentity(
     model="Fast GPU, compute capability 9.0",
     driver="580",

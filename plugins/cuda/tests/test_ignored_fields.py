@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
 ]
 
-DOCS = Path(__file__).parents[1] / "docs" / "cuda.md"
+DOCS = Path(__file__).parents[1] / "docs" / "cuda-kernels.md"
 
 
 @pytest.fixture(scope="module")

@@ -333,6 +333,7 @@ def test_going_on_measures_nothing_twice(strategies, few) -> None:
 def strategies_of(*plugins):
     """What plugins provide that register these lists."""
     manager = PluginManager()
+    manager.register(Registering(STRATEGIES), "kinds")
     for number, registered in enumerate(plugins):
         manager.register(Registering(*registered), f"plugin{number}")
     return Registry(manager).entries(STRATEGIES)
