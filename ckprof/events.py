@@ -1,7 +1,7 @@
 """What a command reports while it works; none of it changes a result.
 
 Most of it is text for the user: a :class:`Message`, or a :class:`Progress`. What programs can use are
-events of their own, in ``events.py`` of the package that emits them.
+events of their own, next to what emits them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import ListError
 from ckprof.lists.catalog_folders import CatalogState
 from ckprof.model.conversion import ListState
-from ckprof.report.ci import Annotation, Level, remarks_on, render
+from ckprof.report.ci import Annotation, AnnotationLevel, remarks_on, render
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
@@ -74,7 +74,7 @@ class ConvertReport:
         """Return remarks on wrong lines and catalogs, on what was left out, and on what is lossy."""
         remarks = [remark for item in self.lists for remark in _remarks(item)]
         remarks += [
-            Annotation(level=Level.ERROR, title="catalog", message=text, path=file.output.path)
+            Annotation(level=AnnotationLevel.ERROR, title="catalog", message=text, path=file.output.path)
             for file in self.files
             for text in _differences(file)
         ]
@@ -156,7 +156,7 @@ def _remarks(item: TreeList) -> Iterator[Annotation]:
     for dropped in item.conversion.dropped:
         if dropped.rule == "error":
             yield Annotation(
-                level=Level.WARNING,
+                level=AnnotationLevel.WARNING,
                 title="left out",
                 message=dropped.reason,
                 path=item.path,
@@ -164,7 +164,7 @@ def _remarks(item: TreeList) -> Iterator[Annotation]:
             )
     for lossy in item.conversion.lossy:
         yield Annotation(
-            level=Level.NOTICE, title="lossy", message=lossy.what, path=item.path, line=lossy.line
+            level=AnnotationLevel.NOTICE, title="lossy", message=lossy.what, path=item.path, line=lossy.line
         )
 
 

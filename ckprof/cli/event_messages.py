@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ckprof.cli.convert_report import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.events import Level, Message, Progress, ProgressEnded, StatusLine
-from ckprof.kernels.events import ListRead
+from ckprof.kernels.choose import ListRead
 from ckprof.measure.events import BaselineMeasured, OperandsReady, WorkerLost, WorkerReady
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.problem import brief
-from ckprof.sweep.events import (
+from ckprof.sweep.requests import (
     SweepPlanned,
     SweepProgress,
     SweepRound,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
-from ckprof.events import Message
+from ckprof.events import Event, Message
 from ckprof.kernels.candidates import (
     Candidate,
     CheckedInstances,
@@ -16,7 +16,6 @@ from ckprof.kernels.candidates import (
     entry_candidates,
     list_candidates,
 )
-from ckprof.kernels.events import ListRead
 from ckprof.kernels.filters import select
 from ckprof.lists.list_files import find_list, read_list
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
@@ -36,6 +35,14 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRead(Event):
+    """A list was read and converted."""
+
+    conversion: Conversion
+
 
 #: what a rule set is asked for when the query does not say it
 _NDIMS = (2, 3)

@@ -52,7 +52,7 @@ def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]
     return _checked(document, variant, path)
 
 
-def _checked(document: Document, variant: CatalogVariant, path: Path) -> Catalog:
+def _checked(document: CatalogDocument, variant: CatalogVariant, path: Path) -> Catalog:
     layouts = {layout.name: layout for layout in variant.layouts}
     layout = layouts.get(document.layout.lower())
     if layout is None:
@@ -139,7 +139,7 @@ class Header(msgspec.Struct):
     variant: str
 
 
-class Document(msgspec.Struct, forbid_unknown_fields=True):
+class CatalogDocument(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of a catalog file, in file order. ``instances`` is narrowed per variant."""
 
     variant: str
@@ -153,21 +153,21 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
 def document_decoder(record_type: type[CatalogRecord]) -> msgspec.json.Decoder[Any]:
     """Return a decoder for documents whose instances are of ``record_type``.
 
-    The key order and the header keys are those of :class:`Document`.
+    The key order and the header keys are those of :class:`CatalogDocument`.
     """
     typed = msgspec.defstruct(
         "TypedDocument",
         # an annotation that is only known now
         [("instances", GenericAlias(list, (record_type,)))],
-        bases=(Document,),
+        bases=(CatalogDocument,),
         forbid_unknown_fields=True,
     )
     return msgspec.json.Decoder(typed)
 
 
-def to_document(catalog: Catalog) -> Document:
+def to_document(catalog: Catalog) -> CatalogDocument:
     """Return the document that holds a catalog."""
-    return Document(
+    return CatalogDocument(
         variant=catalog.variant,
         ndim_spatial=catalog.ndim,
         layout=catalog.layout.name,

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
-    from ckprof.measure.verify.comparison import Comparison
+    from ckprof.measure.verify.comparison import ResultComparison
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
 
@@ -260,7 +260,7 @@ class KernelMeasurement:
                 return judged
         return None
 
-    def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> Comparison:
+    def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> ResultComparison:
         """Compare a result that the worker has kept with the reference."""
         limit_s = self._request.own_limit_s
 
@@ -317,7 +317,7 @@ class KernelMeasurement:
         prepared, request, tolerance = self._prepared, self._request, self._tolerance()
         damages = []
 
-        def compared(rounding: Rounding) -> Comparison:
+        def compared(rounding: Rounding) -> ResultComparison:
             wanted = messages.Check(rtol=tolerance.rtol, atol=tolerance.atol, rounding=rounding)
             seen = self._library.check(wanted, request.own_limit_s)
             names = [tensor.name for tensor in prepared.tensors]
@@ -330,7 +330,7 @@ class KernelMeasurement:
             return Measured(status=Status.WRONG_RESULT, reason=damage, tainted=True)
         return judged
 
-    def _judge(self, compared: Callable[[Rounding], Comparison]) -> Measured:
+    def _judge(self, compared: Callable[[Rounding], ResultComparison]) -> Measured:
         """Return what becomes of the result, rounded in the way in which it is least wrong.
 
         :param compared: compares it with the reference, rounded in one way.

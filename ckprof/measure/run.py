@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _WEIGHT: Final = 0.1
 
 
-class Pace:
+class RunPace:
     """Counts measurements and what they take.
 
     :param cells: outcomes that the run has in the end: kernels x problems x splits.
@@ -140,7 +140,7 @@ class Run:
             for problem in self.problems
             for kernel in library.kernels
         )
-        self._pace = Pace(self._total, len(self.problems) * self.baselines.count)
+        self._pace = RunPace(self._total, len(self.problems) * self.baselines.count)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ USUAL_CLANG_MAJOR: Final = 19
 _added_files: list[Path] = []
 
 
-class Entry(msgspec.Struct, forbid_unknown_fields=True):
+class ArchitectureEntry(msgspec.Struct, forbid_unknown_fields=True):
     """One record as a file spells it, with the fields of another one filled in."""
 
     label: str
@@ -139,7 +139,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True):
     machine: Machine | None = None
 
 
-class Document(msgspec.Struct, forbid_unknown_fields=True):
+class ArchitectureDocument(msgspec.Struct, forbid_unknown_fields=True):
     """The whole file; records are checked one by one, after ``like`` is resolved."""
 
     schema: str
@@ -230,7 +230,7 @@ def _load(added: Iterable[Path]) -> dict[str, Architecture]:
 
 def _records(data: bytes, path: Path, earlier: Records) -> Records:
     try:
-        document = msgspec.json.decode(data, type=Document)
+        document = msgspec.json.decode(data, type=ArchitectureDocument)
     except msgspec.DecodeError as exc:
         raise InputError(f"not a table of architectures: {exc}", path) from None
     if (document.schema, document.version) != (SCHEMA, VERSION):
@@ -257,7 +257,7 @@ def _checked(records: Records, path: Path) -> dict[str, Architecture]:
     table = {}
     for name, record in records.entries.items():
         try:
-            entry = msgspec.convert(record, Entry)
+            entry = msgspec.convert(record, ArchitectureEntry)
         except msgspec.ValidationError as exc:
             raise InputError(f"{name}: {exc}", path) from None
         for capability in entry.capabilities:
@@ -268,7 +268,7 @@ def _checked(records: Records, path: Path) -> dict[str, Architecture]:
     return table
 
 
-def _architecture(name: str, entry: Entry, path: Path) -> Architecture:
+def _architecture(name: str, entry: ArchitectureEntry, path: Path) -> Architecture:
     for field in _POSITIVE:
         if getattr(entry, field) < 1:
             raise InputError(f"{name}.{field} is {getattr(entry, field)}, expected 1 or more", path)

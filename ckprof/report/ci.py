@@ -75,7 +75,7 @@ MOST_SHOWN: Final = 10
 _PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
 
 
-class Level(Enum):
+class AnnotationLevel(Enum):
     """How bad it is."""
 
     ERROR = "error"
@@ -87,7 +87,7 @@ class Level(Enum):
 class Annotation:
     """One remark."""
 
-    level: Level
+    level: AnnotationLevel
     title: str
     message: str
     #: what it is about: a file, or any other source, which is shown without a place
@@ -97,7 +97,7 @@ class Annotation:
     column: int | None = None
 
     @classmethod
-    def at(cls, source: str, *, level: Level, title: str, message: str) -> Annotation:
+    def at(cls, source: str, *, level: AnnotationLevel, title: str, message: str) -> Annotation:
         """Return a remark on a source in the form ``file``, ``file:line`` or ``file:line:column``."""
         found = _PLACE.fullmatch(source)
         if found is None:
@@ -132,7 +132,7 @@ def render(annotations: Iterable[Annotation], verdict: str) -> str:
 
     :param verdict: that line.
     """
-    levels: dict[Level, list[Annotation]] = defaultdict(list)
+    levels: dict[AnnotationLevel, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         levels[annotation.level].append(annotation)
     lines = []
@@ -188,7 +188,7 @@ def remarks_on(error: CkprofError) -> list[Annotation]:
     """Return a remark for each place that is wrong."""
     return [
         Annotation(
-            level=Level.ERROR,
+            level=AnnotationLevel.ERROR,
             title="ckprof",
             message=one.message,
             path=one.path or None,

@@ -9,7 +9,7 @@ from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
 from ckprof.model.results import ListVerdict, status_counts
-from ckprof.report.ci import Annotation, JUnit, Level, add, render
+from ckprof.report.ci import Annotation, AnnotationLevel, JUnit, add, render
 from ckprof.report.comparison_text import settling_text, shift_lines, verdict_line
 from ckprof.report.figures import display_name
 from ckprof.report.parity_text import differences, verdict
@@ -90,7 +90,9 @@ def render_batch_github(batch: BatchResults) -> str:
             remarks += _remarks(item.results)
         elif item.verdict.is_broken:
             source, _, message = item.reason.partition(": ")
-            at = Annotation.at(source, level=Level.ERROR, title=item.name, message=message or item.reason)
+            at = Annotation.at(
+                source, level=AnnotationLevel.ERROR, title=item.name, message=message or item.reason
+            )
             remarks.append(at)
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in batch.verdicts.items())
     return render(remarks, f"{batch.found} lists: {counts}")
@@ -101,20 +103,24 @@ def _remarks(results: RunResults) -> Iterator[Annotation]:
         for line in conversion.dropped:
             if line.rule == "error":
                 source = f"{conversion.path}:{line.line}"
-                yield Annotation.at(source, level=Level.WARNING, title="left out", message=line.reason)
+                yield Annotation.at(
+                    source, level=AnnotationLevel.WARNING, title="left out", message=line.reason
+                )
     for index, problem in enumerate(results.problems):
         rows = rows_of_problem(results, index)
         for row in (*rows, *baseline_rows(results, index)):
             if row.outcome.status.is_failure:
                 yield Annotation.at(
                     row.instance.source,
-                    level=Level.ERROR,
+                    level=AnnotationLevel.ERROR,
                     title=f"{row.outcome.status.value}: {row.title}",
                     message=f"{row.outcome.reason}\n{problem.describe()}",
                 )
         if not _is_served(rows):
             message = f"{_unserved_text(results, index)}: {problem.describe()}"
-            yield Annotation(level=Level.ERROR, title="no instance supports the problem", message=message)
+            yield Annotation(
+                level=AnnotationLevel.ERROR, title="no instance supports the problem", message=message
+            )
 
 
 def _is_served(rows: list[ResultRow]) -> bool:
@@ -162,7 +168,7 @@ def render_parity_github(report: ParityReport) -> str:
     remarks = [
         Annotation.at(
             one.source,
-            level=Level.ERROR if one.finding in report.fail_on else Level.NOTICE,
+            level=AnnotationLevel.ERROR if one.finding in report.fail_on else AnnotationLevel.NOTICE,
             title=f"parity: {one.finding.value}",
             message=f"{one.text}\n{one.about}",
         )
@@ -235,7 +241,7 @@ def render_comparison_github(comparison: Comparison) -> str:
         failure = comparison.failure_of(row)
         slower = row.judgement is not None and row.judgement.verdict is Verdict.SLOWER
         if failure or row.worsened or slower:
-            level = Level.ERROR if failure else Level.WARNING
+            level = AnnotationLevel.ERROR if failure else AnnotationLevel.WARNING
             message = f"{_compared_problem(row.key)}: {_compared_text(row)}"
             remarks.append(
                 Annotation(
@@ -245,14 +251,14 @@ def render_comparison_github(comparison: Comparison) -> str:
     for lost in comparison.only_old:
         remarks.append(
             Annotation(
-                level=Level.ERROR if comparison.missing_fail else Level.WARNING,
+                level=AnnotationLevel.ERROR if comparison.missing_fail else AnnotationLevel.WARNING,
                 title=f"missing: {display_name(lost)}",
                 message=f"{lost.key.problem.problem.describe()}: only in {comparison.old_label}",
             )
         )
     if comparison.shift_fails:
         remarks.append(
-            Annotation(level=Level.ERROR, title="shift: all rows", message=_shift_text(comparison))
+            Annotation(level=AnnotationLevel.ERROR, title="shift: all rows", message=_shift_text(comparison))
         )
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
     end = f"{comparison.old_label} and {comparison.new_label}: {counts}; {verdict_line(comparison)}"

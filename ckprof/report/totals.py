@@ -18,7 +18,7 @@ from ckprof.report.best_libraries import best_libraries
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
-from ckprof.sweep.evidence import Layer, Layers
+from ckprof.sweep.evidence import Layers, SweptLayer
 from ckprof.wording import change
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Network:
 
 
 def networks(
-    times: NetworkTimes, layers: Mapping[ProblemKey, Layer], older: NetworkTimes | None = None
+    times: NetworkTimes, layers: Mapping[ProblemKey, SweptLayer], older: NetworkTimes | None = None
 ) -> tuple[Network, ...]:
     """Return the totals of each network, direction, type, layout and device.
 
@@ -126,7 +126,7 @@ def networks(
     """
     kinds: dict[tuple[str, ...], list[_Summand]] = defaultdict(list)
     for number, key in enumerate(times.kernels, start=1):
-        for name, count in (layers[key] if key in layers else Layer()).counts.items():
+        for name, count in (layers[key] if key in layers else SweptLayer()).counts.items():
             kind = (name, key.direction, key.dtype, key.layout, key.device)
             kinds[kind].append(_Summand(number, key, count))
     found = []
@@ -350,5 +350,5 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
         if time_ms is not None:
             key = key_of(one.outcome.problem_index, one.dtype.value, one.layout)
             baselines.setdefault(one.baseline, {})[key] = time_ms
-    layers = {key: Layer(counts=of_key) for key, of_key in counts.items()}
+    layers = {key: SweptLayer(counts=of_key) for key, of_key in counts.items()}
     return networks(NetworkTimes(kernels=kernels, baselines=baselines), layers)

@@ -50,7 +50,7 @@ class LateMark(msgspec.Struct, frozen=True, kw_only=True):
     mark: Mark
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ShardLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Any other line: one of these."""
 
     attempt: Attempt | None = None
@@ -69,7 +69,7 @@ class BadLine(msgspec.Struct, frozen=True, kw_only=True):
     torn: bool = False
 
 
-_LINES: Final = msgspec.json.Decoder(Line, dec_hook=decode_problem)
+_LINES: Final = msgspec.json.Decoder(ShardLine, dec_hook=decode_problem)
 _HEADER_START: Final = b'{"schema"'
 #: bytes that are looked at together
 _PIECE_BYTES: Final = 2**20
@@ -84,7 +84,7 @@ def header_line() -> bytes:
 
 def attempt_line(attempt: Attempt) -> bytes:
     """Return the line of an attempt."""
-    return msgspec.json.encode(Line(attempt=finite(attempt))) + b"\n"
+    return msgspec.json.encode(ShardLine(attempt=finite(attempt))) + b"\n"
 
 
 def baseline_line(baseline: BaselineAttempt) -> bytes:
@@ -92,15 +92,17 @@ def baseline_line(baseline: BaselineAttempt) -> bytes:
     error = baseline.max_error
     if error is not None and not math.isfinite(error):
         baseline = replace(baseline, max_error=_INFINITE)
-    return msgspec.json.encode(Line(baseline=baseline)) + b"\n"
+    return msgspec.json.encode(ShardLine(baseline=baseline)) + b"\n"
 
 
 def mark_line(session: str, sequence: int, mark: Mark) -> bytes:
     """Return the line of a mark that is added later."""
-    return msgspec.json.encode(Line(mark=LateMark(session=session, sequence=sequence, mark=mark))) + b"\n"
+    return (
+        msgspec.json.encode(ShardLine(mark=LateMark(session=session, sequence=sequence, mark=mark))) + b"\n"
+    )
 
 
-def read_lines(path: Path) -> Iterator[Line | BadLine]:
+def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
     """Yield what a file holds; lines that cannot be used are yielded as such.
 
     :raises StoreError: the file cannot be read, holds something else, or is newer than this program.
@@ -118,7 +120,7 @@ def read_lines(path: Path) -> Iterator[Line | BadLine]:
         raise StoreError(f"cannot be read: {exc.strerror}", path) from None
 
 
-def decode_lines(data: bytes, path: Path, start: int = 0) -> Iterator[Line | BadLine]:
+def decode_lines(data: bytes, path: Path, start: int = 0) -> Iterator[ShardLine | BadLine]:
     """Yield what a piece of a file holds; it begins with a line, and a header at its beginning is left out.
 
     :param path: for messages.
@@ -160,7 +162,7 @@ def _check_header(line: bytes, path: Path) -> None:
         )
 
 
-def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
+def _decode(line: bytes, number: int, path: Path) -> ShardLine | BadLine:
     if not line.endswith(b"\n"):
         return BadLine(
             path=str(path), line=number, reason="incomplete: its writer ended while it was written", torn=True
@@ -173,7 +175,7 @@ def _decode(line: bytes, number: int, path: Path) -> Line | BadLine:
         return _with_infinity(decoded)
     attempt = _infinite(decoded.attempt)
     wrong = unstorable(attempt)
-    return BadLine(path=str(path), line=number, reason=wrong) if wrong else Line(attempt=attempt)
+    return BadLine(path=str(path), line=number, reason=wrong) if wrong else ShardLine(attempt=attempt)
 
 
 def finite(attempt: Attempt) -> Attempt:
@@ -192,10 +194,10 @@ def _infinite(attempt: Attempt) -> Attempt:
     return attempt
 
 
-def _with_infinity(line: Line) -> Line:
+def _with_infinity(line: ShardLine) -> ShardLine:
     """Undo what :func:`baseline_line` does."""
     if line.baseline is not None and line.baseline.max_error == _INFINITE:
-        return Line(baseline=replace(line.baseline, max_error=math.inf))
+        return ShardLine(baseline=replace(line.baseline, max_error=math.inf))
     return line
 
 
@@ -398,7 +400,7 @@ def merge(writer: StoreWriter, paths: Iterable[Path]) -> MergeResult:
 
 
 def add_lines(
-    writer: StoreWriter, lines: Iterable[Line | BadLine], bad: list[BadLine]
+    writer: StoreWriter, lines: Iterable[ShardLine | BadLine], bad: list[BadLine]
 ) -> tuple[list[Attempt], int]:
     """Add what lines of a shard hold to a store.
 

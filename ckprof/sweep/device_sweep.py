@@ -17,11 +17,11 @@ from ckprof.model.recipe import Purpose
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.events import SweepPlanned
 from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, new_session, shared_key
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
+from ckprof.sweep.requests import SweepPlanned
 from ckprof.sweep.resuming import whole_rankings
 from ckprof.sweep.sweep import Sweep, Watch
 

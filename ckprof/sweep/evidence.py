@@ -97,7 +97,7 @@ LAYERS: Final = "layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class SweptLayer:
     """What is known of a problem besides its sizes."""
 
     name: str = ""
@@ -169,7 +169,7 @@ class Layers:
     def __bool__(self) -> bool:
         return any(self._of_session)
 
-    def of(self, problem: Problem, direction: str, dtype: str, layout: str) -> Layer | None:
+    def of(self, problem: Problem, direction: str, dtype: str, layout: str) -> SweptLayer | None:
         """Return what is known of a problem for kernels of one type and layout; ``None`` if nothing is.
 
         A problem that a set has under several names has all of them, and their counts together. Where a
@@ -189,12 +189,12 @@ class Layers:
         if not found:
             return None
         names = (str(entry.get("name", "")) for entries in found.values() for entry in entries)
-        return Layer(
+        return SweptLayer(
             name=", ".join(filter(None, dict.fromkeys(names))),
             counts={network: sum(map(_count, entries)) for network, entries in found.items()},
         )
 
-    def of_keys(self, keys: Iterable[K]) -> dict[K, Layer]:
+    def of_keys(self, keys: Iterable[K]) -> dict[K, SweptLayer]:
         """Return what is known of problems, of those of which anything is."""
         found = ((key, self.of(key.problem, key.direction, key.dtype, key.layout)) for key in keys)
         return {key: layer for key, layer in found if layer is not None}

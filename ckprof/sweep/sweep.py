@@ -14,7 +14,7 @@ from ckprof.events import Level, Message
 from ckprof.measure.rounds_loop import RoundsLoop, timing_of
 from ckprof.session import ignore
 from ckprof.store.attempt import Attempt, Mark
-from ckprof.sweep.events import SweepProgress, SweepRound
+from ckprof.sweep.requests import SweepProgress, SweepRound
 
 if TYPE_CHECKING:
     from ckprof.events import Event
@@ -73,7 +73,7 @@ class Summary:
 class Watch:
     """What the caller of a sweep is notified of, and how it ends one."""
 
-    #: called with what happens, see :mod:`ckprof.sweep.events`
+    #: called with what happens, see :mod:`ckprof.sweep.requests`
     tell: Callable[[Event], None] = ignore
     #: called with each visit, and its attempt, after it is stored
     on_stored: Callable[[Sample, Attempt], None] = lambda sample, attempt: None

@@ -19,10 +19,10 @@ from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.device_sweep import SweepResult, plan_request, sweep_run_options
-from ckprof.sweep.events import SweepPlanned
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key_of
 from ckprof.sweep.recording import open_sink
+from ckprof.sweep.requests import SweepPlanned
 from ckprof.wording import counted
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engine_choice import ChosenEngine, choose_engine, sweep_folder

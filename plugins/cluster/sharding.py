@@ -73,7 +73,7 @@ def expected_last(kernels: int) -> int:
     return round(_USUAL_LAST_SHARE * kernels)
 
 
-class Schedule(Generic[T]):
+class ShardSchedule(Generic[T]):
     """What can be handed out.
 
     What somebody failed to finish comes first: others have waited for it. Then come problems to be sharded:

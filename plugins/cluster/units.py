@@ -21,8 +21,8 @@ from ckprof_plugins.cluster.leases import read_journal
 from ckprof_plugins.cluster.messages import Unit
 from ckprof_plugins.cluster.sharding import (
     PART_VISITS,
-    Schedule,
     ShardedProblem,
+    ShardSchedule,
     corrected,
     expected_last,
     parts_of,
@@ -212,7 +212,7 @@ class UnitQueue:
         self._watch = watch
         self._counters = counters
         planned = list(zip(work.units, work.parts, strict=True))
-        self._schedule = Schedule(
+        self._schedule = ShardSchedule(
             [unit for unit, parts in planned if parts > 1],
             [(effort(unit.planned), unit) for unit, parts in planned if parts == 1],
         )

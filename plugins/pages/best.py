@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckprof.compare.side import Side
     from ckprof.model.ranking import Interval, Standing
     from ckprof.store.key import DeviceKey
-    from ckprof.sweep.evidence import Layer
+    from ckprof.sweep.evidence import SweptLayer
     from ckprof_plugins.pages.options import ReportOptions
 
 
@@ -41,7 +41,7 @@ class BestRow:
     #: of the device and the element type
     roofs: tuple[Roof, ...] = ()
     #: what the source of the problem says of it; ``None`` if nothing
-    layer: Layer | None = None
+    layer: SweptLayer | None = None
 
     @property
     def lead_ratio(self) -> float | None:
@@ -80,7 +80,7 @@ class BestRow:
 
 
 def best_rows(
-    side: Side, options: ReportOptions, layers: Mapping[ProblemKey, Layer] | None = None
+    side: Side, options: ReportOptions, layers: Mapping[ProblemKey, SweptLayer] | None = None
 ) -> list[BestRow]:
     """Return the problems with a verified kernel, in the order of the input.
 

@@ -18,7 +18,7 @@ from ckprof.report.figures import checked_text, display_name, lost_text
 from ckprof.report.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, unserved_of
 from ckprof.store.attempt import SOURCES
-from ckprof.sweep.evidence import Layer, Layers
+from ckprof.sweep.evidence import Layers, SweptLayer
 from ckprof.wording import counted
 from ckprof_plugins.pages.best import BestRow, Coverage, best_rows, coverage
 from ckprof_plugins.pages.boxes import Box, boxes
@@ -190,7 +190,7 @@ class ReportContent:
     heat: HeatMap
     coverage: tuple[Coverage, ...]
     #: what the sources of problems say of them
-    layers: Mapping[ProblemKey, Layer]
+    layers: Mapping[ProblemKey, SweptLayer]
     #: what networks take as a whole
     networks: tuple[Network, ...]
     #: against an older side, if there is one

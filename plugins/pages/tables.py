@@ -19,7 +19,7 @@ from ckprof.report.figures import (
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import with_unserved
-from ckprof.sweep.evidence import Layer
+from ckprof.sweep.evidence import SweptLayer
 from ckprof.wording import change, percent
 
 if TYPE_CHECKING:
@@ -174,9 +174,9 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
     return with_unserved(columns, shown, own=("#", "kind", "layer", "times", "problem", "device"))
 
 
-def _layer(content: ReportContent, row: BestRow | Unserved) -> Layer:
+def _layer(content: ReportContent, row: BestRow | Unserved) -> SweptLayer:
     known = content.layers.get(row.key) if row.key is not None else None
-    return known or Layer()
+    return known or SweptLayer()
 
 
 def line_column(source: Callable[[RowT], str]) -> Column[RowT]:

@@ -11,7 +11,7 @@ import pytest
 #: prefixes of modules that only other commands need
 _OTHERS = {
     "convert": (
-        "ckprof.kernels.events",
+        "ckprof.kernels.choose",
         "ckprof.measure.",
         "ckprof_converters.builder.reader",
         "ckprof_plugins.baselines.torch_baseline",
@@ -26,7 +26,7 @@ _OTHERS = {
         "tabulate",
     ),
     "list": (
-        "ckprof.kernels.events",
+        "ckprof.kernels.choose",
         "ckprof.kernels.build.cache",
         "ckprof_converters.converter",
         "ckprof_plugins.targets.cpu.recipe",

@@ -21,8 +21,8 @@ from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.events import SweepProgress
 from ckprof.sweep.evidence import kept_roofs
+from ckprof.sweep.requests import SweepProgress
 from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

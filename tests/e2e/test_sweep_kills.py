@@ -25,7 +25,7 @@ _CHILD = """
 import os, sys
 from pathlib import Path
 import ckprof
-from ckprof.sweep.events import SweepProgress
+from ckprof.sweep.requests import SweepProgress
 from ckprof.measure.options import RunOptions
 
 def tell(event):

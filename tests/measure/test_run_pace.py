@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.measure.run import Pace
+from ckprof.measure.run import RunPace
 
 
 class Clock:
@@ -18,7 +18,7 @@ class Clock:
 def test_slow_baselines_count_as_often_as_they_are_still_measured() -> None:
     """One kernel and one baseline on each of five problems; a baseline takes a hundred times as long."""
     clock = Clock()
-    pace = Pace(cells=5, baselines=5, clock=clock)
+    pace = RunPace(cells=5, baselines=5, clock=clock)
     estimates = []
     for _ in range(5):
         pace.begin()
@@ -34,7 +34,7 @@ def test_slow_baselines_count_as_often_as_they_are_still_measured() -> None:
 
 def test_without_baselines_only_kernels_count() -> None:
     clock = Clock()
-    pace = Pace(cells=4, clock=clock)
+    pace = RunPace(cells=4, clock=clock)
     pace.begin()
     clock.now += 2.0
     assert pace.measured(left=0, unknown=1) == (3, pytest.approx(6.0))

@@ -27,9 +27,9 @@ from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.events import SweepProgress
 from ckprof.sweep.plan import describe, given_up_lines
 from ckprof.sweep.recording import Recorder, is_bimodal
+from ckprof.sweep.requests import SweepProgress
 from ckprof.sweep.sweep import Stop, Sweep, Watch
 from ckprof.wording import duration
 from tests.store.samples import make_problem, make_session

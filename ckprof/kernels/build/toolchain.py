@@ -47,7 +47,7 @@ std::size_t use() { return twice(sizeof(int)); }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rejection:
+class RejectedCompiler:
     """A command that is no usable compiler, and why."""
 
     command: tuple[str, ...]
@@ -69,7 +69,7 @@ class _UnusableError(Exception):
         self.lasting = lasting
 
 
-def probe(command: Sequence[str], store: Path | None) -> Compiler | Rejection:
+def probe(command: Sequence[str], store: Path | None) -> Compiler | RejectedCompiler:
     """Ask a command for its version and let it check a small source.
 
     :param command: how to call the compiler.
@@ -78,14 +78,14 @@ def probe(command: Sequence[str], store: Path | None) -> Compiler | Rejection:
     words = tuple(command)
     executables = _executables(words)
     if not executables:
-        return Rejection(command=words, reason="not found")
+        return RejectedCompiler(command=words, reason="not found")
     memo = store / f"{_digest(words, *executables)}.json" if store is not None else None
     answer = _recall(memo) if memo is not None else None
     if answer is None:
         try:
             answer = _ask(words, executables)
         except _UnusableError as exc:
-            answer = Rejection(command=words, reason=str(exc))
+            answer = RejectedCompiler(command=words, reason=str(exc))
             if not exc.lasting:
                 return answer
         if memo is not None:
@@ -219,15 +219,15 @@ def parse_version(banner: str) -> tuple[CompilerFamily, tuple[int, int, int]]:
     raise _UnusableError(f"not a known compiler, --version says: {shown}", lasting=True)
 
 
-def _remember(memo: Path, answer: Compiler | Rejection) -> None:
+def _remember(memo: Path, answer: Compiler | RejectedCompiler) -> None:
     with suppress(OSError):  # only costs time: the next run asks again
         write_atomically(memo, msgspec.json.encode(answer).decode())
 
 
-def _recall(memo: Path) -> Compiler | Rejection | None:
+def _recall(memo: Path) -> Compiler | RejectedCompiler | None:
     try:
         data = memo.read_bytes()
-        kind: type[Compiler | Rejection] = Rejection if b'"reason"' in data else Compiler
+        kind: type[Compiler | RejectedCompiler] = RejectedCompiler if b'"reason"' in data else Compiler
         return msgspec.json.decode(data, type=kind)
     except (OSError, ValueError):
         return None
@@ -271,14 +271,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class CompilerSearch:
     """What a search for compilers found, in order of preference."""
 
     compilers: tuple[Compiler, ...]
-    rejections: tuple[Rejection, ...]
+    rejections: tuple[RejectedCompiler, ...]
 
 
-def search_compilers(*, store: Path | None = None, first_only: bool = False) -> Search:
+def search_compilers(*, store: Path | None = None, first_only: bool = False) -> CompilerSearch:
     """Look for usable compilers: ``$CXX``, the usual names, then the ``ziglang`` package.
 
     :param store: folder for the answers of compilers, by default in the cache.
@@ -286,16 +286,16 @@ def search_compilers(*, store: Path | None = None, first_only: bool = False) -> 
     """
     store = store if store is not None else probe_store()
     compilers: list[Compiler] = []
-    rejections: list[Rejection] = []
+    rejections: list[RejectedCompiler] = []
     for command, expected in _candidates():
         answer = probe(command, store)
-        if not isinstance(answer, Rejection):
+        if not isinstance(answer, RejectedCompiler):
             compilers.append(answer)
             if first_only:
                 break
         elif expected or answer.reason != "not found":
             rejections.append(answer)
-    return Search(compilers=_distinct(compilers), rejections=tuple(rejections))
+    return CompilerSearch(compilers=_distinct(compilers), rejections=tuple(rejections))
 
 
 def find_compiler(requested: str | None = None, *, store: Path | None = None) -> Compiler:
@@ -309,7 +309,7 @@ def find_compiler(requested: str | None = None, *, store: Path | None = None) ->
     if requested is not None:
         command = _split(requested, "--compiler")
         answer = probe(command, store)
-        if isinstance(answer, Rejection):
+        if isinstance(answer, RejectedCompiler):
             raise ToolchainError(
                 f"the compiler asked for cannot be used: {answer}; "
                 "leave out --compiler to take the first usable one"

@@ -37,7 +37,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ResultComparison:
     """A verification and what it takes to explain a failed one."""
 
     #: its ``max_error`` is the largest among finite elements
@@ -85,7 +85,7 @@ def compare(
     rounding: Rounding = Rounding.NONE,
     *,
     ocp: bool = True,
-) -> Comparison:
+) -> ResultComparison:
     """Compare a result with the reference.
 
     An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``, when it is infinite where
@@ -154,7 +154,7 @@ class _Tally:
         self._wrong += count
         self.position += raw.size
 
-    def comparison(self) -> Comparison:
+    def comparison(self) -> ResultComparison:
         """Return what was found."""
         verification = Verification(
             max_error=self._max_error,
@@ -164,7 +164,7 @@ class _Tally:
             atol=self._tolerance.atol,
             reference=HOST_REFERENCE,
         )
-        return Comparison(
+        return ResultComparison(
             verification=verification,
             unwritten=self._unwritten,
             non_finite=self._non_finite,
@@ -173,7 +173,7 @@ class _Tally:
         )
 
 
-def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> Comparison:
+def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> ResultComparison:
     """Return what a device has found as what :func:`compare` returns.
 
     :param elements: of the result, without gaps.
@@ -189,7 +189,7 @@ def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> Co
         atol=tolerance.atol,
         reference=DEVICE_REFERENCE,
     )
-    return Comparison(
+    return ResultComparison(
         verification=verification,
         unwritten=findings.unwritten,
         non_finite=findings.non_finite,

@@ -263,7 +263,7 @@ class Kernel:
         return status, _text(self._reason.value), self._time_ms.value
 
 
-class Target:
+class AbiTarget:
     """What the target that a library was built for offers."""
 
     def __init__(self, table: Any) -> None:
@@ -390,7 +390,7 @@ class Library:
         self.checks = checks
         self._roof = roof
         self._units = units
-        self.target = Target(table.target.contents)
+        self.target = AbiTarget(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
         for index in range(table.kernel_count):
             kernel = Kernel(table.kernels[index].contents)

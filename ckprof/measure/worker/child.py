@@ -25,7 +25,7 @@ from ckprof.orphans import take_standard_streams, watch
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from ckprof.measure.worker.sampling import Message
+    from ckprof.measure.worker.sampling import WorkerMessage
 
 
 class Channel:
@@ -48,7 +48,7 @@ class Channel:
         """Wait for the next request; return its nonce as well."""
         return messages.decode_request(self._queue.get())
 
-    def send(self, nonce: str, reply: Message) -> None:
+    def send(self, nonce: str, reply: WorkerMessage) -> None:
         """Answer the request with this nonce."""
         self._replies.write(messages.encode_line(nonce, reply))
         self._replies.flush()

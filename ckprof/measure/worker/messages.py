@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ckprof.measure.worker.check_work import ContractionWork, OperandFill
-from ckprof.measure.worker.sampling import Findings, Message, Sample, Sampled, SignedAxis
+from ckprof.measure.worker.sampling import Findings, Sample, Sampled, SignedAxis, WorkerMessage
 from ckprof.model.computation import Computation, Rounding
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
@@ -98,7 +98,7 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     roundings: int = 0
 
 
-class Open(Message, frozen=True, tag="open"):
+class Open(WorkerMessage, frozen=True, tag="open"):
     """Load the library. Must be the first request."""
 
     library: str
@@ -106,7 +106,7 @@ class Open(Message, frozen=True, tag="open"):
     device: DeviceChoice | None
 
 
-class OpenBaseline(Message, frozen=True, tag="open_baseline"):
+class OpenBaseline(WorkerMessage, frozen=True, tag="open_baseline"):
     """Make the engine of a baseline instead of loading a library. Must be the first request."""
 
     #: of the baseline
@@ -120,11 +120,11 @@ class OpenBaseline(Message, frozen=True, tag="open_baseline"):
     checks: str = ""
 
 
-class Describe(Message, frozen=True, tag="describe"):
+class Describe(WorkerMessage, frozen=True, tag="describe"):
     """Ask what the library says about itself and its kernels."""
 
 
-class LoadProblem(Message, frozen=True, tag="load_problem"):
+class LoadProblem(WorkerMessage, frozen=True, tag="load_problem"):
     """Put the operands of a problem into target memory, in place of those of the problem before."""
 
     problem: ProblemValues
@@ -143,21 +143,21 @@ class LoadProblem(Message, frozen=True, tag="load_problem"):
     signs: tuple[SignedAxis, ...] = ()
 
 
-class SetOperands(Message, frozen=True, tag="set_operands"):
+class SetOperands(WorkerMessage, frozen=True, tag="set_operands"):
     """Give the operands of the loaded problem other values, and compare with their reference from now on."""
 
     #: of the same sizes
     operands: tuple[TensorFile, ...]
 
 
-class QuerySupport(Message, frozen=True, tag="query_support"):
+class QuerySupport(WorkerMessage, frozen=True, tag="query_support"):
     """Ask one kernel whether it supports problems."""
 
     key: str
     queries: tuple[SupportQuestion, ...]
 
 
-class RunOnce(Message, frozen=True, tag="run_once"):
+class RunOnce(WorkerMessage, frozen=True, tag="run_once"):
     """Poison the result and run one kernel on the loaded problem."""
 
     key: str
@@ -166,7 +166,7 @@ class RunOnce(Message, frozen=True, tag="run_once"):
     workspace_bytes: int
 
 
-class CopyOut(Message, frozen=True, tag="copy_out"):
+class CopyOut(WorkerMessage, frozen=True, tag="copy_out"):
     """Copy bytes of a tensor of the loaded problem into the shared memory."""
 
     tensor: str
@@ -177,7 +177,7 @@ class CopyOut(Message, frozen=True, tag="copy_out"):
     kept: int = -1
 
 
-class Check(Message, frozen=True, tag="check"):
+class Check(WorkerMessage, frozen=True, tag="check"):
     """Compare the result of the loaded problem with the device's reference, and look at all guards."""
 
     #: an element passes as in :func:`ckprof.measure.verify.comparison.compare`
@@ -186,13 +186,13 @@ class Check(Message, frozen=True, tag="check"):
     rounding: Rounding = Rounding.NONE
 
 
-class ReadInstanceString(Message, frozen=True, tag="read_instance_string"):
+class ReadInstanceString(WorkerMessage, frozen=True, tag="read_instance_string"):
     """Ask a kernel for CK Builder's text."""
 
     key: str
 
 
-class MeasureRoof(Message, frozen=True, tag="measure_roof"):
+class MeasureRoof(WorkerMessage, frozen=True, tag="measure_roof"):
     """Ask what the device reaches at most."""
 
     #: type whose multiply-adds are meant; ``None`` for the bandwidth of a copy
@@ -202,19 +202,19 @@ class MeasureRoof(Message, frozen=True, tag="measure_roof"):
     seconds: float
 
 
-class Release(Message, frozen=True, tag="release"):
+class Release(WorkerMessage, frozen=True, tag="release"):
     """Give the memory of the loaded problem back: it is another process's turn."""
 
 
-class Quit(Message, frozen=True, tag="quit"):
+class Quit(WorkerMessage, frozen=True, tag="quit"):
     """End the process. The only request without a reply."""
 
 
-class Released(Message, frozen=True, tag="released"):
+class Released(WorkerMessage, frozen=True, tag="released"):
     """No problem is loaded any more."""
 
 
-class Opened(Message, frozen=True, tag="opened"):
+class Opened(WorkerMessage, frozen=True, tag="opened"):
     """The library is loaded."""
 
     target: str
@@ -227,7 +227,7 @@ class Opened(Message, frozen=True, tag="opened"):
     can_check: bool = False
 
 
-class OpenFailed(Message, frozen=True, tag="open_failed"):
+class OpenFailed(WorkerMessage, frozen=True, tag="open_failed"):
     """The library cannot be used."""
 
     reason: str
@@ -244,7 +244,7 @@ class KernelEntry(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, int | float | str | bool | None]
 
 
-class Described(Message, frozen=True, tag="described"):
+class Described(WorkerMessage, frozen=True, tag="described"):
     """What a library says about itself; empty where it does not say it."""
 
     direction: str = ""
@@ -265,7 +265,7 @@ class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
     digests: tuple[int, ...]
 
 
-class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
+class ProblemLoaded(WorkerMessage, frozen=True, tag="problem_loaded"):
     """The problem is in target memory, or other operands of it are."""
 
     #: ``None`` where the device has made no reference
@@ -274,7 +274,7 @@ class ProblemLoaded(Message, frozen=True, tag="problem_loaded"):
     seconds: float = 0.0
 
 
-class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
+class ProblemRejected(WorkerMessage, frozen=True, tag="problem_rejected"):
     """The problem does not fit into target memory."""
 
     reason: str
@@ -282,14 +282,14 @@ class ProblemRejected(Message, frozen=True, tag="problem_rejected"):
     rule: str = "memory"
 
 
-class SupportAnswers(Message, frozen=True, tag="support_answers"):
+class SupportAnswers(WorkerMessage, frozen=True, tag="support_answers"):
     """One kernel's answers, in the order of the queries."""
 
     key: str
     answers: tuple[Support, ...]
 
 
-class Ran(Message, frozen=True, tag="ran"):
+class Ran(WorkerMessage, frozen=True, tag="ran"):
     """How one run ended, or a sampling of which a run failed."""
 
     key: str
@@ -300,13 +300,13 @@ class Ran(Message, frozen=True, tag="ran"):
     time_ms: float = 0.0
 
 
-class CopiedOut(Message, frozen=True, tag="copied_out"):
+class CopiedOut(WorkerMessage, frozen=True, tag="copied_out"):
     """The bytes are in the shared memory, from its beginning."""
 
     size: int
 
 
-class Checked(Message, frozen=True, tag="checked"):
+class Checked(WorkerMessage, frozen=True, tag="checked"):
     """What the device holds."""
 
     #: bytes of the guards before and after each tensor that have changed, the reference as the last one
@@ -316,7 +316,7 @@ class Checked(Message, frozen=True, tag="checked"):
     findings: Findings
 
 
-class InstanceText(Message, frozen=True, tag="instance_text"):
+class InstanceText(WorkerMessage, frozen=True, tag="instance_text"):
     """CK Builder's text of a kernel."""
 
     key: str
@@ -325,14 +325,14 @@ class InstanceText(Message, frozen=True, tag="instance_text"):
     error: str = ""
 
 
-class RoofMeasured(Message, frozen=True, tag="roof_measured"):
+class RoofMeasured(WorkerMessage, frozen=True, tag="roof_measured"):
     """What the device reaches."""
 
     #: bytes read and written, or operations, per second; 0 where the target does not measure it
     rate: float
 
 
-class Failed(Message, frozen=True, tag="failed"):
+class Failed(WorkerMessage, frozen=True, tag="failed"):
     """The request makes no sense, or the target could not serve it."""
 
     reason: str
@@ -378,7 +378,7 @@ _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
-def encode_line(nonce: str, message: Message) -> bytes:
+def encode_line(nonce: str, message: WorkerMessage) -> bytes:
     """Return the message as one line, with its end."""
     return b"%b %b\n" % (nonce.encode(), _encoder.encode(message))
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.measure.worker.sampling import Message
+    from ckprof.measure.worker.sampling import WorkerMessage
 
 
 _MODULE: Final = "ckprof.measure.worker.child"
@@ -205,7 +205,7 @@ class WorkerProcess:
         """Memory into which the worker copies tensors."""
         return self._shared.bytes
 
-    def ask(self, request: Message, limit_s: float) -> messages.Reply:
+    def ask(self, request: WorkerMessage, limit_s: float) -> messages.Reply:
         """Send a request and wait for its reply.
 
         Error output from before it is forgotten: it has nothing to do with what follows.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.process import UnexpectedReply, WorkerFailure
-from ckprof.measure.worker.sampling import Message, Sample, Sampled
+from ckprof.measure.worker.sampling import Sample, Sampled, WorkerMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         def shared(self) -> NDArray[np.uint8]:
             """Memory into which the worker copies tensors."""
 
-        def ask(self, request: Message, limit_s: float) -> messages.Reply:
+        def ask(self, request: WorkerMessage, limit_s: float) -> messages.Reply:
             """Send a request and wait for its reply."""
 
         def check_silence(self) -> None:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: seconds that a worker gets to start, load the library and select the device
 START_LIMIT_S = 120.0
 
-_Reply = TypeVar("_Reply", bound=Message)
+_Reply = TypeVar("_Reply", bound=WorkerMessage)
 
 
 class LibraryUnusable(WorkerFailure):
@@ -87,7 +87,7 @@ class RemoteLibrary:
         """
         return self._opened(request)
 
-    def _opened(self, request: Message) -> messages.Opened:
+    def _opened(self, request: WorkerMessage) -> messages.Opened:
         reply = self._line.ask(request, START_LIMIT_S)
         if isinstance(reply, messages.OpenFailed):
             raise LibraryUnusable(reply.reason, loaded=reply.loaded)
@@ -103,7 +103,9 @@ class RemoteLibrary:
         """Put a problem into target memory, if it fits."""
         return self._fitting(problem, limit_s)
 
-    def _fitting(self, request: Message, limit_s: float) -> messages.ProblemLoaded | messages.ProblemRejected:
+    def _fitting(
+        self, request: WorkerMessage, limit_s: float
+    ) -> messages.ProblemLoaded | messages.ProblemRejected:
         reply = self._line.ask(request, limit_s)
         if isinstance(reply, messages.ProblemRejected):
             return reply

@@ -41,7 +41,7 @@ MOST_LAUNCHES: Final = 64
 MOST_BUSY: Final = 0.5
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
+class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
     """Base of all messages; the class is told apart by its ``type``."""
 
 
@@ -62,7 +62,7 @@ class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     keep_samples: bool
 
 
-class Sample(Message, frozen=True, tag="sample"):
+class Sample(WorkerMessage, frozen=True, tag="sample"):
     """Poison the result and time one kernel, which has run once, on the loaded problem."""
 
     key: str
@@ -142,7 +142,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     findings: Findings | None = None
 
 
-class Sampled(Message, frozen=True, tag="sampled"):
+class Sampled(WorkerMessage, frozen=True, tag="sampled"):
     """A kernel was timed."""
 
     key: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from statistics import median
 
-from ckprof_plugins.cluster.sharding import Pace, Schedule, expected_last, remaining_s
+from ckprof_plugins.cluster.sharding import Pace, ShardSchedule, expected_last, remaining_s
 
 
 def drained(schedule):
@@ -16,7 +16,7 @@ def drained(schedule):
 
 
 def test_the_order_of_what_is_handed_out():
-    schedule = Schedule(["begin 1", "begin 2"], [(30.0, "whole 60 s"), (5.0, "whole 10 s")])
+    schedule = ShardSchedule(["begin 1", "begin 2"], [(30.0, "whole 60 s"), (5.0, "whole 10 s")])
     schedule.pace.add(10.0, 10.0)
     schedule.put("last step", 20.0)
     schedule.put("part", 50.0)
@@ -32,12 +32,12 @@ def test_the_order_of_what_is_handed_out():
 
 
 def test_whole_problems_wait_for_nothing_where_nobody_knows_how_long_they_take():
-    schedule = Schedule([], [(3.0, "long"), (1.0, "short")])
+    schedule = ShardSchedule([], [(3.0, "long"), (1.0, "short")])
     assert drained(schedule) == ["long", "short"]
 
 
 def test_what_is_not_wanted_any_more_is_dropped_wherever_it_is():
-    schedule = Schedule([1, 2], [(2.0, 3), (1.0, 4)])
+    schedule = ShardSchedule([1, 2], [(2.0, 3), (1.0, 4)])
     for unit in (5, 6, 7, 8):
         schedule.put(unit, float(unit))
     schedule.put_first(9)

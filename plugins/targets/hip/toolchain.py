@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
 from ckprof.kernels.build.keys import digest_parts
-from ckprof.kernels.build.toolchain import Rejection, ask, probe, probe_store
+from ckprof.kernels.build.toolchain import RejectedCompiler, ask, probe, probe_store
 from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class HipCompiler:
 
 def search_hip_compilers(
     arch: str | None = None, *, first_only: bool = False
-) -> tuple[tuple[HipCompiler, ...], tuple[Rejection, ...]]:
+) -> tuple[tuple[HipCompiler, ...], tuple[RejectedCompiler, ...]]:
     """Look for usable compilers: ``$HIPCXX``, those of ROCm, then the usual names, newest first.
 
     Returned in order of preference, with those that were found and cannot be used.
@@ -69,7 +69,7 @@ def search_hip_compilers(
     :param first_only: stop at the first usable one.
     """
     compilers: dict[str, HipCompiler] = {}
-    rejections: list[Rejection] = []
+    rejections: list[RejectedCompiler] = []
     for command, expected in _candidates():
         answer = _usable(command, arch)
         if isinstance(answer, HipCompiler):
@@ -134,20 +134,24 @@ def _split(text: str, origin: str) -> tuple[str, ...]:
     return words
 
 
-def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | Rejection:
+def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | RejectedCompiler:
     answer = probe(command, probe_store())
-    if isinstance(answer, Rejection):
+    if isinstance(answer, RejectedCompiler):
         return answer
     version = ".".join(map(str, answer.version))
     if answer.family.value != "clang":
-        return Rejection(command=command, reason="compiles no HIP: it is no clang")
+        return RejectedCompiler(command=command, reason="compiles no HIP: it is no clang")
     if answer.version < _OLDEST:
-        return Rejection(command=command, reason=f"version {version} is too old, {_OLDEST[0]} is needed")
+        return RejectedCompiler(
+            command=command, reason=f"version {version} is too old, {_OLDEST[0]} is needed"
+        )
     hip = _ask(answer)
     if not hip.archs:
-        return Rejection(command=command, reason=f"version {version} was built without the AMDGPU backend")
+        return RejectedCompiler(
+            command=command, reason=f"version {version} was built without the AMDGPU backend"
+        )
     if arch is not None and arch not in hip.archs:
-        return Rejection(command=command, reason=f"version {version} does not know {arch}")
+        return RejectedCompiler(command=command, reason=f"version {version} does not know {arch}")
     return hip
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof.errors import ExitCode, ToolchainError
 from ckprof.kernels.build import toolchain
-from ckprof.kernels.build.toolchain import Rejection, find_compiler, parse_version, search_compilers
+from ckprof.kernels.build.toolchain import RejectedCompiler, find_compiler, parse_version, search_compilers
 from ckprof.model.recipe import Compiler, CompilerFamily
 
 GCC = "{name} (Debian 12.2.0-14+deb12u1) {version}\nCopyright (C) 2022 Free Software Foundation, Inc.\n"
@@ -163,7 +163,7 @@ def test_a_hanging_compiler_is_skipped_and_asked_again(bin_dir, store, monkeypat
     monkeypatch.setattr(toolchain, "_TIMEOUT_S", 0.2)
     path = gcc(bin_dir / "g++", before="time.sleep(30)")
     answer = toolchain.probe(("g++",), store)
-    assert isinstance(answer, Rejection) and "no answer within 0.2 s" in answer.reason
+    assert isinstance(answer, RejectedCompiler) and "no answer within 0.2 s" in answer.reason
     monkeypatch.undo()
     gcc(path)
     assert isinstance(toolchain.probe((str(path),), store), Compiler)
@@ -181,7 +181,7 @@ def test_answers_are_kept_until_the_executable_changes(bin_dir, store):
     assert find_compiler(store=store).version == (12, 3, 0)
     gcc(path, "9.1.0")
     for _ in range(2):
-        assert isinstance(toolchain.probe(("g++",), store), Rejection)
+        assert isinstance(toolchain.probe(("g++",), store), RejectedCompiler)
     assert calls(path) == 3 * asked + 1
 
 

@@ -19,7 +19,7 @@ from ckprof_plugins.cluster.leases import LeasePolicy
 from ckprof_plugins.cluster.screening import part_rounds
 from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,
-    Schedule,
+    ShardSchedule,
     corrected,
     expected_last,
     narrows,
@@ -196,7 +196,7 @@ class _Model:
         self.folder_load = max(syncs / costs.folder_syncs_per_s, data / costs.folder_bytes_per_s)
         self.slowdown = max(1.0, self.folder_load)
         units = [self._first(problem) for problem in order]
-        self.schedule = Schedule(
+        self.schedule = ShardSchedule(
             [unit for unit in units if unit.kind == "lead"],
             [(efforts[unit.problem], unit) for unit in units if unit.kind == "whole"],
         )
