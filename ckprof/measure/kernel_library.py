@@ -13,7 +13,7 @@ import shutil
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -187,7 +187,7 @@ class KernelLibrary:
         device: int = 0,
     ) -> None:
         self.path = Path(path)
-        self._given_operation = operation
+        self._given_operation = None if operation is None else _completed(operation)
         self._arch = arch
         self._device = device
         self._loaded: tuple[int, Library, LibraryInfo] | None = None
@@ -449,3 +449,11 @@ def _stored(
     if not np.issubdtype(values.dtype, np.floating):
         raise InputError(f"{name} has type {values.dtype}, expected floating-point values")
     return np.ascontiguousarray(with_gaps(encode(values, dtype, ocp=ocp), spec))
+
+
+def _completed(operation: Operation) -> Operation:
+    """Return an operation with what its protocol does in place of members that it lacks."""
+    from ckprof.plugin.boundary import Boundary, guarded
+    from ckprof.plugin.protocols import Operation as Protocol
+
+    return cast("Operation", guarded(operation, Boundary("", f"operation {operation.id!r}"), Protocol))

@@ -42,7 +42,10 @@ class Broken(RowSoftmaxPipeline):
 def ckprof_register(registry):
     registry.add(
         RowSoftmax(), Broken(), FAMILY,
-        CatalogVariant(name=VARIANT, direction="row_softmax", record_type=RowSoftmaxRecord, layouts=LAYOUTS),
+        CatalogVariant(
+            name=VARIANT, direction="row_softmax", record_type=RowSoftmaxRecord, layouts=LAYOUTS,
+            pipeline=Broken.id,
+        ),
     )
 """
 
