@@ -282,7 +282,8 @@ class Field:
         if len(leads) < 2:
             return Standing(order=Order.ALONE, first=len(leads), processes=processes)
         first = sum(shares_first_place(lead, tie) for lead in leads)
-        unsure = [index for index, lead in enumerate(leads) if lead.low < -math.log1p(tie)]
+        may_be_faster = -math.log1p(tie)
+        unsure = [n for n, lead in enumerate(leads) if lead.low < may_be_faster and not lead.pruned]
         if not unsure:
             order = Order.CLEAR if first == 1 else Order.TIE
             return Standing(order=order, first=first, processes=processes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -241,6 +242,13 @@ def test_the_standing_says_what_it_would_take() -> None:
     assert unsure.rounds is None or unsure.rounds > 5
     assert Field([time_of([1.0])]).standing().order is Order.ALONE
     assert Field([]).standing().order is Order.ALONE
+
+
+def test_a_pruned_kernel_leaves_the_winner_resolved() -> None:
+    best, other = time_of([1.0]), time_of([1.1])
+    assert Field([best, replace(other, pruned=True)]).standing().order is Order.CLEAR
+    # measured in one process: without being pruned, the other may be faster
+    assert Field([best, other]).standing().order is Order.OPEN
 
 
 def test_rounds_as_many_as_the_standing_asks_for_decide_every_second_time() -> None:
