@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
@@ -19,7 +20,7 @@ from ckprof.paths import object_cache_dir
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.kernels.build_dir import BuildDir
@@ -166,42 +167,35 @@ def build_library(
         raise _not_runnable(session, recipe)
     limits = build_limits(session, options)
     make_parts(session, recipe, limits.jobs)
-    _tell_of_start(session, recipe.compiler.description, len(candidates))
     call = session.manager.call
     instances = [candidate.instance for candidate in candidates]
     call("ckprof_before_build", direction=direction, instances=instances)
-    library: BuiltLibrary | None = None
     result, code_objects = BuildResult(), None
-    try:
-        with build_dir.lock:
-            checked = selection.checked_for(build_dir.arch, recipe.api_level)
-            tree = generate_tree(build_dir.tree_of(checked.valid))
-            if tree.kernels:
-                cache, progress = ObjectCache(object_cache_dir()), _progress(session)
-                result = build_tree(
-                    tree, recipe, limits, work_dir=build_dir.root, cache=cache, on_progress=progress
-                )
-            if recipe.product is Product.CODE_OBJECTS and result.objects:
-                code_objects = write_code_objects(tree, recipe, result.objects)
-                read_ahead(build_dir.target, build_dir.arch, result.objects.values())
-        failures = [
-            Rejection(candidate=candidate, status=failure.status, reason=failure.message)
-            for candidate in checked.valid
-            if (failure := result.failures.get(candidate.instance.key)) is not None
-        ]
-        library = BuiltLibrary(
-            direction=build_dir.direction,
-            candidates=candidates,
-            path=result.library,
-            recipe=recipe,
-            built=tuple(one for one in checked.valid if one.instance.key not in result.failures),
-            rejected=(*checked.invalid, *failures),
-            summary=result.summary,
-            code_objects=code_objects,
-            object_keys=result.object_keys,
-        )
-    finally:
-        session.tell(ProgressEnded())
+    with _building(session, recipe, len(candidates)) as step, build_dir.lock:
+        checked = selection.checked_for(build_dir.arch, recipe.api_level)
+        tree = generate_tree(build_dir.tree_of(checked.valid))
+        if tree.kernels:
+            cache = ObjectCache(object_cache_dir())
+            result = build_tree(tree, recipe, limits, work_dir=build_dir.root, cache=cache, on_progress=step)
+        if recipe.product is Product.CODE_OBJECTS and result.objects:
+            code_objects = write_code_objects(tree, recipe, result.objects)
+            read_ahead(build_dir.target, build_dir.arch, result.objects.values())
+    failures = [
+        Rejection(candidate=candidate, status=failure.status, reason=failure.message)
+        for candidate in checked.valid
+        if (failure := result.failures.get(candidate.instance.key)) is not None
+    ]
+    library = BuiltLibrary(
+        direction=build_dir.direction,
+        candidates=candidates,
+        path=result.library,
+        recipe=recipe,
+        built=tuple(one for one in checked.valid if one.instance.key not in result.failures),
+        rejected=(*checked.invalid, *failures),
+        summary=result.summary,
+        code_objects=code_objects,
+        object_keys=result.object_keys,
+    )
     for message in build_messages(library):
         session.tell(message)
     outcomes = [rejection.outcome for rejection in library.rejected if rejection.status.is_failure]
@@ -230,9 +224,19 @@ def build_limits(session: Session, options: BuildOptions) -> BuildLimits:
     )
 
 
-def _progress(session: Session) -> Callable[[int, int, str], None]:
-    """Return what tells the session of compile steps."""
-    return lambda done, total, name: session.tell(Progress(what="build", done=done, total=total, name=name))
+@contextmanager
+def _building(
+    session: Session, recipe: BuildRecipe, kernels: int
+) -> Iterator[Callable[[int, int, str], None]]:
+    """Report a build from its compiler to its end; what is entered takes note of compile steps."""
+    session.tell(Message(f"compiler: {recipe.compiler.description}", Level.DETAIL))
+    session.tell(Progress(what="build", done=0, total=kernels))
+    try:
+        yield lambda done, total, name: session.tell(
+            Progress(what="build", done=done, total=total, name=name)
+        )
+    finally:
+        session.tell(ProgressEnded())
 
 
 def link_library(
@@ -253,15 +257,9 @@ def link_library(
         checked = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
         tree = generate_tree(build_dir.tree_of(checked.valid))
         if tree.kernels:
-            compiler = build_dir.recipe.compiler.description
-            _tell_of_start(session, compiler, len(tree.kernels))
-            library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=_progress(session))
+            with _building(session, build_dir.recipe, len(tree.kernels)) as step:
+                library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=step)
     return library, list(checked.invalid)
-
-
-def _tell_of_start(session: Session, compiler: str, kernels: int) -> None:
-    session.tell(Message(f"compiler: {compiler}", Level.DETAIL))
-    session.tell(Progress(what="build", done=0, total=kernels))
 
 
 def build_messages(library: BuiltLibrary) -> list[Message]:

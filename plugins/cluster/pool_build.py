@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, Interrupted, ToolchainError
-from ckprof.events import Level, Message, Progress
+from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.files import scratch_folder
 from ckprof.kernels.build.builder import BuildLimits, build_tree
 from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
@@ -83,6 +83,7 @@ def build_missing(
     try:
         build.run(tasks, engine, should_stop)
     finally:
+        session.tell(ProgressEnded())
         engine.close(now=True)
 
 
@@ -144,10 +145,8 @@ class PoolBuild:
         """
         slots = max(1, engine.slots(Pool.BUILD))
         waiting = deque((task, 1) for task in combined(tasks, slots))
-        self._say(
-            f"{counted(len(tasks), 'kernel')} are compiled by {counted(slots, 'worker')} in "
-            f"{counted(len(waiting), 'task')}"
-        )
+        workers, split = counted(slots, "worker"), counted(len(waiting), "task")
+        self._session.tell(Message(f"{counted(len(tasks), 'kernel')} are compiled by {workers} in {split}"))
         sent: dict[Future[bytes], tuple[BuildTask, int]] = {}
         done = 0
         while waiting or sent:
@@ -181,9 +180,6 @@ class PoolBuild:
         if self._folder is not None:
             entries = (self._folder.objects.get(digest) for digest in reply.kept)
             unpack(self._cache, (decode_entry(data) for data in entries if data is not None))
-
-    def _say(self, text: str) -> None:
-        self._session.tell(Message(text))
 
 
 def combined(tasks: Sequence[BuildTask], slots: int) -> list[BuildTask]:

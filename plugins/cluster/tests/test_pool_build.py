@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import Interrupted
-from ckprof.events import Level, Message, Progress
+from ckprof.events import Level, Message, Progress, ProgressEnded
+from ckprof_plugins.cluster import pool_build
 from ckprof_plugins.cluster.engines import Pool, WorkerLost
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.messages import (
@@ -95,6 +96,19 @@ def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
         event.text for event in events if isinstance(event, Message) and event.level is Level.WARNING
     ]
     assert warning == "1 kernel left to this machine: node7: another compiler"
+
+
+def test_progress_ends_with_the_build_of_the_pool(tmp_path, monkeypatch):
+    build, events = build_with(tmp_path, monkeypatch)
+    monkeypatch.setattr(pool_build, "PoolBuild", lambda *_: build)
+    monkeypatch.setattr(build, "missing", lambda: [make_task(0)])
+    pools = Pools(lambda task: BuildReply())
+    monkeypatch.setattr(pools, "close", lambda now: None, raising=False)
+    pool_build.build_missing(build._session, None, None, lambda: pools, lambda: False)
+    assert isinstance(events[-1], ProgressEnded)
+    with pytest.raises(Interrupted):
+        pool_build.build_missing(build._session, None, None, lambda: pools, lambda: True)
+    assert isinstance(events[-1], ProgressEnded)
 
 
 def test_objects_come_through_the_shared_folder(tmp_path, monkeypatch):
