@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli.commands import CommandTable, command_table
 from ckprof.cli.fields import add_format
-from ckprof.errors import ExitCode, UsageError
+from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.plugin.manager import LoadedPlugin, Origin
 from ckprof.plugin.template import EXAMPLES, write_plugin
 from ckprof.report.table import Column, Table
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.plugin.registry import Registry
     from ckprof.testing.contract import ContractCheck
 
 _EPILOG = """\
@@ -78,9 +79,32 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("--conf goes with --check")
     table = plugin_table(session)
     session.console.table(table, arguments.format)
+    _, errors = _objects(session.registry)
+    for error in errors:
+        session.console.error(error)
     found = session.manager.plugins
     broken = session.manager.broken or [row for row in table.rows if row.error and row not in found]
-    return ExitCode.PLUGIN if broken else ExitCode.OK
+    return ExitCode.PLUGIN if broken or errors else ExitCode.OK
+
+
+def _objects(registry: Registry) -> tuple[dict[str, dict[str, tuple[str, ...]]], list[str]]:
+    """Return plugin -> kind -> ids of what is registered, and what is wrong with whole kinds of objects."""
+    objects: dict[str, dict[str, tuple[str, ...]]] = {}
+    errors: dict[str, None] = {}
+    try:
+        kinds = registry.kinds
+    except PluginError as error:
+        return objects, [str(error)]
+    for kind in kinds:
+        try:
+            entries = registry.entries(kind)
+        except PluginError as error:
+            errors[str(error)] = None  # one for all kinds if it is of a plugin's registration
+            continue
+        for id_ in entries.ids:
+            of_plugin = objects.setdefault(entries.provider(id_), {})
+            of_plugin[kind.name] = (*of_plugin.get(kind.name, ()), id_)
+    return objects, list(errors)
 
 
 def _new(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -112,7 +136,8 @@ def _commands(session: Session) -> CommandTable:
 
 
 def plugin_table(session: Session) -> Table[LoadedPlugin]:
-    """Return the table of all plugins that were found, with the commands that each brings."""
+    """Return the table of all plugins that were found, with the commands and objects that each brings."""
+    objects, _ = _objects(session.registry)
     table = _commands(session)
     plugins = {plugin.name: plugin for plugin in session.manager.plugins}
     brought: dict[str, list[str]] = {}
@@ -134,6 +159,17 @@ def plugin_table(session: Session) -> Table[LoadedPlugin]:
         Column(
             "hooks",
             lambda plugin: " ".join(hook.removeprefix("ckprof_") for hook in plugin.hooks),
+            priority=1,
+        ),
+        Column(
+            "objects",
+            lambda plugin: "; ".join(
+                f"{kind}: {' '.join(ids)}" for kind, ids in objects.get(plugin.name, {}).items()
+            ),
+            text=lambda plugin: ", ".join(
+                f"{kind}: {len(ids)}" if len(ids) > 3 else f"{kind} {' '.join(ids)}"
+                for kind, ids in objects.get(plugin.name, {}).items()
+            ),
             priority=1,
         ),
         Column("state", lambda plugin: plugin.error or "active", whole_below=True),

@@ -190,7 +190,10 @@ class CommandTable:
 
 
 def command_table() -> CommandTable:
-    """Return the commands of everything that is installed; nothing of it is imported."""
+    """Return the commands of everything that is installed; nothing of it is imported.
+
+    :raises PluginError: the file of a package that ships with ckprof is malformed.
+    """
     disabled = {name.strip() for name in os.environ.get(DISABLE_VARIABLE, "").split(",")}
     commands = _of_folder(Path(__file__).parent, _CORE, "ckprof.cli")
     packages = importlib.import_module(_PACKAGES)
@@ -204,15 +207,19 @@ def command_table() -> CommandTable:
 
 
 def _of_folder(folder: Path, owner: str, package: str) -> list[ListedCommand]:
-    """Return the commands of a package that ships with ckprof; none if it is not there."""
+    """Return the commands of a package that ships with ckprof; none if it is not there.
+
+    :raises PluginError: its file is malformed.
+    """
+    path, commands = folder / TABLE, []
     try:
-        text = (folder / TABLE).read_text(encoding="utf-8")
+        for name, entry in _parsed(path.read_text(encoding="utf-8")).items():
+            module = entry.pop("module", f"cmd_{name.replace('-', '_')}")
+            commands.append(_listed(name, owner, f"{package}.{module}", entry))
     except OSError:
         return []
-    commands = []
-    for name, entry in _parsed(text).items():
-        module = entry.pop("module", f"cmd_{name.replace('-', '_')}")
-        commands.append(_listed(name, owner, f"{package}.{module}", entry))
+    except (ValueError, AttributeError, TypeError) as exc:
+        raise PluginError(f"{path}: {exc}") from exc
     return commands
 
 

@@ -239,3 +239,33 @@ def test_each_command_of_ckprof_says_what_it_is_for() -> None:
     for command in command_table():
         if command.is_built_in:
             assert command.task in TASKS and command.summary, command.name
+
+
+def test_plugins_shows_the_objects_of_each(ckprof, tmp_path: Path) -> None:
+    other = tmp_path / "again.py"
+    other.write_text(
+        "import ckprof\n"
+        "from ckprof_plugins.directions.fwd import Forward\n"
+        "@ckprof.hookimpl\n"
+        "def ckprof_register(registry):\n"
+        "    registry.add(Forward())\n"
+    )
+    rows = {row["name"]: row for row in json.loads(ckprof("plugins", "--format", "json").out)}
+    assert "operation: bwd_data bwd_weight fwd" in rows["ckprof_plugins.directions"]["objects"]
+    assert rows["ckprof_plugins.pipelines.two_stage"]["objects"] == "pipeline: two_stage"
+    called = ckprof("--plugin", other, "plugins")
+    assert called.code == 4 and "two plugins provide the operation 'fwd'" in called.err
+    assert "store format csv" in called.out and "operation fwd" not in called.out
+
+
+def test_a_malformed_table_of_a_package_is_one_line(ckprof, tmp_path: Path, monkeypatch) -> None:
+    import ckprof_plugins
+
+    (tmp_path / "extract").mkdir()
+    table = tmp_path / "extract" / "COMMANDS.toml"
+    monkeypatch.setattr(ckprof_plugins, "__path__", [str(tmp_path)])
+    for text in ("[extract\n", "extract = 1\n", "[extract]\nsummary = 2\n", "[extract]\nsumary = 'x'\n"):
+        table.write_text(text)
+        called = ckprof("run", "--help")
+        assert called.code == 4 and str(table) in called.err and "Traceback" not in called.err
+        assert len(called.err.splitlines()) == 1
