@@ -17,13 +17,13 @@ from hypothesis import settings
 
 from ckprof.cli.main import GARBAGE_THRESHOLDS, main
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_plugins.directions._convolution.layout import find_layout
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from tests.called import Called, Ckprof
 from tests.e2e.forked_calls import ForkedCalls
 from tests.places import TESTS

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import Inspection
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
-    from ckprof.kernels.source.source_tree import SourceTree
+    from ckprof.kernels.source_tree import SourceTree
     from ckprof.lists.explain_line import ExplainedPlace
     from ckprof.measure.batch import BatchRequest
     from ckprof.measure.options import RunOptions

@@ -26,8 +26,8 @@ from ckprof_converters.lines import (
 from ckprof_converters.properties import FileFacts
 from ckprof_converters.records import GemmRecord
 from ckprof_plugins.directions._convolution.layout import ConvLayout
-from ckprof_plugins.pipelines._base.base_pipeline import result_of
-from ckprof_plugins.pipelines._gemm.instance import usual_d_layouts
+from ckprof_plugins.pipelines.family import result_of
+from ckprof_plugins.pipelines.gemm_instance import usual_d_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from ckprof_plugins.directions._convolution.element_types import (
 )
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS, PLAIN_OPERATIONS, ElementwiseOp
-from ckprof_plugins.pipelines._gemm.instance import CHANNEL_LAYOUTS, check_d_layouts
+from ckprof_plugins.pipelines.gemm_instance import CHANNEL_LAYOUTS, check_d_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

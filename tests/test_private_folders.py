@@ -17,8 +17,8 @@ import pytest
 
 from ckprof import files, paths
 from ckprof.errors import CkprofError, ToolchainError
-from ckprof.kernels.build.builder import build_tree
 from ckprof.kernels.build_dir import _make
+from ckprof.kernels.builder import build_tree
 from ckprof.measure.workers import device_lock
 from ckprof.private_folders import checked, claimed, lock_file, private_folder, temporary_folder
 from ckprof.store.writer import StoreWriter

@@ -57,7 +57,7 @@ _CORE: Final = (
     Schema(
         name="ckprof-source-tree",
         what="manifest of generated sources",
-        module="ckprof.kernels.source.manifest",
+        module="ckprof.kernels.manifest",
     ),
     Schema(
         name="kernel library",

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, UsageError
-from ckprof.kernels.build.keys import environment_flags
+from ckprof.kernels.embedding import Embedding
+from ckprof.kernels.keys import environment_flags
+from ckprof.kernels.manifest import chunk_size_of, direction_of
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
-from ckprof.kernels.source.embedding import Embedding
-from ckprof.kernels.source.manifest import chunk_size_of, direction_of
-from ckprof.kernels.source.source_tree import TreeRequest
+from ckprof.kernels.source_tree import TreeRequest
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
 from ckprof.private_folders import lock_file, private_folder

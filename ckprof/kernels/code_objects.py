@@ -19,8 +19,8 @@ import msgspec
 
 from ckprof.errors import CkprofError, InputError
 from ckprof.files import write_atomically
-from ckprof.kernels.build.compile_step import MESSAGES_FILE
-from ckprof.kernels.source import manifest
+from ckprof.kernels import manifest
+from ckprof.kernels.compile_step import MESSAGES_FILE
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
 from ckprof.version import __version__
@@ -28,8 +28,8 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.kernels.build.keys import MarkedSources
-    from ckprof.kernels.source.source_tree import SourceTree
+    from ckprof.kernels.keys import MarkedSources
+    from ckprof.kernels.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
 
 FILE: Final = "code_objects.json"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
-from ckprof.kernels.build.builder import build_tree
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.keys import digest_parts
-from ckprof.kernels.build.units import available_cpus
+from ckprof.kernels import manifest
+from ckprof.kernels.builder import build_tree
+from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.code_objects import FILE, code_objects_of, read_code_objects
+from ckprof.kernels.keys import digest_parts
 from ckprof.kernels.library import build_library, build_limits
-from ckprof.kernels.source import manifest
+from ckprof.kernels.units import available_cpus
 from ckprof.model.device import DeviceKernel
 from ckprof.model.gemm_work import Estimate
 from ckprof.model.recipe import BuildRequest, Purpose
@@ -32,13 +32,13 @@ from ckprof.versioned_json import read_versioned
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.kernels.build.step import BuildFailure
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.code_objects import CodeObjects
     from ckprof.kernels.library import BuiltLibrary
+    from ckprof.kernels.manifest import StoredTree
     from ckprof.kernels.requests import BuildOptions
-    from ckprof.kernels.source.manifest import StoredTree
+    from ckprof.kernels.step import BuildFailure
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof.session import Session

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
-from ckprof.kernels.build.builder import BuildLimits, BuildResult, build_tree
-from ckprof.kernels.build.cache import ObjectCache
 from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.builder import BuildLimits, BuildResult, build_tree
+from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.candidates import Rejection
 from ckprof.kernels.code_objects import read_ahead, write_code_objects
-from ckprof.kernels.source.source_tree import generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.recipe import Product, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof.wording import counted
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.requests import BuildOptions
-    from ckprof.kernels.source.source_tree import SourceTree
+    from ckprof.kernels.source_tree import SourceTree
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.recipe import BuildRecipe, MachinePart
     from ckprof.model.results import BuildSummary, SeparatedKernels
@@ -247,7 +247,7 @@ def link_library(
     :returns: the shared library, ``None`` if no kernel is valid, and the candidates that a rule rejects.
     :raises CkprofError: no toolchain, no CMake, or the build failed.
     """
-    from ckprof.kernels.build.build_systems import build_with_cmake
+    from ckprof.kernels.build_systems import build_with_cmake
 
     build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, embed=True)
     jobs = build_limits(session, options).jobs

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.kernels.build.keys import code_flags
-from ckprof.kernels.build.units import available_cpus
+from ckprof.kernels.keys import code_flags
+from ckprof.kernels.units import available_cpus
 from ckprof.version import __version__
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.kernels.source import manifest
+from ckprof.kernels import manifest
 from ckprof.measure.support import query_instance_strings
 from ckprof.model.parity import Skipped
 from ckprof.model.strings.rendering import StringError

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.kernels.build.keys import FolderDigests, code_flags, digest_file, digest_parts
-from ckprof.kernels.build.units import available_cpus
+from ckprof.kernels.keys import FolderDigests, code_flags, digest_file, digest_parts
+from ckprof.kernels.units import available_cpus
 from ckprof.measure.host import cpu_model, git_state, host_properties
 from ckprof.measure.options import timing_settings
 from ckprof.model.device import DeviceIdentity

@@ -20,8 +20,8 @@ import psutil
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
-from ckprof.kernels.build.build_systems import ninja_command, run_steps
-from ckprof.kernels.build.keys import digest_parts
+from ckprof.kernels.build_systems import ninja_command, run_steps
+from ckprof.kernels.keys import digest_parts
 from ckprof.model.parity import PrintedLists
 from ckprof.paths import cache_dir
 from ckprof.private_folders import lock_file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.events import Message
-from ckprof.kernels.build.units import available_cpus
+from ckprof.kernels.units import available_cpus
 from ckprof.sweep.device_sweep import plan_sweep
 from ckprof.sweep.plan import describe
 from ckprof.sweep.recording import is_shard_folder

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import CkprofError, Interrupted, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.files import scratch_folder
-from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
-from ckprof.kernels.build.keys import FolderDigests, KernelFolder, KernelSources, Keys
-from ckprof.kernels.build.plan import kernel_unit
-from ckprof.kernels.build.units import locate
 from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.cache import OBJECT, RECORD, Group, ObjectCache
+from ckprof.kernels.keys import FolderDigests, KernelFolder, KernelSources, Keys
 from ckprof.kernels.library import build_limits
-from ckprof.kernels.source.source_tree import generate_tree
+from ckprof.kernels.plan import kernel_unit
+from ckprof.kernels.source_tree import generate_tree
+from ckprof.kernels.units import locate
 from ckprof.model.architecture import use_files
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from ckprof.kernels.build.plan import Unit
+    from ckprof.kernels.plan import Unit
     from ckprof.measure.requests import RunRequest
     from ckprof.session import Session
     from ckprof_plugins.cluster.engines import EngineSession, Slot

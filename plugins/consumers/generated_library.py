@@ -44,7 +44,7 @@ class GeneratedLibrary:
             rows[place] = (winner.time_ms, f"{{{name}, {{{{{sizes}}}}}, {rest}}}")
         if not rows:
             return ConsumerFiles(files={}, entries=0, left_out=left_out)
-        from ckprof.kernels.source.jinja import render
+        from ckprof.kernels.jinja import render
 
         text = render(
             __package__,

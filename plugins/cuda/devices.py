@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from ckprof.kernels.build.toolchain import ask
+from ckprof.kernels.toolchain import ask
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder
-from ckprof.kernels.build.keys import FolderDigests, abi_dir, digest_parts
-from ckprof.kernels.build.toolchain import ask, find_compiler
+from ckprof.kernels.keys import FolderDigests, abi_dir, digest_parts
+from ckprof.kernels.toolchain import ask, find_compiler
 from ckprof.model.gemm_work import Reduction, RunAxis, RunChunks, Schedule
 from ckprof.model.kernel import IgnoredFields
 from ckprof.model.types import ComputeType, DataType
 from ckprof.paths import cache_dir
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import types_of
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, SmemBuffering
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline, SmemBuffering
 from ckprof_plugins.targets.cpu import target as host_model
 
 if TYPE_CHECKING:

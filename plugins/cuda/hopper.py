@@ -17,9 +17,9 @@ import msgspec
 
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
-from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
+from ckprof_plugins.pipelines.gemm_instance import Extent
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.rule_sets.gemm_config import (
     Features,
     GemmConfig,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof.kernels.build.toolchain import ask
+from ckprof.kernels.toolchain import ask
 from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof_plugins.cuda.devices import shared_bytes
 from ckprof_plugins.cuda.toolchain import find_tool

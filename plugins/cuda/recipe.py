@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.kernels.build.keys import abi_dir
+from ckprof.kernels.keys import abi_dir
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.model.types import DataType

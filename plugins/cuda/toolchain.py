@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError
-from ckprof.kernels.build.toolchain import ask, search_compilers
+from ckprof.kernels.toolchain import ask, search_compilers
 from ckprof.model.device import Finding
 from ckprof.model.device import FindingState as State
 from ckprof.model.recipe import Compiler, CompilerFamily

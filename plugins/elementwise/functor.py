@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckprof.kernels.source.c_interface import string_literal
+from ckprof.kernels.c_interface import string_literal
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, UsageError
-from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.device import Finding, FindingState
 from ckprof.model.recipe import BuildRecipe, MachinePart, Product, Purpose
 from ckprof.plain_text import unknown_name

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from ckprof.errors import ToolchainError
 from ckprof.files import scratch_folder, write_atomically, write_if_changed
-from ckprof.kernels.build.build_systems import ninja_command, run_steps
-from ckprof.kernels.build.keys import digest_parts
-from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.build_systems import ninja_command, run_steps
+from ckprof.kernels.keys import digest_parts
+from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.architecture import find_architecture
 from ckprof.paths import CACHE_VARIABLE, cache_dir
 from ckprof.private_folders import lock_file

@@ -1,1 +1,39 @@
-"""See the modules."""
+"""Adds the option that describes one GEMM instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ckprof import hookimpl
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.model.instance import Instance
+    from ckprof.model.types import DataType
+
+#: the commands that work on instances
+COMMANDS: Final = frozenset({"run", "build", "generate", "list instances"})
+
+
+@hookimpl
+def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
+    """Add the option to the commands that work on instances."""
+    if command in COMMANDS:
+        from ckprof_plugins.pipelines.spec_option import add_options
+
+        add_options(parser)
+
+
+@hookimpl
+def ckprof_make_instances(
+    arguments: Mapping[str, object],
+    directions: tuple[str, ...],
+    ndims: tuple[int, ...],
+    dtypes: tuple[DataType, ...],
+) -> Sequence[Instance] | None:
+    """Return the instance that the option describes."""
+    from ckprof_plugins.pipelines.spec_option import instances_from_spec
+
+    return instances_from_spec(arguments, directions, ndims, dtypes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.rule_sets.gemm_config import (
     Features,
     GemmConfig,

@@ -15,8 +15,8 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.directions._convolution.layout import find_layout
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
-from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
+from ckprof_plugins.pipelines.depthwise_family import DepthwiseInstance
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline, Scheduler, Specialization
 from ckprof_plugins.rule_sets.gemm_config import (
     Features,
     GemmConfig,

@@ -20,11 +20,14 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
-from ckprof_plugins.pipelines._gemm.instance import Extent, GemmInstance
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
-from ckprof_plugins.pipelines.stream_k.pipeline import ReductionStrategy, StreamKInstance
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStageInstance
+from ckprof_plugins.pipelines.gemm_families import (
+    ImplicitGemmInstance,
+    ReductionStrategy,
+    StreamKInstance,
+    TwoStageInstance,
+)
+from ckprof_plugins.pipelines.gemm_instance import Extent, GemmInstance
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture, Sizes

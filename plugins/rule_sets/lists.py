@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.pipelines._gemm.instance import GemmInstance
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKInstance
+from ckprof_plugins.pipelines.gemm_families import StreamKInstance
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline
 from ckprof_plugins.rule_sets.gemm_config import Features, GemmConfig, StreamK, entry_of, upstream_accepts
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.pipelines._gemm.instance import GemmInstance
-from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKInstance
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStageInstance
+from ckprof_plugins.pipelines.depthwise_family import DepthwiseInstance
+from ckprof_plugins.pipelines.gemm_families import StreamKInstance, TwoStageInstance
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 from ckprof_plugins.rule_sets.full import FullRuleSet
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 
 from ckprof.errors import InputError, UsageError
 from ckprof.events import Progress, ProgressEnded
-from ckprof.kernels.build.units import available_cpus
 from ckprof.kernels.library import build_limits
+from ckprof.kernels.units import available_cpus
 from ckprof.measure.observers import observers
 from ckprof.measure.support import build_checked_library, support_answers
 from ckprof.measure.worker.messages import SupportQuery

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.kernels.build.units import functions_per_unit, job_count, memory_budget_bytes
 from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.units import functions_per_unit, job_count, memory_budget_bytes
 from ckprof.measure.rounds import KernelCell
 from ckprof.measure.workers import OpenedDevice
 from ckprof.model.recipe import Purpose

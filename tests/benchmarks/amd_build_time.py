@@ -28,13 +28,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from ckprof import InstanceQuery, Profiler
-from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.keys import FolderDigests, Keys
-from ckprof.kernels.build.plan import PrefixHeader, compile_command, include_flags, kernel_unit
-from ckprof.kernels.build.units import common_part_of, partition, translation_unit
+from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.candidates import check_validity
-from ckprof.kernels.source.source_tree import SourceTree, TreeRequest, generate_tree
+from ckprof.kernels.keys import FolderDigests, Keys
+from ckprof.kernels.plan import PrefixHeader, compile_command, include_flags, kernel_unit
+from ckprof.kernels.source_tree import SourceTree, TreeRequest, generate_tree
+from ckprof.kernels.units import common_part_of, partition, translation_unit
 from ckprof.model.recipe import BuildRecipe, BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.support_cases import INSTANCE

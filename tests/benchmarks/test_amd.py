@@ -19,17 +19,17 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import ObjectCache
+from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.code_objects import FILE, read_code_objects, write_code_objects
 from ckprof.kernels.inspection import inspect_build
-from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import TreeRequest, generate_tree
 from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.candidates import candidates_of
 

@@ -19,8 +19,8 @@ import pytest
 
 from ckprof.kernels.candidates import check_validity, entry_candidates
 from ckprof.kernels.choose import shipped_list_reader
-from ckprof.kernels.source.embedding import Embedding
-from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.embedding import Embedding
+from ckprof.kernels.source_tree import TreeRequest, generate_tree
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRequest
 from ckprof.model.types import DataType

@@ -15,7 +15,7 @@ PIPELINE = """
 from ckprof import hookimpl
 from ckprof.model.catalog import CatalogRecord
 from ckprof.plugin.protocols import CatalogVariant, ReportFormat
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 
 
 class Mine(ImplicitGemmPipeline):

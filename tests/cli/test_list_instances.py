@@ -11,7 +11,7 @@ import pytest
 
 from ckprof import hookimpl
 from ckprof.cli.main import main
-from ckprof_plugins.pipelines._gemm.spec_option import KEYS
+from ckprof_plugins.pipelines.spec_option import KEYS
 
 FULL = ("list", "instances", "--rule-set", "full", "--arch", "gfx942", "--direction")
 HAND = {"tile": "128x128x64", "waves": "2x2x1", "mma": "32x32x16", "gemm_pipeline": "compv4"}

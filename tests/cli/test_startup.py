@@ -16,7 +16,7 @@ _OTHERS = {
         "ckprof_converters.builder.reader",
         "ckprof_plugins.baselines.torch_baseline",
         "ckprof_plugins.operations.gemm.operation",
-        "ckprof_plugins.pipelines.implicit_gemm.pipeline",
+        "ckprof_plugins.pipelines.gemm_families",
         "ckprof_plugins.pipelines.universal_gemm.pipeline",
         "ckprof_plugins.rule_sets.default",
         "ckprof_plugins.targets.cpu.target",
@@ -27,7 +27,7 @@ _OTHERS = {
     ),
     "list": (
         "ckprof.kernels.choose",
-        "ckprof.kernels.build.cache",
+        "ckprof.kernels.cache",
         "ckprof_converters.converter",
         "ckprof_plugins.targets.cpu.recipe",
         "ckprof_plugins.targets.hip.doctor",
@@ -59,7 +59,13 @@ def test_a_command_loads_what_it_uses(command: str, used: str, tmp_path: Path) -
 
 #: prefixes of modules that no parser needs, but for those that announce what plugins have
 _NOT_FOR_PARSING = (
-    "ckprof.kernels.build.",
+    "ckprof.kernels.build",
+    "ckprof.kernels.c",
+    "ckprof.kernels.keys",
+    "ckprof.kernels.plan",
+    "ckprof.kernels.s",
+    "ckprof.kernels.toolchain",
+    "ckprof.kernels.units",
     "ckprof.lists.",
     "ckprof.measure.host",
     "ckprof.report.rows",
@@ -69,7 +75,7 @@ _NOT_FOR_PARSING = (
     "ckprof_converters.converter",
     "ckprof_plugins.directions._convolution.operation",
     "ckprof_plugins.operations.gemm.",
-    "ckprof_plugins.pipelines._gemm.instance",
+    "ckprof_plugins.pipelines.gemm_instance",
     "ckprof_plugins.pipelines.universal_gemm.instance",
     "ckprof_plugins.rule_sets.full",
     "ckprof_plugins.targets.cpu.target",

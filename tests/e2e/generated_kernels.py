@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ckprof.errors import InputError
-from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.source_tree import TreeRequest, generate_tree
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
 from ckprof.model.instance import Instance

@@ -10,9 +10,7 @@ import pytest
 from ckprof.measure.worker.abi import AbiStatus, CProblem, Kernel
 from ckprof.model.requirement import UNTESTED
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
 from tests.e2e.generated_kernels import build_kernels
 from tests.e2e.test_backward_numerics import ODD, PLAIN, TREE, UNIT
 

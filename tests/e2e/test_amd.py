@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.kernels.build.plan import include_flags
+from ckprof.kernels.plan import include_flags
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import has_ocp_float8

@@ -20,7 +20,7 @@ from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.answer_program import answered
@@ -28,7 +28,7 @@ from tests.e2e.test_amd import TILE, lds_formula
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe
-    from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
+    from ckprof_plugins.pipelines.gemm_families import ImplicitGemmInstance
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
 

@@ -23,9 +23,7 @@ from ckprof.model.instance import Instance
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, problems, run_kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

@@ -16,8 +16,7 @@ from ckprof.model.catalog import Catalog
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.depthwise.instance import SIZES, DepthwiseInstance
-from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT, DepthwisePipeline
+from ckprof_plugins.pipelines.depthwise_family import SIZES, VARIANT, DepthwiseInstance, DepthwisePipeline
 from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, run_kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

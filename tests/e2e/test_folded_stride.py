@@ -19,7 +19,7 @@ from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from ckprof_plugins.pipelines.gemm_families import TwoStagePipeline
 from tests.e2e.generated_kernels import build_kernels, run_kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

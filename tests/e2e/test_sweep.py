@@ -15,7 +15,7 @@ import pytest
 
 import ckprof as library
 from ckprof.errors import ExitCode
-from ckprof.kernels.build.toolchain import find_compiler
+from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.outcome import Status
 from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType

@@ -18,7 +18,7 @@ from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
+from ckprof_plugins.pipelines.gemm_families import StreamKPipeline
 from tests.e2e.generated_kernels import Built, build_kernels, run_kernel
 
 pytestmark = pytest.mark.compiler

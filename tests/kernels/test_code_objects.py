@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-from ckprof.kernels.build.compile_step import MESSAGES_FILE
 from ckprof.kernels.code_objects import FILE, read_code_objects, write_code_objects
+from ckprof.kernels.compile_step import MESSAGES_FILE
 
 
 def test_warnings_are_listed_with_each_kernel(tmp_path):

@@ -12,10 +12,10 @@ from ckprof import Profiler
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode, InputError, NothingLeftError
 from ckprof.kernels import inspection
-from ckprof.kernels.build.builder import BuildResult
-from ckprof.kernels.build.step import BuildFailure
+from ckprof.kernels.builder import BuildResult
 from ckprof.kernels.inspection import load_inspection
 from ckprof.kernels.requests import BuildOptions
+from ckprof.kernels.step import BuildFailure
 from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Purpose

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import ckprof.kernels.source
+import ckprof.kernels
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.direction import Direction
@@ -16,7 +16,7 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 HERE = Path(__file__).parent
-ABI_FOLDER = Path(ckprof.kernels.source.__file__).parent / "abi"
+ABI_FOLDER = Path(ckprof.kernels.__file__).parent / "abi"
 ARCH = "fake0"
 
 

@@ -13,8 +13,8 @@ from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import read_list
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline, Scheduler, Specialization
 from tests.measure.fakes import find_compiler
 
 from .samples import first_line

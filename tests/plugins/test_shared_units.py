@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import ckprof
-from ckprof.kernels.build.plan import compile_command
-from ckprof.kernels.build.units import TranslationUnit
+from ckprof.kernels.plan import compile_command
+from ckprof.kernels.units import TranslationUnit
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import CpuTarget
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.kernels.build.keys import FolderDigests, Keys
+from ckprof.kernels.keys import FolderDigests, Keys
 from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind
 from ckprof.measure.workers import OpenedDevice

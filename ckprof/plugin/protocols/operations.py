@@ -69,7 +69,7 @@ class KernelRanking:
     #: sources are generated again when it changes
     digest: str
     #: writes the header for kernels in the order of the library's table, each a
-    #: :class:`ckprof.kernels.source.source_tree.KernelFiles`
+    #: :class:`ckprof.kernels.source_tree.KernelFiles`
     render: Callable[[Sequence[Any]], str] = field(repr=False, compare=False)
 
 

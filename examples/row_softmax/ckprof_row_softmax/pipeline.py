@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ckprof.kernels.source.jinja import render
+from ckprof.kernels.jinja import render
 from ckprof.model.catalog import Catalog
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement

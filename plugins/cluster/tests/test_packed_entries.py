@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.kernels.build.cache import OBJECT, RECORD, Group, ObjectCache
-from ckprof.kernels.build.keys import digest_file
+from ckprof.kernels.cache import OBJECT, RECORD, Group, ObjectCache
+from ckprof.kernels.keys import digest_file
 from ckprof_plugins.cluster.pool_build import pack, unpack
 
 

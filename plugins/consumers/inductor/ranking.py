@@ -12,7 +12,7 @@ from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.derivation import DIRECT_PIPELINES, mma_k, waves
 from ckprof_converters.derivation import PIPELINES as CONVOLUTION_PIPELINES
 from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
-from ckprof_plugins.pipelines._gemm.traits import gemm_traits
+from ckprof_plugins.pipelines.traits import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model
 from ckprof_plugins.tuning.search.prior import physical_model

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.kernels.build.units import common_part_of
 from ckprof.kernels.candidates import same_kernels
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
+from ckprof.kernels.units import common_part_of
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session
 from ckprof.settings import Settings

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.kernels.build.units import available_cpus
+from ckprof.kernels.units import available_cpus
 from ckprof_plugins.cuda.devices import devices
 from plugins.cuda.tests.list_problems import ARCH, UNUSABLE, golden_name, shipped_lists
 

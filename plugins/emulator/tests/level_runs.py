@@ -23,9 +23,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof import Profiler
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.keys import FolderDigests
+from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.choose import Selection
+from ckprof.kernels.keys import FolderDigests
 from ckprof.kernels.requests import BuildOptions
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunRequest

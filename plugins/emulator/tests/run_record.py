@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.kernels.build.keys import digest_parts
 from ckprof.kernels.candidates import check_validity
+from ckprof.kernels.keys import digest_parts
 from tests.plugins.pipelines.level_counts import shipped
 
 if TYPE_CHECKING:

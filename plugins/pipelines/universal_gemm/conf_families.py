@@ -17,8 +17,8 @@ from ckprof_converters.derivation import WAVE_SIZE
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
-from ckprof_plugins.pipelines._gemm.vocabulary import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGemmRecord
+from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
     from ckprof.model.tensor import Layout

@@ -10,14 +10,14 @@ from ckprof.model.instance import Instance
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.further_problems import check_d_tensors
 from ckprof_plugins.operations.gemm.problem import types_of
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.types import TypeSet
     from ckprof_plugins.operations.gemm.problem import MatrixLayout
-    from ckprof_plugins.pipelines._gemm.instance import Extent
+    from ckprof_plugins.pipelines.gemm_instance import Extent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from ckprof.model.strings.rendering import StringError
 from ckprof.model.types import DataType
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.operations.gemm.problem import find_layout
-from ckprof_plugins.pipelines._gemm.vocabulary import mem_prefetch_stages
 from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord, instance_of, native_vectors
+from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

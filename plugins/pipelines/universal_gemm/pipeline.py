@@ -6,14 +6,14 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError
-from ckprof.kernels.source.jinja import render_cached
+from ckprof.kernels.jinja import render_cached
 from ckprof.model.architecture import find_architecture
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from ckprof_plugins.pipelines._base.rules import RuleSubject, broken_rules
-from ckprof_plugins.pipelines._gemm.traits import product_traits
+from ckprof_plugins.pipelines.rules import RuleSubject, broken_rules
+from ckprof_plugins.pipelines.traits import product_traits
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,

@@ -14,20 +14,20 @@ from ckprof.model.catalog import CatalogRecord
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.further_problems import check_d_tensors, elementwise_op_named
 from ckprof_plugins.operations.gemm.problem import MatrixLayout
-from ckprof_plugins.pipelines._gemm.record import tiled_fields
-from ckprof_plugins.pipelines._gemm.tile_rules import native_width
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
+from ckprof_plugins.pipelines.gemm_record import tiled_fields
+from ckprof_plugins.pipelines.tile_rules import native_width
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,
     UniversalGemmInstance,
 )
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols import CatalogVariant
-    from ckprof_plugins.pipelines._gemm.instance import Extent
+    from ckprof_plugins.pipelines.gemm_instance import Extent
 
 
 #: catalog variant whose records these are

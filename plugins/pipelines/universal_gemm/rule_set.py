@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS
-from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
+from ckprof_plugins.pipelines.gemm_instance import Extent
 from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance, UniversalGemmInstance
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof.model.types import DataType
-from ckprof_plugins.pipelines._base.rules import (
+from ckprof_plugins.pipelines.rules import (
     API_LEVEL_RULE,
     WAVE_SIZE_RULE,
     Rule,
     RuleSubject,
     Violation,
 )
-from ckprof_plugins.pipelines._gemm.tile_rules import (
+from ckprof_plugins.pipelines.tile_rules import (
     FLOAT8_TILES,
     INT8_TILES,
     known_mma_tile,
@@ -28,12 +28,12 @@ from ckprof_plugins.pipelines._gemm.tile_rules import (
     wave_divides_tile,
     wrong_integer_products,
 )
-from ckprof_plugins.pipelines._gemm.vocabulary import Epilogue, GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,
     UniversalGemmInstance,
 )
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

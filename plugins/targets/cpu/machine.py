@@ -12,9 +12,9 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError, UsageError
-from ckprof.kernels.build.build_systems import ninja_command
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.toolchain import ask, search_compilers, ziglang_executable
+from ckprof.kernels.build_systems import ninja_command
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.toolchain import ask, search_compilers, ziglang_executable
 from ckprof.measure.host import cpuinfo_field, host_properties
 from ckprof.model.device import Finding
 from ckprof.model.device import FindingState as State

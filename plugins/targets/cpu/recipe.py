@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.files import write_if_changed
-from ckprof.kernels.build.keys import abi_dir, digest_parts
-from ckprof.kernels.build.toolchain import find_compiler, is_zig
+from ckprof.kernels.keys import abi_dir, digest_parts
+from ckprof.kernels.toolchain import find_compiler, is_zig
 from ckprof.model.architecture import (
     API_LEVEL_2025_07,
     API_LEVEL_2025_11,
@@ -44,7 +44,7 @@ def device_table_source() -> Path:
     digest = digest_parts(__version__, repr(rows), str(initial))
     path = cache_dir() / "host-model" / digest / "device_table.cpp"
     if not path.is_file():
-        from ckprof.kernels.source.jinja import render  # late: a warm run needs no template
+        from ckprof.kernels.jinja import render  # late: a warm run needs no template
 
         text = render(__package__, "device_table.cpp.j2", version=__version__, records=rows, initial=initial)
         try:
@@ -56,7 +56,7 @@ def device_table_source() -> Path:
 
 def _row(arch: Architecture) -> str:
     """Return the members of ``device_record`` as C++ text."""
-    from ckprof.kernels.source.c_interface import string_literal
+    from ckprof.kernels.c_interface import string_literal
 
     capabilities = "".join(f"{capability} " for capability in sorted(arch.capabilities))
     members = (

@@ -13,7 +13,7 @@ import msgspec
 
 from ckprof.errors import InputError, ToolchainError
 from ckprof.files import write_atomically
-from ckprof.kernels.build.keys import digest_file, digest_parts
+from ckprof.kernels.keys import digest_file, digest_parts
 from ckprof.model.architecture import find_architecture
 from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.paths import cache_dir

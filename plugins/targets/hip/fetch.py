@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import CkprofError, ExitCode, ToolchainError
-from ckprof.kernels.build.keys import FolderDigests
+from ckprof.kernels.keys import FolderDigests
 from ckprof.paths import CACHE_VARIABLE, cache_dir
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Bundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     #: of the distribution
     sha256: str
     #: of the unpacked files, by relative name and content; see
-    #: :class:`~ckprof.kernels.build.keys.FolderDigests`
+    #: :class:`~ckprof.kernels.keys.FolderDigests`
     unpacked: str
     #: file or folder of the distribution -> where it goes
     parts: dict[str, str]

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.toolchain import ask
+from ckprof.kernels.toolchain import ask
 from ckprof.model.architecture import find_architecture
 from ckprof_plugins.targets.hip.rocm import rocm_roots
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.keys import FolderDigests, abi_dir, digest_parts
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.keys import FolderDigests, abi_dir, digest_parts
 from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
 from ckprof.model.types import DataType

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.toolchain import ask
+from ckprof.kernels.toolchain import ask
 from ckprof.model.architecture import USUAL_CLANG_MAJOR, find_architecture
 from ckprof.paths import cache_dir
 

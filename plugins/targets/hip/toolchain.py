@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
-from ckprof.kernels.build.keys import digest_parts
-from ckprof.kernels.build.toolchain import RejectedCompiler, ask, probe, probe_store
+from ckprof.kernels.keys import digest_parts
+from ckprof.kernels.toolchain import RejectedCompiler, ask, probe, probe_store
 from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:

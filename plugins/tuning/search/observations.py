@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from ckprof.kernels.build.units import unit_count
+from ckprof.kernels.units import unit_count
 from ckprof.model.ranking import ranked_field
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 
 import ckprof
 from ckprof.cli.main import main
-from ckprof.kernels.source.c_interface import kernel_symbol
+from ckprof.kernels.c_interface import kernel_symbol
 from ckprof.model.gemm_work import KernelTraits
 from ckprof.testing import registry_with
 from ckprof_plugins.directions._convolution.gemm_sizes import forward_sizes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
 from ckprof.events import Level, Message
-from ckprof.kernels.source.jinja import render
+from ckprof.kernels.jinja import render
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import KernelRanking, Pipeline
 from ckprof.version import __version__
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate as ListedKernel
-    from ckprof.kernels.source.source_tree import KernelFiles
+    from ckprof.kernels.source_tree import KernelFiles
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
     from ckprof_plugins.tuning.time_model.model import TimeModel

@@ -13,7 +13,7 @@ import pytest
 from ckprof import ConvLibrary, ConvProblem
 from ckprof.cli.main import main
 from ckprof.errors import InputError, UsageError
-from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
+from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
 from ckprof.measure.kernel_library import Timing
 from ckprof.measure.verify.storage import decode, encode
 from ckprof_plugins.directions._convolution.direction import EMBED_DIR

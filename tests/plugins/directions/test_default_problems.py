@@ -8,7 +8,7 @@ import pytest
 
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.profiler import Profiler
-from ckprof_plugins.pipelines._gemm.vocabulary import Specialization
+from ckprof_plugins.pipelines.vocabulary import Specialization
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,8 @@ from types import SimpleNamespace
 from ckprof.model.catalog import Catalog
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
-from ckprof_plugins.pipelines.depthwise.instance import SIZES
-from ckprof_plugins.pipelines.depthwise.pipeline import VARIANT, DepthwisePipeline
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from ckprof_plugins.pipelines.depthwise_family import SIZES, VARIANT, DepthwisePipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
 
 LEVEL = "2026-06"
 ARCH = "gfx950"

@@ -11,12 +11,10 @@ from families import TWO_STAGE
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, API_LEVELS
-from ckprof_plugins.pipelines._gemm.level_rules import SURFACES
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline
-from ckprof_plugins.pipelines.depthwise.validity import DEPTHWISE_RULES
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from ckprof_plugins.pipelines.depthwise_family import DEPTHWISE_RULES
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
+from ckprof_plugins.pipelines.level_rules import SURFACES
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline
 
 PIPELINE = ImplicitGemmPipeline()
 WAVES = {

@@ -6,7 +6,7 @@ import pytest
 
 from ckprof.errors import UsageError
 from ckprof.model.architecture import LATEST_API_LEVEL
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL

@@ -12,8 +12,7 @@ from ckprof.errors import InputError
 from ckprof.lists.catalogs import read_catalog, render_catalog
 from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_converters import catalog_variants
-from ckprof_plugins.pipelines.stream_k.pipeline import StreamKPipeline
-from ckprof_plugins.pipelines.two_stage.pipeline import TwoStagePipeline
+from ckprof_plugins.pipelines.gemm_families import StreamKPipeline, TwoStagePipeline
 
 TF32 = {"dtype": "fp32", "compute_type": "tf32"}
 FAMILIES = {

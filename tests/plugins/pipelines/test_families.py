@@ -12,7 +12,7 @@ from ckprof.errors import InputError
 from ckprof_converters import catalog_variants
 from ckprof_plugins.directions._convolution.kernel import Zeroing
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines._base.base_pipeline import built_in_operations, rejection
+from ckprof_plugins.pipelines.family import built_in_operations, rejection
 
 
 @pytest.fixture(params=[*GOLDEN, "depthwise"])

@@ -8,9 +8,9 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.model.architecture import API_LEVELS
-from ckprof_plugins.pipelines._base.base_pipeline import built_in_operations
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler, Specialization
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.family import built_in_operations
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline, Scheduler, Specialization
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = "2026-06"

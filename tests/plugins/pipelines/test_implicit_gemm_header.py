@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 
 PIPELINE = ImplicitGemmPipeline()
 

@@ -9,15 +9,15 @@ import pytest
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.pipelines._gemm.instance import Extent
-from ckprof_plugins.pipelines._gemm.kernel_name import gemm_kernel_name
-from ckprof_plugins.pipelines._gemm.vocabulary import (
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmInstance
+from ckprof_plugins.pipelines.gemm_instance import Extent
+from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines.vocabulary import (
     Epilogue,
     GemmPipeline,
     Scheduler,
     Specialization,
 )
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmInstance
 
 BASE = ImplicitGemmInstance(
     id=0,

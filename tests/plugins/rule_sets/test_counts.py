@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from ckprof_plugins.pipelines.depthwise.instance import DepthwiseInstance
+from ckprof_plugins.pipelines.depthwise_family import DepthwiseInstance
 from tests.plugins.rule_sets.upstream_counts import COUNTS, JOINT_COUNTS
 
 GRIDS = {

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from ckprof.model.architecture import find_architecture
-from ckprof_plugins.pipelines._gemm.instance import GemmInstance
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 from ckprof_plugins.pipelines.universal_gemm.reading import native_vectors
 from ckprof_plugins.rule_sets.gemm_config import RULE, entry_of
 from ckprof_plugins.targets.cpu.recipe import device_table_source

@@ -15,12 +15,12 @@ from typing import ClassVar
 import pytest
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.compile_step import MESSAGES_FILE
-from ckprof.kernels.build.keys import FolderDigests, Keys, abi_version
-from ckprof.kernels.build.toolchain import find_compiler
-from ckprof.kernels.source.c_interface import library_source
+from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.c_interface import library_source
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.compile_step import MESSAGES_FILE
+from ckprof.kernels.keys import FolderDigests, Keys, abi_version
+from ckprof.kernels.toolchain import find_compiler
 from ckprof.measure.worker.abi import AbiStatus
 from ckprof.model.architecture import architectures
 from ckprof.model.device import FindingState
@@ -207,7 +207,7 @@ def test_findings_of_a_machine_that_has_everything(compiler):
 def test_findings_of_a_machine_that_has_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr("ckprof.kernels.build.toolchain.ziglang_executable", lambda: None)
+    monkeypatch.setattr("ckprof.kernels.toolchain.ziglang_executable", lambda: None)
     monkeypatch.setattr(machine, "ziglang_executable", lambda: None)
 
     def broken() -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def test_a_program_finds_the_fastest_kernel_that_it_embeds(tmp_path):
     ]
     program = PROGRAM.replace("@KEY@", "a" * 32).replace("@CALLS@", "\n".join(calls))
     (tmp_path / "main.cpp").write_text(program)
-    source = Path(str(files("ckprof.kernels.source")))
+    source = Path(str(files("ckprof.kernels")))
     command = [compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-I", tmp_path, "-I", source / "embed"]
     built = subprocess.run(
         [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import ckprof.kernels.source
+import ckprof.kernels
 import ckprof_plugins.directions._convolution
 from ckprof.store.store import Store
 from tests.e2e.test_amd import write_catalog
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.
 PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
 TARGET = ("--target", "hip", "--arch", "gfx942")
 ONE_ROUND = ("--min-rounds", "1", "--max-rounds", "1")
-ABI_FOLDER = Path(ckprof.kernels.source.__file__).parent / "abi"
+ABI_FOLDER = Path(ckprof.kernels.__file__).parent / "abi"
 C_INTERFACE = next(
     Path(ckprof_plugins.directions._convolution.__file__).parent.rglob("ckprof_conv_api.h")
 ).parent

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.kernels.build.units import partition
+from ckprof.kernels.units import partition
 from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneStop
 from ckprof_plugins.tuning.search.model_search import best_batch

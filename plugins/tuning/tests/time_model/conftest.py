@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines._gemm.traits import traits_of_name
+from ckprof_plugins.pipelines.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel

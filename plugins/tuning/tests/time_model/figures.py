@@ -14,7 +14,7 @@ import pytest
 
 from ckprof.plugin.protocols import TimedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines._gemm.traits import fields_of_name, traits_of_name
+from ckprof_plugins.pipelines.traits import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.kernels.source.c_interface import ABI_INCLUDE_DIR
+from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
 from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.embedding import render_cpp

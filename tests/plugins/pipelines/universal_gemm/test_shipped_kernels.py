@@ -9,9 +9,9 @@ import pytest
 
 import ckprof
 from ckprof.cli.main import main
-from ckprof_plugins.pipelines._gemm.vocabulary import GemmPipeline, Scheduler
 from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.reading import native_vectors
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline, Scheduler
 from tests.plugins.pipelines.universal_gemm.products import NOVEMBER, OLD, broken
 
 LISTS = ("rcr_fp16", "rrr_fp16")

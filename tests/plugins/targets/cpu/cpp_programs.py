@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.build.keys import FolderDigests, Keys
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.keys import FolderDigests, Keys
 from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.cpu.recipe import device_table_source

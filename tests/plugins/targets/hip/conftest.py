@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import ckprof.kernels.source
+import ckprof.kernels
 import ckprof_plugins.targets.hip
 
 HERE = Path(__file__).parent / "fake_hip"
-ABI_FOLDER = Path(ckprof.kernels.source.__file__).parent / "abi"
+ABI_FOLDER = Path(ckprof.kernels.__file__).parent / "abi"
 RUNTIME = Path(ckprof_plugins.targets.hip.__file__).parent / "src" / "target.cpp"
 FLAGS = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
 

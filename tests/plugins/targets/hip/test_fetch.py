@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.build.keys import FolderDigests
+from ckprof.kernels.keys import FolderDigests
 from ckprof_plugins.targets.hip import fetch
 
 

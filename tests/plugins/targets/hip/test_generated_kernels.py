@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.kernels.build.builder import BuildLimits, build_tree
-from ckprof.kernels.build.cache import ObjectCache
-from ckprof.kernels.source.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.source_tree import TreeRequest, generate_tree
 from ckprof.measure import events
 from ckprof.measure.options import RunOptions
 from ckprof.model.outcome import Status
@@ -19,7 +19,7 @@ from ckprof.paths import object_cache_dir
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.pipelines.implicit_gemm.pipeline import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.recipe import INCLUDE_DIR, PREFIX_HEADER
 from tests.candidates import candidates_of

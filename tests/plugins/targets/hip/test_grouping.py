@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from types import SimpleNamespace
 
-from ckprof.kernels.build.units import common_part_of, partition
+from ckprof.kernels.units import common_part_of, partition
 from ckprof_plugins.targets.hip.recipe import FIELDS_WITHOUT_COST
 
 TILES = ((64, 64, 32), (64, 64, 64), (128, 64, 32), (128, 64, 64), (64, 128, 32), (64, 128, 64))

@@ -1,1 +1,0 @@
-"""From source trees to libraries: compilers, ninja, the object cache."""

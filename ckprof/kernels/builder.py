@@ -1,0 +1,392 @@
+"""Builds the library of a tree of generated kernels.
+
+Nothing is compiled twice: each object has a content key and lies in a cache that builds share. What is
+missing is compiled by ninja, with one process per translation unit. A kernel that does not compile costs one
+outcome: where several kernels share a translation unit, halves of it are compiled again until the one is
+found. If some fail, the library is linked from the others.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import ToolchainError
+from ckprof.kernels import build_systems, compile_step
+from ckprof.kernels.cache import Group
+from ckprof.kernels.keys import FolderDigests, Keys
+from ckprof.kernels.plan import (
+    LINK_STEP,
+    PREFIX_STEP,
+    LibraryFile,
+    Planner,
+    Unit,
+    kernel_unit,
+    plain_unit,
+)
+from ckprof.kernels.step import BuildFailure, StepFiles, explain
+from ckprof.kernels.units import (
+    TranslationUnit,
+    common_part_of,
+    compilers_for_kernels,
+    functions_per_unit,
+    job_count,
+    locate,
+    memory_budget_bytes,
+    partition,
+    translation_unit,
+)
+from ckprof.model.outcome import Status
+from ckprof.model.recipe import Product
+from ckprof.model.results import BuildSummary, SeparatedKernels
+from ckprof.private_folders import lock_file, private_folder, temporary_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from ckprof.kernels.cache import ObjectCache
+    from ckprof.kernels.keys import KernelFolder
+    from ckprof.kernels.step import Step, StepResult
+    from ckprof.model.recipe import BuildRecipe
+
+
+@dataclass
+class FailedGroups:
+    """Divides what did not compile, until it is known which kernels do not."""
+
+    #: key of a unit -> largest group in which it may still be, after a group with it has failed
+    limits: dict[str, int] = field(default_factory=dict)
+    #: content key of each instance -> name of its kernel; the reason
+    _failed: list[tuple[Mapping[str, str], str]] = field(default_factory=list)
+
+    def add(self, members: Sequence[Unit], reason: str) -> None:
+        """Note a group that did not compile; its members go into groups of half its size.
+
+        :param reason: what the compiler said.
+        """
+        half = (len(members) + 1) // 2
+        self.limits |= {unit.key: half for unit in members}
+        names = {unit.kernel.key: unit.name for unit in members if unit.kernel is not None}
+        self._failed.append((names, reason))
+
+    def separated(self, failed: Collection[str]) -> tuple[SeparatedKernels, ...]:
+        """Return the largest groups whose kernels all compile, but not together.
+
+        :param failed: content keys of the instances that do not compile.
+        """
+        blameless = [one for one in self._failed if one[0].keys().isdisjoint(failed)]
+        return tuple(
+            SeparatedKernels(kernels=tuple(names.values()), reason=reason)
+            for names, reason in blameless
+            if not any(names.keys() < others.keys() for others, _ in blameless)
+        )
+
+
+_SLOWEST: Final = 10
+_LOG_NAME: Final = 180
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """What a build made."""
+
+    #: the library with every kernel that compiled; ``None`` if none did
+    library: Path | None = None
+    #: content key of the instance -> why it is not in the library
+    failures: Mapping[str, BuildFailure] = field(default_factory=dict)
+    #: content key of the instance -> the object that holds its kernel, maybe among others
+    objects: Mapping[str, Path] = field(default_factory=dict)
+    summary: BuildSummary = field(default_factory=BuildSummary)
+    #: content key of the instance -> content key of its object, by itself even if it shares one with others
+    object_keys: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildLimits:
+    """What a build may take."""
+
+    #: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory
+    jobs: int | None = None
+    #: seconds of one kernel's compilation, without those in which it waits for a CPU
+    timeout_s: float
+
+
+def build_tree(
+    tree: KernelFolder,
+    recipe: BuildRecipe,
+    limits: BuildLimits,
+    *,
+    work_dir: Path,
+    cache: ObjectCache,
+    on_progress: Callable[[int, int, str], None] | None = None,
+) -> BuildResult:
+    """Compile what is missing and link what is out of date.
+
+    Two builds may share a cache; two builds in the same folder wait for each other. After an interruption the
+    next build goes on with what is missing.
+
+    :param tree: generated sources.
+    :param recipe: how to compile and link.
+    :param work_dir: folder for the library, the logs of kernels that do not compile and files of the build.
+    :param cache: where objects are kept.
+    :param on_progress: called with steps done, all steps and the name of the step that has just ended.
+    :raises ToolchainError: something that every kernel needs cannot be built.
+    """
+    try:
+        lock = lock_file(private_folder(work_dir) / "build.lock")
+        lock.acquire()
+    except OSError as exc:
+        raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
+    try:
+        return _Build(tree, recipe, limits, work_dir.absolute(), cache, on_progress).run()
+    finally:
+        lock.release()
+
+
+@dataclass
+class _Cost:
+    """Adds up what the steps of a build cost."""
+
+    cpu_s: float = 0.0
+    peak_memory_bytes: int = 0
+    compiled: int = 0
+    times: list[tuple[str, float]] = field(default_factory=list)
+    #: kernels and wall seconds of translation units of kernels
+    units: list[tuple[int, float]] = field(default_factory=list)
+
+    def add(self, step: Step, result: StepResult, *, kernels: int) -> None:
+        self.cpu_s += result.cpu_s
+        self.peak_memory_bytes = max(self.peak_memory_bytes, result.peak_memory_bytes)
+        if step.id != LINK_STEP:
+            self.times.append((step.name, result.wall_s))
+        if result.ok:
+            self.compiled += kernels
+            if kernels:
+                self.units.append((kernels, result.wall_s))
+
+
+class _Build:
+    def __init__(
+        self,
+        tree: KernelFolder,
+        recipe: BuildRecipe,
+        limits: BuildLimits,
+        work_dir: Path,
+        cache: ObjectCache,
+        on_progress: Callable[[int, int, str], None] | None,
+    ) -> None:
+        self._tree = tree
+        self._recipe = recipe
+        self._jobs = job_count(limits.jobs, recipe.compile_memory_bytes)
+        self._most = functions_per_unit(recipe, self._jobs, memory_budget_bytes())
+        self._timeout_s = limits.timeout_s
+        self._work_dir = work_dir
+        self._cache = cache
+        self._on_progress = on_progress
+        self._files = StepFiles(work_dir)
+        self._keys = Keys(recipe, FolderDigests(cache.folder_digests))
+        self._planner = Planner(recipe, cache, self._keys, self._jobs)
+        self._library = LibraryFile(work_dir, tree.library_name)
+        self._failures: dict[str, BuildFailure] = {}
+        self._objects: dict[str, Path] = {}
+        self._failed_groups = FailedGroups()
+        self._cost = _Cost()
+
+    def run(self) -> BuildResult:
+        started = time.monotonic()
+        kernels = [kernel_unit(kernel, self._tree.root, self._keys) for kernel in self._tree.kernels]
+        links = self._recipe.product is Product.LIBRARY
+        sources = (*self._recipe.support_sources, *self._tree.shared_sources) if links else ()
+        support = [plain_unit(source, self._keys) for source in sources]
+        object_keys = {_instance_key(unit): unit.key for unit in kernels}
+        library: Path | None = None
+        while kernels := [unit for unit in kernels if _instance_key(unit) not in self._failures]:
+            if self._attempt(kernels, support):
+                library = self._library.path if links else None
+                break
+        if library is None:
+            self._library.discard()
+        if self._cost.compiled:
+            self._cache.prune()
+        return BuildResult(
+            library=library,
+            failures=self._failures,
+            objects=self._objects,
+            object_keys=object_keys,
+            summary=BuildSummary(
+                compiled=self._cost.compiled,
+                from_cache=len(self._tree.kernels) - self._cost.compiled - len(self._failures),
+                failed=len(self._failures),
+                wall_s=time.monotonic() - started,
+                cpu_s=self._cost.cpu_s,
+                peak_memory_bytes=self._cost.peak_memory_bytes,
+                jobs=self._jobs,
+                slowest=tuple(sorted(self._cost.times, key=lambda item: -item[1])[:_SLOWEST]),
+                units=tuple(self._cost.units),
+                separated=self._failed_groups.separated(self._failures),
+            ),
+        )
+
+    def _attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
+        """Build everything of these kernels; on failure, say no and note what to do differently."""
+        links = self._recipe.product is Product.LIBRARY
+        units = [*kernels, *support]
+        if links:
+            symbols = [unit.kernel.symbol for unit in kernels if unit.kernel is not None]
+            units.append(plain_unit(self._tree.write_library_source(symbols), self._keys, generated=True))
+        key = self._keys.library(self._library.path.name, [unit.key for unit in units])
+        if links and self._library.is_current(key):
+            return True
+        objects_by_key = locate(units, self._cache, self._recipe.product)
+        others = sum(unit.key not in objects_by_key for unit in support)
+        missing = self._group([unit for unit in units if unit.key not in objects_by_key], others)
+        for group in missing:
+            objects_by_key |= {unit.key: self._cache.object_path(group.key) for unit in group.members}
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._files.folder, ignore_errors=True)
+            staging = stack.enter_context(self._cache.staging()) if missing else None
+            steps = self._planner.steps(missing, staging) if staging is not None else []
+            link: list[Step] = []
+            if links:
+                objects = list(dict.fromkeys(objects_by_key[unit.key] for unit in units))
+                link.append(
+                    self._library.link_step(self._recipe, objects, after=[group.key for group in missing])
+                )
+            if steps or link:
+                self._execute([*steps, *link])
+            for step in steps:
+                self._account(step, kernels=self._kernels_of(step, missing))
+            if self._lost_prefix(steps):
+                return False
+            if not self._check(missing):
+                return False
+            if links:
+                self._account(link[0])
+                self._require(LINK_STEP, f"linking {self._library.path.name}")
+                self._library.confirm(key)
+        self._objects = {_instance_key(unit): objects_by_key[unit.key] for unit in kernels}
+        return True
+
+    def _group(self, missing: list[Unit], others: int) -> list[TranslationUnit]:
+        """Put the kernels that must be compiled into translation units.
+
+        :param others: sources among the missing ones that take long and hold no kernels.
+        """
+        jobs = compilers_for_kernels(self._jobs, others)
+        kernels = [unit for unit in missing if unit.kernel is not None]
+        groups = [[unit] for unit in missing if unit.kernel is None]
+        ignored = self._recipe.fields_without_cost
+        groups += partition(
+            kernels, jobs, self._failed_groups.limits, self._most, lambda unit: common_part_of(unit, ignored)
+        )
+        return [translation_unit(group, self._keys) for group in groups]
+
+    @staticmethod
+    def _kernels_of(step: Step, units: list[TranslationUnit]) -> int:
+        return sum(len(unit.members) for unit in units if unit.key == step.id and unit.holds_kernels)
+
+    def _lost_prefix(self, steps: list[Step]) -> bool:
+        """Say whether kernels were to use a precompiled header that could not be made."""
+        if self._recipe.precompiling is None or not any(step.id == PREFIX_STEP for step in steps):
+            return False
+        result = self._files.result(PREFIX_STEP)
+        if result is not None and result.ok:
+            return False
+        self._planner.give_up_precompiling()
+        return True
+
+    def _execute(self, steps: list[Step]) -> None:
+        try:
+            shutil.rmtree(self._files.folder, ignore_errors=True)
+            self._files.write(steps, self._timeout_s)
+            (self._work_dir / "build.ninja").write_text(
+                build_systems.render(steps, self._files), encoding="utf-8"
+            )
+        except OSError as exc:
+            raise ToolchainError(f"{self._work_dir}: cannot be written: {exc.strerror or exc}") from exc
+        build_systems.run(self._work_dir, self._jobs, self._on_progress)
+
+    def _account(self, step: Step, *, kernels: int = 0) -> None:
+        result = self._files.result(step.id)
+        if result is not None:
+            self._cost.add(step, result, kernels=kernels)
+
+    def _check(self, missing: list[TranslationUnit]) -> bool:
+        """Say whether everything was compiled; note kernels that were not, or the groups to look for them in.
+
+        :raises ToolchainError: something that every library needs did not compile.
+        """
+        passed = True
+        for group in missing:
+            result = self._files.result(group.key)
+            storage = result is not None and result.status == compile_step.STORAGE
+            if not group.holds_kernels or storage:
+                self._require(group.key, f"compiling {group.name}")
+            elif result is None:
+                raise ToolchainError(
+                    f"{self._work_dir}: compiling {group.name} left no record; "
+                    "check that the folder can be written and the disk is not full"
+                )
+            elif result.ok:
+                self._note_group(group)
+            else:
+                passed = False
+                failure = self._failure(group, result)
+                if len(group.members) > 1:
+                    self._failed_groups.add(group.members, failure.message)
+                else:
+                    self._failures[_instance_key(group.members[0])] = failure
+        return passed
+
+    def _note_group(self, unit: TranslationUnit) -> None:
+        if len(unit.members) > 1:
+            members = tuple(
+                (member.key, member.kernel.symbol) for member in unit.members if member.kernel is not None
+            )
+            self._cache.notes.note_group(Group(key=unit.key, members=members))
+
+    def _failure(self, group: TranslationUnit, result: StepResult) -> BuildFailure:
+        log = self._keep_log(group.key, group.name)
+        timed_out = result.status == compile_step.TIMEOUT
+        message = explain(result, log, self._timeout_s * len(group.members))
+        return BuildFailure(
+            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR,
+            message=f"{message}\nfull log: {log}",
+            log=log,
+        )
+
+    def _require(self, step_id: str, what: str) -> None:
+        """Raise unless a step has succeeded."""
+        result = self._files.result(step_id)
+        if result is not None and result.ok:
+            return
+        log = self._keep_log(step_id, step_id if step_id == LINK_STEP else what.rsplit(" ", 1)[-1])
+        why = explain(result, log, self._timeout_s)
+        if result is not None and result.status == compile_step.STORAGE:
+            temporary = str(temporary_folder())
+            if temporary in why and str(self._cache.root) not in why:
+                raise ToolchainError(
+                    f"{temporary}: the compiler cannot write its temporary files: {why}; "
+                    "free some space or set TMPDIR to a folder that can be written"
+                )
+            raise self._cache.unwritable(why)
+        raise ToolchainError(f"{what} failed:\n{why}\nfull log: {log}")
+
+    def _keep_log(self, step_id: str, name: str) -> Path:
+        """Move a step's log to where the next build does not remove it."""
+        kept = self._work_dir / "logs" / f"{name[:_LOG_NAME]}.log"
+        try:
+            kept.parent.mkdir(exist_ok=True)
+            self._files.log(step_id).replace(kept)
+        except OSError:
+            return self._files.log(step_id)
+        return kept
+
+
+def _instance_key(unit: Unit) -> str:
+    assert unit.kernel is not None  # noqa: S101 - only asked of kernels
+    return unit.kernel.key

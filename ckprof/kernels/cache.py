@@ -1,0 +1,255 @@
+"""The content-addressed store of compiled objects.
+
+An entry is a folder named after its key: the object, and beside it a record of size, digest and cost. It is
+prepared elsewhere on the same file system and renamed into place, so an entry is there as a whole or not at
+all, whoever else writes at the same time. It is checked on every use; one that does not match its record is
+dropped and built again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from filelock import Timeout
+
+from ckprof.errors import InputError, ToolchainError
+from ckprof.files import scratch_folder, write_atomically
+from ckprof.kernels.keys import digest_file
+from ckprof.paths import CACHE_VARIABLE
+from ckprof.private_folders import lock_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+#: name of the compiled file in an entry
+OBJECT: Final = "object.o"
+#: name of the record in an entry
+RECORD: Final = "entry.json"
+DEFAULT_MAX_BYTES: Final = 4 * 2**30
+#: an entry used this recently may be needed by a build that is still going on
+_IN_USE_S: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Kernels whose code lies in one object."""
+
+    #: content key of the object
+    key: str
+    #: content key and symbol of each kernel
+    members: tuple[tuple[str, str], ...]
+
+
+class BuildNotes:
+    """What builds remember beside the objects; what is lost of it only costs time.
+
+    :param root: folder of the cache.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def note_group(self, group: Group) -> None:
+        """Remember in which object kernels lie that were compiled together."""
+        for key, _ in group.members:
+            self._write(f"groups/{key[:2]}/{key}", {"key": group.key, "members": group.members})
+
+    def group_of(self, key: str) -> Group | None:
+        """Return the object in which a kernel lies together with others, ``None`` if none is known.
+
+        :param key: content key of the kernel.
+        """
+        try:
+            note = self._read(f"groups/{key[:2]}/{key}")
+            members = tuple((str(member), str(symbol)) for member, symbol in note["members"])
+            return Group(key=str(note["key"]), members=members) if key in dict(members) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _read(self, name: str) -> dict[str, Any]:
+        note: dict[str, Any] = json.loads((self._root / f"{name}.json").read_text())
+        return note
+
+    def _write(self, name: str, note: Mapping[str, object]) -> None:
+        with suppress(OSError):
+            write_atomically(self._root / f"{name}.json", json.dumps(note))
+
+
+class ObjectCache:
+    """Objects by content key.
+
+    :param root: its folder; created when something is stored.
+    :param max_bytes: size above which the longest unused entries are dropped after a build.
+    """
+
+    def __init__(self, root: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self.root = root
+        self.max_bytes = max_bytes
+        self.notes = BuildNotes(root)
+
+    @property
+    def folder_digests(self) -> Path:
+        """Where digests of header folders are kept."""
+        return self.root / "folders"
+
+    def entry(self, key: str) -> Path:
+        """Return the folder of an entry, whether it exists or not."""
+        return self.root / "entries" / key[:2] / key
+
+    def object_path(self, key: str) -> Path:
+        """Return where the object of an entry lies, whether it exists or not."""
+        return self.entry(key) / OBJECT
+
+    def prefix_entry(self, key: str) -> Path:
+        """Return the folder of a prefix header, whether it exists or not."""
+        return self.root / "prefixes" / key
+
+    def find(self, key: str) -> Path | None:
+        """Return the object of a valid entry; an invalid one is removed.
+
+        :param key: content key.
+        """
+        folder = self.entry(key)
+        if not folder.exists():
+            return None
+        if self._matches(folder, OBJECT):
+            return folder / OBJECT
+        self.drop(folder)
+        return None
+
+    def find_prefix(self, key: str, file_name: str) -> Path | None:
+        """Return a precompiled header; a damaged one is removed, but not the header that others may read.
+
+        :param key: content key.
+        :param file_name: name of the precompiled file.
+        """
+        folder = self.prefix_entry(key)
+        if self._matches(folder, file_name):
+            return folder / file_name
+        try:
+            (folder / file_name).unlink(missing_ok=True)
+        except OSError as exc:
+            raise self.unwritable(exc.strerror or str(exc)) from exc
+        return None
+
+    def _matches(self, entry: Path, file_name: str) -> bool:
+        """Say whether a file is what the record of its entry tells."""
+        path = entry / file_name
+        try:
+            stamp = json.loads((entry / RECORD).read_text())
+            # the record of a prefix header has no key: its place says it
+            if stamp.get("key", entry.name) != entry.name:
+                return False
+            if stamp["size"] != path.stat().st_size or stamp["digest"] != digest_file(path):
+                return False
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
+        self._touch(entry)
+        return True
+
+    def drop(self, folder: Path) -> None:
+        """Remove an entry if it is there. It goes out of sight at once."""
+        doomed = folder.with_name(f".{folder.name}.{os.getpid()}")
+        try:
+            folder.rename(doomed)
+        except OSError:
+            return
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    @contextmanager
+    def staging(self) -> Iterator[Path]:
+        """Give a new folder on the cache's file system in which entries are prepared.
+
+        :raises ToolchainError: the cache cannot be written.
+        """
+        parent = self.root / "staging"
+        with ExitStack() as stack:
+            try:
+                parent.mkdir(parents=True, exist_ok=True)
+                folder = stack.enter_context(scratch_folder(parent))
+            except OSError as exc:
+                raise self.unwritable(exc.strerror or str(exc)) from exc
+            except InputError as exc:
+                cause = exc.__context__
+                raise self.unwritable(getattr(cause, "strerror", None) or str(exc)) from exc
+            yield folder
+
+    def unwritable(self, why: str) -> ToolchainError:
+        """Return the error for a cache that cannot take what was compiled.
+
+        :param why: the operating system's reason.
+        """
+        return ToolchainError(
+            f"{self.root}: cannot write to the object cache: {why}; "
+            f"free some space or set {CACHE_VARIABLE} to a folder that can be written"
+        )
+
+    @staticmethod
+    def _touch(folder: Path) -> None:
+        try:
+            os.utime(folder / RECORD)
+        except OSError:
+            return  # a cache that cannot be written can still be used
+
+    def prune(self, max_bytes: int | None = None, *, in_use_s: float = _IN_USE_S) -> int:
+        """Drop the longest unused entries until the rest is small enough.
+
+        :param max_bytes: wanted size, by default that of the cache.
+        :param in_use_s: entries used within so many seconds stay.
+        :returns: bytes freed.
+        """
+        limit = self.max_bytes if max_bytes is None else max_bytes
+        if not self.root.is_dir():
+            return 0
+        try:
+            with lock_file(self.root / "prune.lock").acquire(timeout=0):
+                return self._prune(limit, in_use_s)
+        except (Timeout, OSError):
+            return 0  # someone else is at it, or it cannot be written
+
+    def _prune(self, limit: int, in_use_s: float) -> int:
+        now = time.time()
+        entries = sorted(
+            (max(_changed(entry), _changed(entry / RECORD)), _size(entry), entry) for entry in self._entries()
+        )
+        total = sum(size for _, size, _ in entries)
+        freed = 0
+        for changed, size, entry in entries:
+            if total - freed <= limit:
+                break
+            if now - changed >= in_use_s:
+                self.drop(entry)
+                freed += size
+        return freed
+
+    def size_bytes(self) -> int:
+        """Return the size of all entries."""
+        return sum(_size(entry) for entry in self._entries())
+
+    def _entries(self) -> Iterator[Path]:
+        yield from (self.root / "entries").glob("??/[0-9a-f]*")
+        yield from (self.root / "prefixes").glob("[0-9a-f]*")
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.glob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:
+            continue
+    return total

@@ -1,1 +1,0 @@
-"""From instances to source trees."""

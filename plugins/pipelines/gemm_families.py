@@ -1,0 +1,286 @@
+"""The implicit-GEMM family: what its kernels are, and what their headers show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ckprof.errors import InputError
+from ckprof.kernels.c_interface import boolean
+from ckprof.model.gemm_work import Reduction, Schedule
+from ckprof.model.problem import MAX_LENGTH
+from ckprof.model.types import DataType, SplitSum
+from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
+from ckprof_plugins.pipelines.family import rejection
+from ckprof_plugins.pipelines.fixed_tails import (
+    FIXED_TAILS_LEVELS,
+    FixedTailsHeader,
+    fixed_tails_header,
+    fixed_tails_values,
+)
+from ckprof_plugins.pipelines.gemm_family import GemmFamily, gemm_instance_string
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance
+from ckprof_plugins.pipelines.gemm_record import gemm_fields
+from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
+from ckprof_plugins.pipelines.traits import fields_of_name, traits_of_name
+from ckprof_plugins.pipelines.validity import GEMM_RULES
+from ckprof_plugins.pipelines.vocabulary import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.pipelines.family import HeaderRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImplicitGemmInstance(GemmInstance):
+    """A kernel that stores its result directly, or adds to it when the reduction is split."""
+
+    pipeline: ClassVar[str] = "implicit_gemm"
+
+
+class ImplicitGemmPipeline(GemmFamily[ImplicitGemmInstance]):
+    """Convolutions as matrix products whose operands are gathered while they are read."""
+
+    id = ImplicitGemmInstance.pipeline
+    label = "implicit GEMM: the image is read as a matrix, tile by tile"
+    kernels = frozenset(ConvKernel)
+    instance_type = ImplicitGemmInstance
+    rules = GEMM_RULES
+
+    def traits_of_name(self, name: str) -> KernelTraits | None:
+        """Return what a name in a table of times says about a kernel; ``None`` if it says nothing."""
+        return traits_of_name(name)
+
+    def fields_of_name(self, name: str) -> Mapping[str, Any] | None:
+        """Return the fields of an instance that a name in a table of times tells; ``None`` if none."""
+        return fields_of_name(name)
+
+    def header_of(self, instance: ImplicitGemmInstance, request: HeaderRequest) -> GemmHeader:
+        """Return what the template of the request's API level shows."""
+        if request.api_level in FIXED_TAILS_LEVELS:
+            return fixed_tails_header(instance, request)
+        zeroing = request.operation.zeroing
+        return ImplicitGemmHeader(
+            **gemm_values(instance, request),
+            zeroes=zeroing is not Zeroing.NEVER,
+            zeroes_if="kargs.k_batch > 1" if zeroing is Zeroing.IF_SPLIT else "",
+            zeroing_comment=ZEROING_COMMENTS[zeroing],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImplicitGemmHeader(GemmHeader):
+    """The values of one header."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "implicit_gemm.hpp.j2")
+
+    #: whether the launcher fills the result with zeros
+    zeroes: bool
+    #: C++ condition under which it does; empty for always
+    zeroes_if: str
+    #: why, as a comment
+    zeroing_comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoStageInstance(GemmInstance):
+    """A kernel that sums into a workspace of fp32 and a second one that converts to the result's type."""
+
+    pipeline: ClassVar[str] = "two_stage"
+    split_sum: ClassVar[SplitSum] = SplitSum.ACCUMULATOR
+
+
+class TwoStagePipeline(GemmFamily[TwoStageInstance]):
+    """Backward weight that sums in fp32, whatever the type of the weight, and converts at the end."""
+
+    id = TwoStageInstance.pipeline
+    label = "two-stage: sums in an fp32 workspace, then converts"
+    kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
+    instance_type = TwoStageInstance
+    reduction = Reduction.WORKSPACE
+    two_stage = True
+
+    def string_of(self, instance: TwoStageInstance) -> str:
+        """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
+        return gemm_instance_string(
+            instance, self.operation_of(instance).string_kind, result_type=DataType.FP32.value
+        )
+
+    def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> GemmHeader:
+        """Return what the template of the request's API level shows."""
+        further = ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp")
+        fixed = request.api_level in FIXED_TAILS_LEVELS
+        values = (fixed_tails_values if fixed else gemm_values)(instance, request, further)
+        too_large = rejection(
+            "index-range",
+            f"result_elements(param) > {MAX_LENGTH}",
+            "the weight has {result_elements(param)} elements, the second stage counts them in 32 bits",
+        )
+        values |= {"stored_type": "WorkspaceDataType", **_CONVERSION}
+        combines = values.get("combines", False)
+        if not combines:
+            values["unmet_requirements"] = (*values["unmet_requirements"], too_large)
+        if fixed:
+            # the second stage clears what splits add to, and is a device function as well
+            values |= {"zeroes": False, "device_functions": values["device_functions"] + (not combines)}
+            return FixedTailsTwoStageHeader(**values)
+        return TwoStageHeader(**values)
+
+
+#: elements of a block of the converting kernel, its waves, lanes of a wave
+_CONVERSION: Final = {"convert_block": 2048, "convert_waves": 8, "convert_lanes": 64}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoStageHeader(GemmHeader):
+    """The values of one header."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "two_stage.hpp.j2")
+
+    convert_block: int
+    convert_waves: int
+    convert_lanes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedTailsTwoStageHeader(FixedTailsHeader):
+    """The values of one header at API level 2025-11."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "two_stage_2025_11.hpp.j2")
+
+    convert_block: int
+    convert_waves: int
+    convert_lanes: int
+
+
+class ReductionStrategy(Enum):
+    """In which order the partial sums of a tile are added; the value is the spelling of catalogs."""
+
+    TREE = "TREE"
+    LINEAR = "LINEAR"
+
+    @property
+    def enumerator(self) -> str:
+        """Enumerator of ``StreamKReductionStrategy``."""
+        return _STRATEGIES[self][0]
+
+    @property
+    def number(self) -> int:
+        """Value of that enumerator, which instance strings print."""
+        return _STRATEGIES[self][1]
+
+    @property
+    def word(self) -> str:
+        """What kernel names say."""
+        return self.value.lower()
+
+
+_STRATEGIES = {ReductionStrategy.TREE: ("Tree", 2), ReductionStrategy.LINEAR: ("Linear", 1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamKInstance(GemmInstance):
+    """A kernel that hands each workgroup the same number of iterations, wherever tiles begin and end."""
+
+    pipeline: ClassVar[str] = "stream_k"
+    split_sum: ClassVar[SplitSum] = SplitSum.ACCUMULATOR
+
+    strategy: ReductionStrategy
+    #: as many workgroups as fit on the device, each of which takes several tiles
+    persistent: bool
+    #: the record asks for a second stage as well, which a stream-K kernel does not have
+    two_stage: bool = False
+
+
+class StreamKPipeline(GemmFamily[StreamKInstance]):
+    """Backward weight whose workgroups share the iterations of all tiles evenly."""
+
+    id = StreamKInstance.pipeline
+    label = "stream-K: iterations are shared evenly, partial tiles are added up"
+    kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
+    instance_type = StreamKInstance
+    schedule = Schedule.STREAM
+
+    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> StreamKInstance:
+        """Return the instance that a record describes.
+
+        :raises InputError: a value is unknown, out of range or missing.
+        """
+        if record.streamk_reduction_strategy is None:
+            raise InputError("streamk_reduction_strategy is missing while streamk_enabled is true")
+        return StreamKInstance(
+            **gemm_fields(catalog, direction, record),
+            strategy=parse(
+                ReductionStrategy, "streamk_reduction_strategy", record.streamk_reduction_strategy
+            ),
+            persistent=record.streamk_persistent,
+            two_stage=record.two_stage,
+        )
+
+    def name_of(self, instance: StreamKInstance) -> str:
+        """Return the name of the instance's kernel."""
+        reduction = instance.strategy.word + ("_persistent" if instance.persistent else "")
+        return gemm_kernel_name(instance, two_stage=instance.two_stage, stream_k=reduction)
+
+    def string_of(self, instance: StreamKInstance) -> str:
+        """Return CK Builder's text for the instance."""
+        return gemm_instance_string(
+            instance,
+            self.operation_of(instance).string_kind,
+            stream_k={
+                "streamk_reduction_strategy": instance.strategy.number,
+                "streamk_persistent": instance.persistent,
+            },
+        )
+
+    def header_of(self, instance: StreamKInstance, request: HeaderRequest) -> StreamKHeader:
+        """Return what the template shows."""
+        values = gemm_values(
+            instance,
+            request,
+            (
+                "ck_tile/ops/gemm/kernel/streamk_gemm/streamk_gemm_tile_partitioner.hpp",
+                "ckprof_workspace.hpp",
+            ),
+        )
+        return StreamKHeader(
+            **{
+                **values,
+                "unmet_requirements": (*values["unmet_requirements"], *_REQUIREMENTS),
+                "deduces_split_k": False,
+            },
+            strategy=instance.strategy.enumerator,
+            persistent=boolean(instance.persistent),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamKHeader(GemmHeader):
+    """The values of one header."""
+
+    template: ClassVar[tuple[str, str]] = (__package__, "stream_k.hpp.j2")
+
+    #: enumerator of ``StreamKReductionStrategy``
+    strategy: str
+    persistent: str
+
+
+_REQUIREMENTS = (
+    rejection(
+        "split-k",
+        "k_batch != 1",
+        "split_k = {k_batch}: stream-K divides the reduction by itself, there is nothing to choose",
+    ),
+    rejection(
+        "stream-k-groups",
+        "misses_tiles(param)",
+        "stream-K would not reach all {param.G_} groups: the {param.K_ * Config::NumGroupsToMerge} rows of "
+        "one do not fill tiles of {Config::M_Tile}",
+    ),
+)

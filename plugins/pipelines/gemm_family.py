@@ -1,0 +1,212 @@
+"""What the families of convolution kernels that multiply matrices have in common.
+
+CK Builder's text for a kernel, what ``GetInstanceString()`` of the built one says, is composed here from the
+instance alone, so that it can be compared with what the kernel says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
+
+from ckprof.model.gemm_work import GemmWork, Reduction, Schedule
+from ckprof.model.strings.rendering import render
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.gemm_sizes import (
+    backward_data_sizes,
+    backward_weight_sizes,
+    forward_sizes,
+)
+from ckprof_plugins.directions._convolution.kernel import ConvKernel
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.pipelines.family import KernelFamily
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel
+from ckprof_plugins.pipelines.gemm_record import gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines.traits import gemm_traits
+from ckprof_plugins.pipelines.validity import GEMM_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.gemm_work import KernelTraits
+    from ckprof.model.instance import Instance
+    from ckprof.model.strings.kind import StringKind
+    from ckprof_converters.records import GemmRecord
+    from ckprof_plugins.directions._convolution.convolution import Convolution
+    from ckprof_plugins.pipelines.rules import Rule
+
+
+def _elementwise(instance: GemmInstance) -> Mapping[str, str]:
+    """Return the fields of what is done with the elements of the result; those of most kernels are fixed.
+
+    Strings have none for what is done with operands.
+    """
+    if instance.elementwise_op is None or instance.elementwise_op.properties.operands:
+        return {}
+    values = {"operation_result": instance.elementwise_op.value}
+    if instance.d_tensors:
+        further = instance.types.further_of(len(instance.d_tensors))
+        types = ",".join(dtype.spelled for dtype in further)
+        values |= {"layout_extra": f"tuple({instance.d_layouts})", "type_extra": f"tuple({types})"}
+    return values
+
+
+def gemm_instance_string(
+    instance: GemmInstance,
+    kind: StringKind,
+    *,
+    result_type: str | None = None,
+    stream_k: Mapping[str, object] | None = None,
+) -> str:
+    """Return the text: the kernel class and its fields, separated by commas without spaces.
+
+    :param kind: of the instance's direction.
+    :param result_type: what the kernel itself stores; ``None`` for the type of the tensors.
+    :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
+    """
+    types = instance.types
+    tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
+    return render(
+        kind,
+        {
+            "ndim": instance.ndim,
+            "specialization": instance.specialization.enumerator,
+            "layout_input": instance.layout.input,
+            "layout_weight": instance.layout.weight,
+            "layout_output": instance.layout.output,
+            **_elementwise(instance),
+            "vector_size_a": instance.vector_size_a,
+            "vector_size_b": instance.vector_size_b,
+            "vector_size_c": instance.vector_size_c,
+            "num_groups_to_merge": instance.num_groups_to_merge,
+            "split_image": instance.split_image,
+            "explicit_gemm": instance.explicit_gemm,
+            "tile_m": tile.m,
+            "tile_n": tile.n,
+            "tile_k": tile.k,
+            "warp_m": waves.m,
+            "warp_n": waves.n,
+            "warp_k": waves.k,
+            "warp_tile_m": mma.m,
+            "warp_tile_n": mma.n,
+            "warp_tile_k": mma.k,
+            "type_a": types.operands[0].spelled,
+            "type_b": types.operands[1].spelled,
+            "pipeline_name": instance.gemm_pipeline.properties.enumerator,
+            "scheduler": instance.scheduler.enumerator,
+            "double_smem_buffer": instance.double_smem_buffer,
+            "num_wave_groups": instance.num_wave_groups,
+            "type_accumulator": types.acc.spelled,
+            "type_result": result_type or types.result.spelled,
+            "streamk_enabled": stream_k is not None,
+            **(stream_k or {}),
+        },
+    )
+
+
+_GEMM_SIZES: Final = {
+    ConvKernel.FORWARD: forward_sizes,
+    ConvKernel.BACKWARD_DATA: backward_data_sizes,
+    ConvKernel.BACKWARD_WEIGHT: backward_weight_sizes,
+}
+
+
+def gemm_work(
+    instance: GemmInstance, kernel: ConvKernel, problem: Convolution, splits: int
+) -> GemmWork | None:
+    """Return the products, or ``None`` where the kernel does not divide a problem that way.
+
+    :param kernel: which of CK Tile's kernels the instance is.
+    :param splits: parts of the reduction.
+    """
+    if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1 or instance.fold_stride:
+        return None
+    m, n, k = _GEMM_SIZES[kernel](problem)
+    size = instance.dtype.properties.size_bytes
+    elements = problem.input_elements + problem.weight_elements + problem.output_elements
+    grid = instance.wave_grid
+    return GemmWork(
+        m=m,
+        n=n,
+        k=k,
+        batch=problem.groups,
+        tile_m=instance.tile.m,
+        tile_n=instance.tile.n,
+        tile_k=instance.tile.k,
+        waves=grid.m * grid.n * grid.k,
+        splits=splits,
+        tensor_bytes=elements * size,
+        element_bytes=size,
+    )
+
+
+GemmInstanceT = TypeVar("GemmInstanceT", bound=GemmInstance)
+
+
+class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstanceT]):
+    """A family whose instances are read from records of GEMM kernels."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (*GEMM_RULES, WAVE_SIZE_RULE)
+    schedule: ClassVar[Schedule] = Schedule.TILES
+    reduction: ClassVar[Reduction] = Reduction.ATOMIC
+    #: the family sums in fp32 first
+    two_stage: ClassVar[bool] = False
+
+    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> GemmInstanceT:
+        """Return the instance that a record describes.
+
+        :raises InputError: a value is unknown, out of range or contradicts another one.
+        """
+        reject_stream_k_fields(record)
+        return cast("GemmInstanceT", self.instance_type(**gemm_fields(catalog, direction, record)))
+
+    def name_of(self, instance: GemmInstanceT) -> str:
+        """Return the name of the instance's kernel."""
+        return gemm_kernel_name(instance, two_stage=self.two_stage)
+
+    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
+        """Return the direction's problem, with what the kernel does besides and its usual parameters."""
+        checked = self.checked(instance)
+        if checked.elementwise_op is None:
+            return usual
+        extents = [DExtent.CHANNEL if per_channel(layout) else DExtent.FULL for layout in checked.d_tensors]
+        combination = Combination.usual(checked.elementwise_op, extents)
+        return FusedConvProblem.of(usual, combination, self.operation_of(checked).result)
+
+    def unfused(self, instance: Instance) -> Instance | None:
+        """Return the same instance without what is fused to its sums; ``None`` if nothing is."""
+        checked = self.checked(instance)
+        if checked.elementwise_op is None:
+            return None
+        return replace(checked, elementwise_op=None, d_layouts=None, d_dtypes=None)
+
+    def string_of(self, instance: GemmInstanceT) -> str:
+        """Return CK Builder's text for the instance."""
+        return gemm_instance_string(instance, self.operation_of(instance).string_kind)
+
+    def work(self, instance: Instance, problem: Convolution, splits: int) -> GemmWork | None:
+        """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
+        if self.schedule is Schedule.STREAM:
+            return None
+        return gemm_work(self.checked(instance), self.operation_of(instance).kernel, problem, splits)
+
+    def automatic_splits(self, instance: Instance, problem: Convolution, workgroups: int) -> int | None:
+        """Return how many splits fill the device: its workgroups divided by the tiles of the result.
+
+        At least 1, and at most the length of the reduction; ``None`` for kernels that do not choose.
+        """
+        if not self.operation_of(self.checked(instance)).deduces_split_k:
+            return None
+        work = self.work(instance, problem, 1)
+        if work is None:
+            return None
+        tiles = -(-work.m // work.tile_m) * -(-work.n // work.tile_n) * work.batch
+        return min(max(1, workgroups // tiles), work.k)
+
+    def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
+        """Return what the time of the kernel of an instance with these fields depends on."""
+        return gemm_traits(fields, schedule=self.schedule, reduction=self.reduction)

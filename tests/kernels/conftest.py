@@ -1,0 +1,187 @@
+"""A tiny source tree, recipes for it and scripted compilers."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.files import write_if_changed
+from ckprof.kernels.builder import BuildLimits, BuildResult, build_tree
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.keys import KernelFolder, KernelSources
+from ckprof.kernels.toolchain import find_compiler
+from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
+
+
+class TinyTree(KernelFolder):
+    def write_library_source(self, symbols: Sequence[str]) -> Path:
+        path = self.root / "library.cpp"
+        declared = "".join(f'extern "C" int {symbol}();\n' for symbol in symbols)
+        total = " + ".join(f"{symbol}()" for symbol in symbols)
+        exported = 'extern "C" __attribute__((visibility("default")))'
+        write_if_changed(path, f"{declared}{exported} int total() {{ return {total}; }}\n")
+        return path
+
+    def text(self, position: int, body: str) -> None:
+        """Give a kernel's function another body."""
+        kernel = self.kernels[position]
+        kernel.header.write_text(f"inline int {kernel.name}_value() {{ {body} }}\n")
+
+
+@pytest.fixture
+def make_tree(tmp_path: Path) -> Callable[..., TinyTree]:
+    def make(count: int = 3, folder: str = "tree") -> TinyTree:
+        root = tmp_path / folder
+        (root / "kernels").mkdir(parents=True)
+        kernels = []
+        for position in range(count):
+            name = f"kernel_{position}"
+            key = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+            kernel = KernelSources(
+                key=key,
+                name=name,
+                header=root / "kernels" / f"{name}.hpp",
+                entry=root / "kernels" / f"{name}.cpp",
+                symbol=f"symbol_{position}",
+            )
+            kernel.entry.write_text(
+                f'#include "{name}.hpp"\nextern "C" int {kernel.symbol}();\n'
+                f'extern "C" int {kernel.symbol}() {{ return {name}_value(); }}\n'
+            )
+            kernels.append(kernel)
+        tree = TinyTree(root=root, library_name="tiny", kernels=tuple(kernels))
+        for position in range(count):
+            tree.text(position, f"return prefix_value() * {10**position};")
+        return tree
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def compiler() -> Compiler:
+    try:
+        return find_compiler()
+    except ToolchainError as exc:
+        pytest.skip(str(exc))
+
+
+@pytest.fixture
+def make_recipe(tmp_path: Path) -> Callable[..., BuildRecipe]:
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (headers / "prefix_part.hpp").write_text("#pragma once\ninline int prefix_value() { return 1; }\n")
+
+    def make(compiler: Compiler, **changes: object) -> BuildRecipe:
+        recipe = BuildRecipe(
+            target="tiny",
+            arch="none",
+            api_level="1",
+            compiler=compiler,
+            compile_flags=("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden"),
+            link_flags=("-fPIC",),
+            include_dirs=(headers,),
+            prefix_header='#include "prefix_part.hpp"\n',
+            support_sources=(),
+            machine_identity="any",
+            compile_memory_bytes=100 * 2**20,
+        )
+        return replace(recipe, **changes)
+
+    return make
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ObjectCache:
+    return ObjectCache(tmp_path / "cache")
+
+
+@dataclass
+class Builder:
+    """Builds with a set of defaults."""
+
+    cache: ObjectCache
+    work_dir: Path
+
+    def __call__(self, tree: TinyTree, recipe: BuildRecipe, **options: object) -> BuildResult:
+        limits = BuildLimits(jobs=options.pop("jobs", 2), timeout_s=options.pop("timeout_s", 60.0))
+        return build_tree(tree, recipe, limits, **{"work_dir": self.work_dir, "cache": self.cache, **options})
+
+
+@pytest.fixture
+def build(tmp_path: Path, cache: ObjectCache) -> Builder:
+    return Builder(cache=cache, work_dir=tmp_path / "work")
+
+
+@pytest.fixture
+def total() -> Callable[[Path], int]:
+    def load(library: Path) -> int:
+        # a loader keeps a library by its path, so each state of the file is loaded from a path of its own
+        copy = library.with_name(
+            f"{library.stem}-{hashlib.blake2b(library.read_bytes()).hexdigest()[:12]}.so"
+        )
+        if not copy.exists():
+            shutil.copy(library, copy)
+        return int(ctypes.CDLL(str(copy)).total())
+
+    return load
+
+
+def script(path: Path, body: str) -> Path:
+    """Write an executable Python script."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{sys.executable} -IS\nimport os, sys, time\nargs = sys.argv[1:]\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+#: behaves like a compiler and linker, without compiling anything
+FAKE_COMPILER = """
+if "--version" in args:
+    print("fake (Fake 12.1.0) 12.1.0\\nCopyright (C) Free Software Foundation, Inc."); sys.exit(0)
+if "-dumpmachine" in args:
+    print("fake-none"); sys.exit(0)
+with open(os.path.join(os.path.dirname(__file__), "calls"), "a") as stream:
+    stream.write(" ".join(args) + "\\n")
+BEHAVIOUR
+with open(args[args.index("-o") + 1], "w") as stream:
+    stream.write("object " + " ".join(a for a in args if a.endswith((".cpp", ".hpp"))))
+"""
+
+
+@pytest.fixture
+def fake_compiler(tmp_path: Path) -> Callable[[str], Compiler]:
+    """Make a compiler whose behaviour is a piece of Python that sees ``args``."""
+
+    def make(behaviour: str = "pass") -> Compiler:
+        path = script(tmp_path / "fake" / "fake++", FAKE_COMPILER.replace("BEHAVIOUR", behaviour))
+        return Compiler(
+            command=(str(path),),
+            family=CompilerFamily.GCC,
+            version=(12, 1, 0),
+            description="fake",
+            identity="fake",
+        )
+
+    return make
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Callable[[], list[str]]:
+    """Return the command lines that the scripted compiler has got since the last time."""
+
+    def read() -> list[str]:
+        path = tmp_path / "fake" / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+    return read

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ckprof import files as atomic_write
+from ckprof.errors import ToolchainError
+from ckprof.files import own
+from ckprof.kernels.cache import RECORD, Group, ObjectCache
+from ckprof.kernels.keys import FolderDigests, digest_file, digest_parts
+
+
+def store(cache: ObjectCache, key: str, content: bytes = b"object", used: float | None = None) -> Path:
+    folder = cache.entry(key)
+    folder.mkdir(parents=True)
+    path = folder / "object.o"
+    path.write_bytes(content)
+    (folder / RECORD).write_text(json.dumps({"size": len(content), "digest": digest_file(path)}))
+    if used is not None:
+        for touched in (folder / RECORD, folder):
+            os.utime(touched, (used, used))
+    return path
+
+
+def test_finds_what_was_stored(cache):
+    path = store(cache, "ab01")
+    assert cache.find("ab01") == path == cache.object_path("ab01")
+    assert cache.find("ab02") is None
+
+
+@pytest.mark.parametrize(
+    "corruption", ["shorter", "other", "no record", "bad record", "odd record", "no object"]
+)
+def test_drops_damaged_entries(cache, corruption):
+    path = store(cache, "ab01")
+    record = path.parent / RECORD
+    {
+        "shorter": lambda: path.write_bytes(b"obj"),
+        "other": lambda: path.write_bytes(b"0bject"),
+        "no record": record.unlink,
+        "bad record": lambda: record.write_text("{"),
+        "odd record": lambda: record.write_text("[]"),
+        "no object": path.unlink,
+    }[corruption]()
+    assert cache.find("ab01") is None
+    assert not cache.entry("ab01").exists()
+
+
+def test_a_damaged_prefix_leaves_the_header_to_others(cache):
+    folder = cache.prefix_entry("ab01")
+    folder.mkdir(parents=True)
+    (folder / "prefix.hpp").write_text("")
+    (folder / "prefix.hpp.gch").write_text("half")
+    assert cache.find_prefix("ab01", "prefix.hpp.gch") is None
+    assert [path.name for path in folder.iterdir()] == ["prefix.hpp"]
+
+
+def test_prunes_the_longest_unused_first(cache):
+    for number, key in enumerate(("aa01", "bb02", "cc03")):
+        store(cache, key, b"x" * 1000, used=1e9 + number)
+    one = cache.size_bytes() // 3
+    assert cache.find("aa01") is not None  # now it is the latest used
+    assert cache.prune(2 * one, in_use_s=0) == one
+    assert not cache.entry("bb02").exists()
+    assert cache.entry("aa01").exists() and cache.entry("cc03").exists()
+    assert cache.prune(0, in_use_s=3600) == one  # the other is in use
+    assert cache.entry("aa01").exists()
+    assert cache.prune(0, in_use_s=0) == one
+    assert cache.size_bytes() == 0
+
+
+def test_staging_folders_go_with_their_owner(cache):
+    with cache.staging() as mine:
+        left = mine.with_name("ckprof-run-left")
+        left.mkdir()
+        os.close(own(left))  # as if its process were gone
+        with cache.staging() as other:
+            assert mine.exists() and other.exists() and not left.exists()
+    assert not mine.exists()
+
+
+def test_pruning_an_absent_cache_does_nothing(tmp_path):
+    assert ObjectCache(tmp_path / "none").prune() == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_staging_tells_why_it_cannot(cache, monkeypatch):
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ckprof.files.tempfile.mkdtemp", full)
+    with pytest.raises(
+        ToolchainError, match="No space left on device; free some space or set CKPROF_CACHE_DIR"
+    ):
+        with cache.staging():
+            pass
+
+
+def test_writing_leaves_nothing_half(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    atomic_write.write_atomically(path, "old")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        atomic_write.write_atomically(path, "new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"] and path.read_text() == "old"
+
+
+def test_parts_do_not_run_into_each_other():
+    assert digest_parts("ab", "c") != digest_parts("a", "bc") != digest_parts("abc")
+    assert digest_parts("ä") == digest_parts("ä".encode())
+
+
+def test_folder_digest_depends_on_names_and_contents_only(tmp_path):
+    def folder(name: str, files: dict[str, str]) -> Path:
+        for path, text in files.items():
+            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / path).write_text(text)
+        return tmp_path / name
+
+    digests = FolderDigests(None)
+    first = digests.of(folder("one", {"a.hpp": "1", "sub/b.hpp": "2"}))
+    assert first == digests.of(folder("two", {"sub/b.hpp": "2", "a.hpp": "1"}))
+    assert first != digests.of(folder("three", {"a.hpp": "1", "sub/c.hpp": "2"}))
+    assert first != digests.of(folder("four", {"a.hpp": "1", "sub/b.hpp": "3"}))
+    assert first == digests.of(
+        folder("five", {"a.hpp": "1", "sub/b.hpp": "2", ".git/x": "", "__pycache__/y": ""})
+    )
+    assert digests.of(tmp_path / "none") == FolderDigests(None).of(tmp_path / "neither")
+
+
+def test_known_folder_digests_hold_until_a_file_changes(tmp_path, monkeypatch):
+    header = tmp_path / "headers" / "a.hpp"
+    header.parent.mkdir()
+    header.write_text("1")
+    (header.parent / "dangling").symlink_to("nowhere")
+    os.utime(header, (1e9, 1e9))
+    first = FolderDigests(tmp_path / "store").of(header.parent)
+    with monkeypatch.context() as patch:
+        patch.setattr("ckprof.kernels.keys._content_digest", lambda _: pytest.fail("read again"))
+        assert FolderDigests(tmp_path / "store").of(header.parent) == first
+    os.utime(header, (1e9 + 1, 1e9 + 1))
+    assert FolderDigests(tmp_path / "store").of(header.parent) == first
+    header.write_text("2")
+    assert FolderDigests(tmp_path / "store").of(header.parent) != first
+    # changed just now: a change within the same tick would go unseen, so nothing is kept
+    fresh = FolderDigests(tmp_path / "store").of(header.parent)
+    status = header.stat()
+    header.write_text("3")
+    os.utime(header, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert FolderDigests(tmp_path / "store").of(header.parent) != fresh
+
+
+def test_an_entry_of_another_key_is_no_hit(cache):
+    store(cache, "ab01", b"code")
+    record = cache.entry("ab01") / RECORD
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "key": "ab01"}))
+    assert cache.find("ab01") is not None
+    record.write_text(json.dumps({**content, "key": "cd02"}))
+    assert cache.find("ab01") is None
+
+
+def test_a_note_about_other_kernels_is_no_group(cache):
+    cache.notes.note_group(Group(key="aa", members=(("ab01", "f"),)))
+    note = next(cache.root.glob("groups/ab/*.json"))
+    note.rename(note.with_name("ab02.json"))
+    assert cache.notes.group_of("ab02") is None
