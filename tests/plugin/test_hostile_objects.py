@@ -11,6 +11,7 @@ from ckprof.errors import PluginError
 from ckprof.plugin.members import members_of
 from ckprof.plugin.registry import KINDS
 from ckprof.testing.plugins import Registering
+from tests.cases import Cases
 
 from .test_hostile_commands import (  # noqa: F401 - a fixture
     CASES,
@@ -107,20 +108,22 @@ OBJECTS = {
 }
 
 
-@pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
 @pytest.mark.parametrize("kind", KIND_OF)
-def test_an_object_works_or_is_reported(kind, make):
-    try:
-        entry = registered(kind, make(provided(kind)))
-        for member in members_of(KIND_OF[kind].protocol):
-            getattr(entry, member.name, None)
-    except PluginError as exc:
-        assert str(exc).startswith("plugin hostile: ")
-    # its kind is recognised, or is not
-    try:
-        registry_of(hostile=Registering(make(provided(kind))))
-    except PluginError as exc:
-        assert str(exc).startswith("plugin hostile: ")
+def test_an_object_works_or_is_reported(kind):
+    with Cases() as cases:
+        for name, make in OBJECTS.items():
+            with cases.case(name):
+                try:
+                    entry = registered(kind, make(provided(kind)))
+                    for member in members_of(KIND_OF[kind].protocol):
+                        getattr(entry, member.name, None)
+                except PluginError as exc:
+                    assert str(exc).startswith("plugin hostile: ")
+                # its kind is recognised, or is not
+                try:
+                    registry_of(hostile=Registering(make(provided(kind))))
+                except PluginError as exc:
+                    assert str(exc).startswith("plugin hostile: ")
 
 
 class OddText(str):
@@ -142,20 +145,23 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[1:16])
 @pytest.mark.parametrize("case", [case for case in CASES if case.values[0].within is None])
-def test_names_are_text_wherever_they_are_shown(case, name, command):  # noqa: F811 - a fixture
-    item, identifier = case.make(), KIND_OF[case.kind].identifier
-    if is_record(case):
-        object.__setattr__(item, identifier, name)
-        object.__setattr__(item, case.member, 3)
-    else:
-        acting = member_of(case)
-        item = Acting(item, identifier, lambda: name, when_read=True)
-        item = Acting(item, case.member, fails, when_read=acting.parameters is None)
-    done = command(dataclasses.replace(case, code=None), item)
-    assert not CONTROL.search(done.out + done.err)
-    assert not re.search(r"(?m)^\s*::", done.out + done.err)
+def test_names_are_text_wherever_they_are_shown(case, command):  # noqa: F811 - a fixture
+    identifier = KIND_OF[case.kind].identifier
+    with Cases() as cases:
+        for name in NAMES:
+            with cases.case(ascii(name)[:16]):
+                item = case.make()
+                if is_record(case):
+                    object.__setattr__(item, identifier, name)
+                    object.__setattr__(item, case.member, 3)
+                else:
+                    acting = member_of(case)
+                    item = Acting(item, identifier, lambda name=name: name, when_read=True)
+                    item = Acting(item, case.member, fails, when_read=acting.parameters is None)
+                done = command(dataclasses.replace(case, code=None), item)
+                assert not CONTROL.search(done.out + done.err)
+                assert not re.search(r"(?m)^\s*::", done.out + done.err)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.values[0].within is None])

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import pkgutil
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ from ckprof.plugin.protocols import (
 )
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.testing.plugins import Registering
+from tests.cases import Cases
 
 from .hostile import MyDevice
 from .stubs import StubObserver, StubOperation
@@ -182,7 +184,7 @@ def all_members(kind):
 
 
 FUNCTIONS = [
-    pytest.param(kind.name, member.name, id=f"{kind.name}-{member.name}")
+    (kind.name, member.name)
     for kind in KIND_OF.values()
     for member in all_members(kind)
     if member.parameters is not None or function_result(member.annotation)
@@ -190,7 +192,7 @@ FUNCTIONS = [
     if member.name not in {"use_families", "use_directions"}
 ]
 ATTRIBUTES = [
-    pytest.param(kind.name, member.name, id=f"{kind.name}-{member.name}")
+    (kind.name, member.name)
     for kind in KIND_OF.values()
     for member in all_members(kind)
     if member.parameters is None and member.name != kind.identifier
@@ -207,17 +209,24 @@ def reported(error, kind, member):
     return message
 
 
-@pytest.mark.parametrize("misbehaviour", RAISED)
-@pytest.mark.parametrize(("kind", "name"), FUNCTIONS)
-def test_whatever_a_member_raises_is_reported(kind, name, misbehaviour):
-    function, said = RAISED[misbehaviour]
-    entry = registered(kind, changed(kind, name, function))
-    with pytest.raises(PluginError) as caught:
-        getattr(entry, name)(*[None] * arity(kind, name))
-    assert said in reported(caught.value, kind, name)
-    if misbehaviour == "raises":
-        lines = traceback_lines(caught.value)
-        assert __file__ in lines[1] and lines[-1] == "KeyError: 'oops'"
+def of_kind(kind, members):
+    """The names of members of one kind."""
+    return [name for owner, name in members if owner == kind]
+
+
+@pytest.mark.parametrize("kind", dict(FUNCTIONS))
+def test_whatever_a_member_raises_is_reported(kind):
+    with Cases() as cases:
+        for name, misbehaviour in product(of_kind(kind, FUNCTIONS), RAISED):
+            with cases.case(name, misbehaviour):
+                function, said = RAISED[misbehaviour]
+                entry = registered(kind, changed(kind, name, function))
+                with pytest.raises(PluginError) as caught:
+                    getattr(entry, name)(*[None] * arity(kind, name))
+                assert said in reported(caught.value, kind, name)
+                if misbehaviour == "raises":
+                    lines = traceback_lines(caught.value)
+                    assert __file__ in lines[1] and lines[-1] == "KeyError: 'oops'"
 
 
 def test_a_family_that_fails_on_directions_is_reported():
@@ -244,38 +253,44 @@ def returned_by(kind, name):
 
 
 WRONG_RESULTS = [
-    pytest.param(*case.values, value, id=f"{case.id}-{type(value).__name__}")
-    for case in FUNCTIONS
+    (*member, value)
+    for member in FUNCTIONS
     for value in (None, 3.5, Odd(), Odd, [Odd()], b"bytes")
-    if not check_of(returned_by(*case.values), member_of(*case.values).module)(value)
+    if not check_of(returned_by(*member), member_of(*member).module)(value)
 ]
 
 
 def test_each_result_can_be_wrong():
-    checked = [case.values for case in FUNCTIONS if returned_by(*case.values) != "Any"]
-    assert {case.values[:2] for case in WRONG_RESULTS} == {*checked}
+    checked = [member for member in FUNCTIONS if returned_by(*member) != "Any"]
+    assert {(kind, name) for kind, name, _ in WRONG_RESULTS} == {*checked}
 
 
-@pytest.mark.parametrize(("kind", "name", "value"), WRONG_RESULTS)
-def test_whatever_a_member_returns_wrongly_is_reported(kind, name, value):
-    expected = returned_by(kind, name)
-    entry = registered(kind, changed(kind, name, lambda *arguments: value))
-    with pytest.raises(PluginError) as caught:
-        getattr(entry, name)(*[None] * arity(kind, name))
-    message = reported(caught.value, kind, name)
-    if protocol_named(expected, member_of(kind, name).module) is not None and value is not None:
-        assert f"{name}(): lacks " in message
-    else:
-        assert "returned " in message and message.endswith(f"expected {expected}")
+@pytest.mark.parametrize("kind", {kind: None for kind, _, _ in WRONG_RESULTS})
+def test_whatever_a_member_returns_wrongly_is_reported(kind):
+    with Cases() as cases:
+        for name, value in [(name, value) for owner, name, value in WRONG_RESULTS if owner == kind]:
+            with cases.case(name, type(value)):
+                expected = returned_by(kind, name)
+                entry = registered(kind, changed(kind, name, lambda *arguments, value=value: value))
+                with pytest.raises(PluginError) as caught:
+                    getattr(entry, name)(*[None] * arity(kind, name))
+                message = reported(caught.value, kind, name)
+                if protocol_named(expected, member_of(kind, name).module) is not None and value is not None:
+                    assert f"{name}(): lacks " in message
+                else:
+                    assert "returned " in message and message.endswith(f"expected {expected}")
 
 
-@pytest.mark.parametrize(("kind", "name"), FUNCTIONS)
-def test_what_is_no_such_function_is_reported(kind, name):
-    count = arity(kind, name)
-    for value in (too_long(count), 3):
-        with pytest.raises(PluginError) as caught:
-            getattr(registered(kind, changed(kind, name, value)), name)(*[None] * count)
-        reported(caught.value, kind, name)
+@pytest.mark.parametrize("kind", dict(FUNCTIONS))
+def test_what_is_no_such_function_is_reported(kind):
+    with Cases() as cases:
+        for name in of_kind(kind, FUNCTIONS):
+            count = arity(kind, name)
+            for value in (too_long(count), 3):
+                with cases.case(name, value), pytest.raises(PluginError) as caught:
+                    getattr(registered(kind, changed(kind, name, value)), name)(*[None] * count)
+                with cases.case(name, value):
+                    reported(caught.value, kind, name)
 
 
 def too_long(count):
@@ -286,41 +301,45 @@ def too_long(count):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"),
+    "kind",
     # a dataclass has all its fields
-    [
-        case
-        for case in (*FUNCTIONS, *ATTRIBUTES)
-        if not dataclasses.is_dataclass(KIND_OF[case.values[0]].protocol)
-    ],
+    [kind for kind, of in KIND_OF.items() if not dataclasses.is_dataclass(of.protocol)],
 )
-def test_a_missing_member_is_named(kind, name):
-    if member_of(kind, name).optional and not any(name in one.together for one in all_members(KIND_OF[kind])):
-        registered(kind, changed(kind, name, MISSING))
-        return
-    with pytest.raises(PluginError) as caught:
-        registered(kind, changed(kind, name, MISSING))
-    assert f"lacks {name}" in reported(caught.value, kind, name)
+def test_a_missing_member_is_named(kind):
+    together = {name for one in all_members(KIND_OF[kind]) for name in one.together}
+    with Cases() as cases:
+        for name in of_kind(kind, (*FUNCTIONS, *ATTRIBUTES)):
+            with cases.case(name):
+                if member_of(kind, name).optional and name not in together:
+                    registered(kind, changed(kind, name, MISSING))
+                    continue
+                with pytest.raises(PluginError) as caught:
+                    registered(kind, changed(kind, name, MISSING))
+                assert f"lacks {name}" in reported(caught.value, kind, name)
 
 
-@pytest.mark.parametrize("value", [Odd(), 3.5, [Odd()]], ids=type)
-@pytest.mark.parametrize(("kind", "name"), ATTRIBUTES)
-def test_an_attribute_of_a_wrong_type_is_reported(kind, name, value):
-    with pytest.raises(PluginError) as caught:
-        getattr(registered(kind, changed(kind, name, value)), name)
-    said = "spelling: lacks recognises(text), " if name == "spelling" else f"{name} is an object of type"
-    assert said in reported(caught.value, kind, name)
+@pytest.mark.parametrize("kind", dict(ATTRIBUTES))
+def test_an_attribute_of_a_wrong_type_is_reported(kind):
+    with Cases() as cases:
+        for name, value in product(of_kind(kind, ATTRIBUTES), (Odd(), 3.5, [Odd()])):
+            with cases.case(name, type(value)):
+                with pytest.raises(PluginError) as caught:
+                    getattr(registered(kind, changed(kind, name, value)), name)
+                structural = "spelling: lacks recognises(text), "
+                said = structural if name == "spelling" else f"{name} is an object of type"
+                assert said in reported(caught.value, kind, name)
 
 
 @pytest.mark.parametrize("kind", KIND_OF)
-@pytest.mark.parametrize("item", [None, 3, Odd(), object, "text"], ids=type)
-def test_things_that_are_no_such_objects_are_rejected(kind, item):
-    with pytest.raises(PluginError, match=f"plugin hostile: .*{kind}|plugin hostile: .* has no "):
-        registered(kind, item)
-    with pytest.raises(
-        PluginError, match=r"plugin hostile: ckprof_register: added (a class|.* has no member of any)"
-    ):
-        registry_of(hostile=Registering(item))
+def test_things_that_are_no_such_objects_are_rejected(kind):
+    of_no_kind = r"plugin hostile: ckprof_register: added (a class|.* has no member of any)"
+    with Cases() as cases:
+        for item in (None, 3, Odd(), object, "text"):
+            with cases.case(type(item)):
+                with pytest.raises(PluginError, match=f"plugin hostile: .*{kind}|plugin hostile: .* has no "):
+                    registered(kind, item)
+                with pytest.raises(PluginError, match=of_no_kind):
+                    registry_of(hostile=Registering(item))
 
 
 def test_every_annotation_names_something_that_can_be_recognised():
@@ -330,7 +349,7 @@ def test_every_annotation_names_something_that_can_be_recognised():
         for package in (ckprof.model, ckprof.plugin)
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    for kind, name in (case.values for case in (*FUNCTIONS, *ATTRIBUTES)):
+    for kind, name in (*FUNCTIONS, *ATTRIBUTES):
         for node in ast.walk(ast.parse(returned_by(kind, name))):
             of_module = protocol_named(ast.unparse(node), member_of(kind, name).module)
             if isinstance(node, ast.Name) and node.id not in _STRUCTURAL and of_module is None:
@@ -342,14 +361,15 @@ def test_every_annotation_names_something_that_can_be_recognised():
 HOOKS = [name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("ckprof_")]
 
 
-@pytest.mark.parametrize("misbehaviour", RAISED)
 @pytest.mark.parametrize("hook", HOOKS)
-def test_whatever_a_hook_raises_is_reported(hook, misbehaviour):
-    function, said = RAISED[misbehaviour]
-    with pytest.raises(PluginError) as caught:
-        call(hook, function)
-    assert str(caught.value).startswith(f"plugin hostile: {hook} {said}")
-    assert caught.value.exit_code is ExitCode.PLUGIN
+def test_whatever_a_hook_raises_is_reported(hook):
+    with Cases() as cases:
+        for misbehaviour, (function, said) in RAISED.items():
+            with cases.case(misbehaviour):
+                with pytest.raises(PluginError) as caught:
+                    call(hook, function)
+                assert str(caught.value).startswith(f"plugin hostile: {hook} {said}")
+                assert caught.value.exit_code is ExitCode.PLUGIN
 
 
 @pytest.mark.parametrize(
