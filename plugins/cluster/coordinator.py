@@ -99,7 +99,8 @@ class Coordinator:
         self._session = session
         self._watch = watch
         self._run = uuid.uuid4().hex[:12]
-        self._counters = Counters(contests=work.rankings, contests_done=work.rankings - len(work.units))
+        rankings = len(work.plans.plan.contests)
+        self._counters = Counters(contests=rankings, contests_done=rankings - len(work.units))
         self._leases = LeaseTable(work.leases, work.folder.leases)
         self._units = UnitQueue(work, watch, self._counters)
         self._merger = merger
@@ -190,7 +191,7 @@ class Coordinator:
             id=uuid.uuid4().hex,
             run=self._run,
             job=work.job,
-            unit=unit.unit,
+            unit=encode(unit.unit),
             shared=work.shared,
             folder="" if work.sends else str(work.folder.root),
             reference_problem=work.reference_problem,
@@ -369,11 +370,11 @@ class Coordinator:
         """
         if reply.device is None:
             return
-        state = self._devices.note(reply.device, reply.checks)
+        state = self._devices.note(reply.device, reply.check)
         if reply.end is End.OTHER_DEVICE:
             self._set_aside(reply.device)
-        if reply.checks:
-            self._instance = self._instance or reply.checks[-1].instance
+        if reply.check is not None:
+            self._instance = self._instance or reply.check.instance
             self._checked[reply.device.id] = list(state.unconfirmed)
         if sent is not None and reply.attempts and reply.device.id not in sent.slow_on:
             state.units += reply.end is End.FINISHED

@@ -109,7 +109,7 @@ class Counters(Summary):
         """Return the devices beside each other, and what was lost on the way."""
         lines = []
         for device in self.devices:
-            parts = [f"device {device.id}: {counted(device.units, 'ranking')}"]
+            parts = [f"device {device.device.id}: {counted(device.units, 'ranking')}"]
             parts[0] += f", {counted(device.attempts, 'outcome')}"
             if device.reference_ms is not None:
                 parts.append(f"reference kernel {device.reference_ms:.4g} ms")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.wording import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ckprof_plugins.cluster.messages import ReferenceCheck, ReferencePolicy, WorkerDevice
 
@@ -31,7 +31,8 @@ class DeviceState:
     """What is known of a device."""
 
     device: WorkerDevice
-    checks: list[ReferenceCheck] = field(default_factory=list)
+    #: the latest one
+    check: ReferenceCheck | None = None
     #: units that it finished since the last check that it passed
     unconfirmed: list[str] = field(default_factory=list)
     units: int = 0
@@ -42,14 +43,9 @@ class DeviceState:
     quarantine: str = ""
 
     @property
-    def id(self) -> str:
-        """The device's."""
-        return self.device.id
-
-    @property
     def reference_ms(self) -> float | None:
         """Least time of the latest check in milliseconds."""
-        return min(self.checks[-1].times_ms) if self.checks else None
+        return min(self.check.times_ms) if self.check else None
 
 
 class DeviceTable:
@@ -62,11 +58,10 @@ class DeviceTable:
         self._policy = policy
         self.devices: dict[str, DeviceState] = {}
 
-    def note(self, device: WorkerDevice, checks: Sequence[ReferenceCheck]) -> DeviceState:
+    def note(self, device: WorkerDevice, check: ReferenceCheck | None) -> DeviceState:
         """Note who answered and what was checked."""
         state = self.devices.setdefault(device.id, DeviceState(device=device))
-        state.device = device
-        state.checks += checks
+        state.device, state.check = device, check or state.check
         return state
 
     @property
@@ -90,79 +85,84 @@ class DeviceTable:
         :param fresh: the devices that were checked just now.
         :returns: devices that are quarantined from now on, and those that are not any more.
         """
-        checked = [device for device in self.devices.values() if device.checks]
-        excess = self._excesses(checked)
-        slow = sorted(
-            (state for state in checked if excess[state.id] > 0),
-            key=lambda state: -excess[state.id],
-        )
-        slow = slow[: len(checked) // 2]
+        checks = {name: check for name, state in self.devices.items() if (check := state.check) is not None}
+        excess = self._excesses(checks)
+        slow = sorted((name for name in checks if excess[name] > 0), key=lambda name: -excess[name])
+        slow = slow[: len(checks) // 2]
         begun, ended = [], []
-        for state in checked:
-            if state in slow:
+        for name in checks:
+            state = self.devices[name]
+            if name in slow:
                 # the first one may come to light by the check of a peer
-                state.strikes += not state.strikes or state.id in fresh
+                state.strikes += not state.strikes or name in fresh
             else:
                 state.strikes = 0
             if state.strikes >= _STRIKES and not state.quarantine:
-                state.quarantine = self._reason(state, checked)
+                state.quarantine = self._reason(name, checks)
                 begun.append(state)
             elif not state.strikes and state.quarantine:
                 state.quarantine = ""
                 ended.append(state)
         return begun, ended
 
-    def _excesses(self, checked: Sequence[DeviceState]) -> dict[str, float]:
+    def _excesses(self, checks: Mapping[str, ReferenceCheck]) -> dict[str, float]:
         """Return by how much the logarithm of each device's time exceeds what noise and limit allow."""
-        if len(checked) <= _MOST_BY_PAIRS:
-            return {state.id: self._excess(state, checked) for state in checked}
-        groups: dict[str, list[DeviceState]] = {}
-        for state in checked:
-            groups.setdefault(state.checks[-1].instance, []).append(state)
+        if len(checks) <= _MOST_BY_PAIRS:
+            return {name: self._excess(name, checks) for name in checks}
+        groups: dict[str, list[str]] = {}
+        for name, check in checks.items():
+            groups.setdefault(check.instance, []).append(name)
         found = {}
         for group in groups.values():
             # one of so many changes neither their middle nor their spread
-            times = [_log_time(state) for state in group]
+            times = [_log_time(checks[name]) for name in group]
             middle, spread = median(times), _sigma(times)
-            for state, time in zip(group, times, strict=True):
+            for name, time in zip(group, times, strict=True):
                 excess = time - middle - math.log1p(self._policy.limit)
                 if excess > 0:
-                    sigma = math.hypot(_own_sigma(state), spread)
+                    sigma = math.hypot(_own_sigma(checks[name]), spread)
                     excess = min(excess, time - middle - self._policy.sigmas * sigma)
-                found[state.id] = excess
+                found[name] = excess
         return found
 
-    def _excess(self, device: DeviceState, checked: Sequence[DeviceState]) -> float:
+    def _excess(self, device: str, checks: Mapping[str, ReferenceCheck]) -> float:
         """Return by how much the logarithm of a device's time exceeds what noise and limit allow."""
-        peers = [other for other in checked if other is not device and _same_kernel(device, other)]
+        peers = [checks[name] for name in _peers(device, checks)]
         if not peers:
             return -math.inf
-        log_time = _log_time(device)
         others = [_log_time(other) for other in peers]
-        middle = median(others)
         sigma = math.hypot(
-            _sigma([math.log(time) for time in device.checks[-1].times_ms]),
+            _own_sigma(checks[device]),
             _sigma(others) if len(others) > 2 else max(_own_sigma(other) for other in peers),
         )
-        return log_time - middle - max(math.log1p(self._policy.limit), self._policy.sigmas * sigma)
+        most = max(math.log1p(self._policy.limit), self._policy.sigmas * sigma)
+        return _log_time(checks[device]) - median(others) - most
 
-    def _reason(self, device: DeviceState, checked: Sequence[DeviceState]) -> str:
-        peers = [other for other in checked if other is not device and _same_kernel(device, other)]
-        slower = math.expm1(_log_time(device) - median(_log_time(other) for other in peers))
-        return f"{percent(slower)} slower than its peers: {', '.join(_causes(device, peers))}"
+    def _reason(self, device: str, checks: Mapping[str, ReferenceCheck]) -> str:
+        names = _peers(device, checks)
+        peers = [checks[name] for name in names]
+        slower = math.expm1(_log_time(checks[device]) - median(_log_time(other) for other in peers))
+        causes = _causes(checks[device], peers)
+        partition = self.devices[device].device.key.partition
+        if partition not in {self.devices[name].device.key.partition for name in names}:
+            causes.append(f"its partition mode is {partition or 'unknown'}")
+        why = ", ".join(causes) or "neither clock, temperature nor partition mode explains it"
+        return f"{percent(slower)} slower than its peers: {why}"
 
 
-def _same_kernel(device: DeviceState, other: DeviceState) -> bool:
-    return bool(device.checks and other.checks) and device.checks[-1].instance == other.checks[-1].instance
+def _peers(device: str, checks: Mapping[str, ReferenceCheck]) -> list[str]:
+    """Return the other devices that have measured the same kernel."""
+    instance = checks[device].instance
+    return [name for name, check in checks.items() if name != device and check.instance == instance]
 
 
-def _log_time(device: DeviceState) -> float:
+def _log_time(check: ReferenceCheck) -> float:
     # the least time: what else runs on the host for a moment does not make a device slow
-    return math.log(min(device.checks[-1].times_ms))
+    return math.log(min(check.times_ms))
 
 
-def _own_sigma(device: DeviceState) -> float:
-    return _sigma([math.log(time) for time in device.checks[-1].times_ms])
+def _own_sigma(check: ReferenceCheck) -> float:
+    return _sigma([math.log(time) for time in check.times_ms])
 
 
 def _sigma(values: Sequence[float]) -> float:
@@ -171,20 +171,16 @@ def _sigma(values: Sequence[float]) -> float:
     return _MAD_TO_SIGMA * median(abs(value - middle) for value in values)
 
 
-def _causes(device: DeviceState, peers: Sequence[DeviceState]) -> list[str]:
-    """Return what may explain that a device is slow."""
-    check = device.checks[-1]
+def _causes(check: ReferenceCheck, peers: Sequence[ReferenceCheck]) -> list[str]:
+    """Return what of its clock and temperature may explain that a device is slow."""
     causes = []
-    clocks = [clock for other in peers if (clock := other.checks[-1].clock_mhz) is not None]
+    clocks = [clock for other in peers if (clock := other.clock_mhz) is not None]
     if check.clock_mhz is not None and clocks and check.clock_mhz < _CLOCK_SHARE * median(clocks):
         causes.append(f"its clock is {check.clock_mhz:.0f} MHz, theirs {median(clocks):.0f} MHz")
     elif check.clock_mhz is not None and check.base_clock_mhz is not None:
         if check.clock_mhz < _CLOCK_SHARE * check.base_clock_mhz:
             causes.append(f"its clock is {check.clock_mhz:.0f} MHz, its base {check.base_clock_mhz:.0f} MHz")
-    heat = [value for other in peers if (value := other.checks[-1].temperature_c) is not None]
+    heat = [value for other in peers if (value := other.temperature_c) is not None]
     if check.temperature_c is not None and heat and check.temperature_c > median(heat) + _HOTTER_C:
         causes.append(f"it has {check.temperature_c:.0f} degrees, they have {median(heat):.0f}")
-    partitions = {other.device.key.partition for other in peers}
-    if device.device.key.partition not in partitions:
-        causes.append(f"its partition mode is {device.device.key.partition or 'unknown'}")
-    return causes or ["neither clock, temperature nor partition mode explains it"]
+    return causes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,7 @@ from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.local import cpus_per_worker
 from ckprof_plugins.cluster.pool_build import BUILD_HANDLER
 from ckprof_plugins.cluster.screening import rankings_of_one_device
-from ckprof_plugins.cluster.settings import ClusterSettings, read_settings
+from ckprof_plugins.cluster.settings import read_settings
 from ckprof_plugins.cluster.sharding import most_parts
 from ckprof_plugins.cluster.sweep_worker import HANDLER
 from ckprof_plugins.cluster.units import part_counts
@@ -45,39 +44,31 @@ KERNEL_BYTES: Final = 150_000
 _JOB_KERNEL_BYTES: Final = 900
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenEngine:
-    """The engine of a sweep with what it is opened for."""
+def possible_pools(engine: Engine, request: EngineRequest) -> Mapping[Pool, int]:
+    """Return how many workers each pool of an engine has at most.
 
-    engine: Engine
-    request: EngineRequest
-    #: what the settings file says
-    settings: ClusterSettings | None
+    :raises CkprofError: the engine cannot be used.
+    """
+    return {pool: possible(engine, count) for pool, count in engine.pools(request).items()}
 
-    def pools(self) -> Mapping[Pool, int]:
-        """Return how many workers each pool has at most.
 
-        :raises CkprofError: the engine cannot be used.
-        """
-        return {pool: self.possible(count) for pool, count in self.engine.pools(self.request).items()}
+def possible(engine: Engine, workers: int) -> int:
+    """Return a number of workers that an engine has named.
 
-    def possible(self, workers: int) -> int:
-        """Return a number of workers that the engine has named.
-
-        :raises PluginError: no engine can have as many.
-        """
-        if 0 <= workers <= _MOST_WORKERS:
-            return workers
-        raise PluginError(
-            f"engine {self.engine.id!r}: reports "
-            f"{'a negative number of' if workers < 0 else f'more than {_MOST_WORKERS:,}'} workers in a pool"
-        )
+    :raises PluginError: no engine can have as many.
+    """
+    if 0 <= workers <= _MOST_WORKERS:
+        return workers
+    raise PluginError(
+        f"engine {engine.id!r}: reports "
+        f"{'a negative number of' if workers < 0 else f'more than {_MOST_WORKERS:,}'} workers in a pool"
+    )
 
 
 def choose_engine(
     session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
-) -> ChosenEngine:
-    """Return the engine that a runner asks for.
+) -> tuple[Engine, EngineRequest]:
+    """Return the engine that a runner asks for, and what it is opened for.
 
     :raises UsageError: there is no such engine, or options contradict each other.
     :raises InputError: the settings file is wrong.
@@ -92,27 +83,16 @@ def choose_engine(
     settings = read_settings(runner.cluster) if runner.cluster is not None else None
     named = settings.engine if settings is not None else ""
     engine = session.registry.entries(ENGINES).find(runner.engine or named or _DEFAULT_ENGINE)
-    return ChosenEngine(
-        engine=engine,
+    shared, store = settings.folder if settings is not None else None, Path(options.store)
+    return engine, EngineRequest(
+        handler=HANDLER,
+        build_handler=BUILD_HANDLER,
+        devices=runner.devices,
+        embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
         settings=settings,
-        request=EngineRequest(
-            handler=HANDLER,
-            build_handler=BUILD_HANDLER,
-            devices=runner.devices,
-            embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
-            settings=settings,
-            folder=sweep_folder(options, settings).root,
-            say=lambda text: session.tell(Message(text)),
-        ),
+        folder=(SweepFolder.below(shared, store) if shared else SweepFolder.beside(store)).root,
+        say=lambda text: session.tell(Message(text)),
     )
-
-
-def sweep_folder(options: SweepOptions, settings: ClusterSettings | None) -> SweepFolder:
-    """Return where the shards of a sweep are."""
-    store = Path(options.store)
-    if settings is not None and settings.folder is not None:
-        return SweepFolder.below(settings.folder, store)
-    return SweepFolder.beside(store)
 
 
 def describe_sweep(
@@ -122,10 +102,10 @@ def describe_sweep(
 
     :raises CkprofError: as :func:`choose_engine`, or the store cannot be read.
     """
-    chosen = choose_engine(session, request, options, runner)
+    engine, engine_request = choose_engine(session, request, options, runner)
     cpus = cpus_per_worker(available_cpus(), len(runner.devices))
     plan = plan_sweep(session, request, options, cpus=cpus, counting=rankings_of_one_device)
-    pools = chosen.pools()
+    pools = possible_pools(engine, engine_request)
     devices = pools.get(Pool.RUN, 0)
     parts = part_counts(plan.open_contests, options.rounds, devices)
     return [

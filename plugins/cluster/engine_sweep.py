@@ -25,16 +25,13 @@ from ckprof.sweep.recording import open_sink
 from ckprof.sweep.requests import SweepPlanned
 from ckprof.wording import counted
 from ckprof_plugins.cluster.coordinator import Coordinator
-from ckprof_plugins.cluster.engine_choice import ChosenEngine, choose_engine, sweep_folder
+from ckprof_plugins.cluster.engine_choice import choose_engine, possible, possible_pools
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import SweepFolder
-from ckprof_plugins.cluster.leases import LeasePolicy
-from ckprof_plugins.cluster.merge_pool import MergePool, default_processes
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import (
     End,
     Job,
-    ReferencePolicy,
     Reply,
     Task,
     Unit,
@@ -42,8 +39,10 @@ from ckprof_plugins.cluster.messages import (
     decode_reply,
     encode,
 )
+from ckprof_plugins.cluster.partial import MergePool, default_processes
 from ckprof_plugins.cluster.pool_build import build_missing
 from ckprof_plugins.cluster.screening import rankings_of_one_device
+from ckprof_plugins.cluster.settings import ClusterSettings
 from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, last_line, part_counts
 
 if TYPE_CHECKING:
@@ -56,10 +55,9 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
-    from ckprof.store.query import SharedKey
     from ckprof.sweep.plan import PlannedContest
     from ckprof.sweep.requests import SweepOptions
-    from ckprof_plugins.cluster.engines import EngineSession
+    from ckprof_plugins.cluster.engines import Engine, EngineRequest, EngineSession
     from ckprof_plugins.cluster.runner import EngineRunner
 
 #: workers that may fail in a row before the first one says who it is
@@ -75,39 +73,39 @@ def run_on_engine(
     :raises CkprofError: the store cannot be written, no toolchain, the engine cannot be used, or no worker
         can measure anything.
     """
-    chosen = choose_engine(session, request, options, runner)
+    engine, engine_request = choose_engine(session, request, options, runner)
     # what is wrong with the settings shows before anything is built
-    pools = chosen.pools()
+    pools = possible_pools(engine, engine_request)
+    settings = engine_request.settings or ClusterSettings()
     with ExitStack() as stack:
         writer = open_sink(session, options.store, wait=options.wait)
         stack.callback(writer.close)
         if not isinstance(writer, StoreWriter):
             raise UsageError(f"--store {options.store}: name a file")
-        folder = sweep_folder(options, chosen.settings)
+        folder = SweepFolder(engine_request.folder)
         folder.make()
-        merger = Merger(writer, folder.shards, folder.merged, _merge_pool(session, writer, chosen, stack))
+        pool = _merge_pool(session, writer, settings.merge.processes, stack)
+        merger = Merger(writer, folder.shards, folder.merged, pool)
         left = merger.merge()
         if left.new:
             session.tell(Message(f"merged {counted(left.new, 'outcome')} of workers of an earlier call"))
         if pools.get(Pool.BUILD, 0):
-            shared = chosen.settings is not None and chosen.settings.folder is not None
             build_missing(
                 session,
                 request,
-                folder if shared else None,
-                lambda: chosen.engine.open(replace(chosen.request, wanted=(Pool.BUILD,))),
+                folder if settings.folder is not None else None,
+                lambda: engine.open(replace(engine_request, wanted=(Pool.BUILD,))),
                 options.should_stop,
             )
         library = build_checked_library(session, request.selection, request.build)
-        return _Sweep(session, request, options, chosen, folder).run(library, writer, merger)
+        sweep = _Sweep(session, request, options, settings, folder)
+        return sweep.run(library, engine, engine_request, writer, merger)
 
 
 def _merge_pool(
-    session: Session, writer: StoreWriter, chosen: ChosenEngine, stack: ExitStack
+    session: Session, writer: StoreWriter, asked: int | None, stack: ExitStack
 ) -> MergePool | None:
     """Return the processes that read shards; they start when there is much to read."""
-    settings = chosen.settings
-    asked = settings.merge.processes if settings is not None else None
     processes = default_processes() if asked is None else asked
     if processes < 1:
         return None
@@ -141,33 +139,45 @@ class _Sweep:
         session: Session,
         request: RunRequest,
         options: SweepOptions,
-        chosen: ChosenEngine,
+        settings: ClusterSettings,
         folder: SweepFolder,
     ) -> None:
         self._session = session
         self._request = request
         self._options = options
-        self._chosen = chosen
+        self._settings = settings
         self._folder = folder
-        settings = chosen.settings
-        self._reference = settings.reference if settings is not None else ReferencePolicy()
-        self._leases = settings.lease if settings is not None else LeasePolicy()
-        #: objects and shards travel through the engine
-        self._sends = False
 
-    def run(self, library: BuiltLibrary, writer: StoreWriter, merger: Merger) -> SweepResult:
+    def run(
+        self,
+        library: BuiltLibrary,
+        chosen: Engine,
+        request: EngineRequest,
+        writer: StoreWriter,
+        merger: Merger,
+    ) -> SweepResult:
         """Open the engine, and coordinate its workers."""
         run = self._run_options(library)
         kernels = library.kernels
         job = self._folder.objects.put(encode(self._job(library, run)))
         reference = self._reference_unit(kernels)
-        engine = self._chosen.engine.open(self._chosen.request)
-
-        settings = self._chosen.settings
-        self._sends = not engine.shares_files and (settings is None or settings.folder is None)
+        engine = chosen.open(request)
+        # objects and shards travel through the engine
+        sends = not engine.shares_files and self._settings.folder is None
         try:
-            first = _probe(self._probe_task(job, reference), engine, self._folder, self._options)
-            shared = self._shared(library, run, first)
+            task = Task(
+                id=uuid.uuid4().hex,
+                run="probe",
+                job=job,
+                folder="" if sends else str(self._folder.root),
+                reference_problem=reference,
+            )
+            first = _probe(task, engine, self._folder, self._options)
+            device = first.device
+            if device is None:
+                raise ToolchainError(f"no worker can be used: {first.message or 'it does not say why'}")
+            how = (device.driver, device.clock)
+            shared = shared_key_of(library.direction.id, library.recipe, run, device.key, how)
             planning = plan_request(self._request, self._options, kernels, shared, rankings_of_one_device)
             units = Units(planning, writer.reader.past_visits)
             self._session.tell(SweepPlanned(plan=units.plan, dry_run=False))
@@ -177,14 +187,13 @@ class _Sweep:
                 job=job,
                 shared=shared,
                 units=opened,
-                rankings=len(units.plan.contests),
                 plans=units,
-                parts=part_counts(planned, planning.rounds, self._chosen.possible(engine.slots(Pool.RUN))),
-                reference=self._reference,
+                parts=part_counts(planned, planning.rounds, possible(chosen, engine.slots(Pool.RUN))),
+                reference=self._settings.reference,
                 reference_problem=reference,
-                leases=self._leases,
+                leases=self._settings.lease,
                 folder=self._folder,
-                sends=self._sends,
+                sends=sends,
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
             coordinator.note_device(first)
@@ -231,7 +240,7 @@ class _Sweep:
             options=run,
             worker_variables=recipe.worker_variables,
             rounds=rounds,
-            reference=self._reference,
+            reference=self._settings.reference,
             # equal for equal calls, so that workers that live know the job
             session=replace(
                 new_session(
@@ -248,8 +257,8 @@ class _Sweep:
             architectures=_architectures(session),
         )
 
-    def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> Unit | None:
-        """Return the problem of middling work with kernels: it is measured on every device."""
+    def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> bytes:
+        """Return the encoded problem of middling work with kernels: it is measured on every device."""
 
         def fits(kernel: SelectedKernel, run: ProblemCase) -> bool:
             return kernel.ndim == run.problem.ndim and run.takes(kernel)
@@ -258,11 +267,11 @@ class _Sweep:
             problem for problem in self._request.problems if any(fits(kernel, problem) for kernel in kernels)
         ]
         if not problems:
-            return None
+            return b""
         ordered = sorted(problems, key=lambda problem: problem.problem.real_flop)
         chosen = ordered[len(ordered) // 2]
         kernel = next(kernel for kernel in kernels if fits(kernel, chosen))
-        return Unit(
+        unit = Unit(
             id="reference",
             problem=chosen.problem,
             problem_index=0,
@@ -271,23 +280,7 @@ class _Sweep:
             splits=(1,),
             fresh=True,
         )
-
-    def _probe_task(self, job: str, reference: Unit | None) -> Task:
-        return Task(
-            id=uuid.uuid4().hex,
-            run="probe",
-            job=job,
-            unit=None,
-            folder="" if self._sends else str(self._folder.root),
-            reference_problem=reference,
-        )
-
-    def _shared(self, library: BuiltLibrary, run: RunOptions, first: Reply) -> SharedKey:
-        device = first.device
-        if device is None:
-            raise ToolchainError(f"no worker can be used: {first.message or 'it does not say why'}")
-        how = (device.driver, device.clock)
-        return shared_key_of(library.direction.id, library.recipe, run, device.key, how)
+        return encode(unit)
 
     def _watch(self, library: BuiltLibrary) -> ClusterWatch:
         session, options = self._session, self._options

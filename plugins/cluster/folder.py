@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,56 +98,39 @@ class ObjectSource:
         :param sent: what came with the task.
         """
         with self._local.lock(digest):
-            return self._find(digest, sent)
-
-    def _find(self, digest: str, sent: Mapping[str, bytes]) -> Path | None:
-        if self._local.get(digest) is not None:
-            return self._local.root / digest
-        data = self._shared.get(digest) if self._shared is not None else None
-        if data is None:
-            data = sent.get(digest)
-        if data is None or digest_of(data) != digest:
-            return None
-        self._local.put(data)
+            if self._local.get(digest) is None:
+                data = self._shared.get(digest) if self._shared is not None else None
+                data = sent.get(digest) if data is None else data
+                if data is None or digest_of(data) != digest:
+                    return None
+                self._local.put(data)
         return self._local.root / digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepFolder:
     """Where coordinator and workers of one sweep leave what the other shall find."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        #: where workers write their shards
+        self.shards = root / "shards"
+        #: libraries and jobs
+        self.objects = ObjectFolder(root / "objects")
+        #: the journal of leases
+        self.leases = root / "leases.ndjson"
+        #: how much of each shard is in the store
+        self.merged = root / "merged.json"
 
     @classmethod
     def beside(cls, store: Path) -> SweepFolder:
         """Return the folder beside a store, for workers on the same machine."""
-        return cls(root=store.absolute().with_name(f"{store.name}.sweep"))
+        return cls(store.absolute().with_name(f"{store.name}.sweep"))
 
     @classmethod
     def below(cls, shared: Path, store: Path) -> SweepFolder:
         """Return the folder of a store below one that all machines see; the same again after a restart."""
         digest = hashlib.blake2b(str(store.absolute()).encode(), digest_size=4).hexdigest()
-        return cls(root=shared.expanduser().absolute() / f"{store.stem}-{digest}")
-
-    @property
-    def shards(self) -> Path:
-        """Where workers write their shards."""
-        return self.root / "shards"
-
-    @property
-    def objects(self) -> ObjectFolder:
-        """Libraries and jobs."""
-        return ObjectFolder(self.root / "objects")
-
-    @property
-    def leases(self) -> Path:
-        """The journal of leases."""
-        return self.root / "leases.ndjson"
-
-    @property
-    def merged(self) -> Path:
-        """How much of each shard is in the store."""
-        return self.root / "merged.json"
+        return cls(shared.expanduser().absolute() / f"{store.stem}-{digest}")
 
     def stop_file(self, run: str) -> Path:
         """Return the file whose presence asks the workers of a coordinator to stop."""

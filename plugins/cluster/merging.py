@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,17 +10,14 @@ import msgspec
 from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
-from ckprof.store.shard import SUFFIX, BadLine, add_lines, decode_lines
-from ckprof_plugins.cluster.partial import Piece, absorb
+from ckprof.store.shard import SUFFIX, add_lines, decode_lines
+from ckprof_plugins.cluster.partial import Merged, MergePool, Piece, absorb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.store.attempt import Attempt
     from ckprof.store.writer import StoreWriter
     from ckprof_plugins.cluster.counters import Counters
-    from ckprof_plugins.cluster.merge_pool import MergePool, Partial
-    from ckprof_plugins.cluster.partial import Absorbed
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 
 
@@ -36,25 +32,6 @@ class MergedState(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     #: name of a shard -> bytes
     offsets: dict[str, int]
-
-
-@dataclass(slots=True, kw_only=True)
-class Merged:
-    """What a merge added."""
-
-    added: list[Attempt] = field(default_factory=list)
-    #: what was copied from partial stores besides
-    copied: list[Absorbed] = field(default_factory=list)
-    #: attempts that the store had
-    known: int = 0
-    bad: list[BadLine] = field(default_factory=list)
-    #: nothing was left when it ended
-    complete: bool = True
-
-    @property
-    def new(self) -> int:
-        """Attempts that the store did not have."""
-        return len(self.added) + sum(copied.added for copied in self.copied)
 
 
 class Merger:
@@ -113,32 +90,18 @@ class Merger:
         """
         while True:
             if pool.has_room:
-                pool.read(
-                    [
-                        Piece(
-                            shard=str(path),
-                            start=self._offsets.get(path.name, 0),
-                            end=self.size(path.name),
-                        )
-                        for path in shards
-                    ]
-                )
+                begins = ((path, self._offsets.get(path.name, 0)) for path in shards)
+                pool.read([Piece(str(path), start, self.size(path.name)) for path, start in begins])
             partial = pool.take() if pool.is_busy else None
             if partial is not None:
-                self._copy(partial, merged)
-                pool.remove(partial)
+                absorb(self._writer, partial, merged)
+                for shard, end in partial.ends.items():
+                    name = Path(shard).name
+                    self._offsets[name] = max(end, self._offsets.get(name, 0))
+                Path(partial.path).unlink(missing_ok=True)
             merged.complete = not pool.is_busy
             if in_turns or merged.complete:
                 return
-
-    def _copy(self, partial: Partial, merged: Merged) -> None:
-        absorbed = absorb(self._writer, partial.path, partial.content)
-        merged.copied.append(absorbed)
-        merged.known += absorbed.known
-        merged.bad += partial.content.bad
-        for piece, end in zip(partial.pieces, partial.content.ends, strict=True):
-            name = Path(piece.shard).name
-            self._offsets[name] = max(end, self._offsets.get(name, 0))
 
     def merge_shard(self, name: str) -> Merged:
         """Add everything that one shard holds by now."""
@@ -242,21 +205,18 @@ class Ingest:
 
     def count(self, merged: Merged) -> None:
         """Count what was merged, and notify the caller of it."""
-        for copied in merged.copied:
-            self._count_copied(copied)
+        reader, on_attempt = self._writer.reader, self._watch.on_attempt
+        for numbers in merged.copied:
+            for session, status, count in reader.counts(numbers.start, numbers.stop):
+                self._counters.statuses[status] += count
+                self._sessions.setdefault(session.device_id, set()).add(session.uid)
+            if on_attempt is not None:
+                for attempt in reader.added(numbers.start, numbers.stop):
+                    on_attempt(attempt)
         for attempt in merged.added:
             self._counters.statuses[attempt.status] += 1
             self._sessions.setdefault(attempt.session.device_id, set()).add(attempt.session.uid)
-            if self._watch.on_attempt is not None:
-                self._watch.on_attempt(attempt)
+            if on_attempt is not None:
+                on_attempt(attempt)
         for bad in merged.bad:
             self._watch.warn(f"{bad.path}:{bad.line}: {bad.reason}")
-
-    def _count_copied(self, copied: Absorbed) -> None:
-        reader = self._writer.reader
-        for session, status, count in reader.counts(copied.first, copied.end):
-            self._counters.statuses[status] += count
-            self._sessions.setdefault(session.device_id, set()).add(session.uid)
-        if self._watch.on_attempt is not None:
-            for attempt in reader.added(copied.first, copied.end):
-                self._watch.on_attempt(attempt)

@@ -81,6 +81,15 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """The kernel that all devices run which share a problem."""
+
+    cell: KernelCell
+    #: its time in milliseconds on the device that began, to which all times are scaled
+    time_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """The smallest thing that is handed out: kernels of one type and layout on one problem."""
 
@@ -96,15 +105,14 @@ class Unit:
     device: str = ""
     fresh: bool = False
     retry_failed: bool = False
-    #: number of the part of a sharded problem; 0: whatever competes for the first place
+    #: number of the part of a sharded problem, never the same again; 0: whatever competes for the first place
     part: int = 0
     #: what competes; empty for all kernels with all splits
     cells: tuple[KernelCell, ...] = ()
-    #: of a part: the kernel that all parts run, and its time in milliseconds on the device that began;
-    #: ``None`` for the part that is to find one
-    anchor: KernelCell | None = None
-    anchor_ms: float = 0.0
-    #: of a part: numbers of rounds that earlier ones have taken
+    #: of a part: the kernel that all parts run; ``None`` for the part that is to find one
+    anchor: Anchor | None = None
+    #: of a part: numbers of rounds that earlier ones have taken: a round is known by its number and the
+    #: session
     rounds_before: int = 0
 
     @property
@@ -122,14 +130,16 @@ class Task:
     run: str
     #: digest of the job
     job: str
-    #: ``None``: say who you are, and measure the reference kernel
-    unit: Unit | None
+    #: an encoded :class:`Unit`, whose problem may be known only with the job's plugins; empty: say who you
+    #: are, and measure the reference kernel
+    unit: bytes = b""
     #: what all outcomes have in common; ``None`` before the first device has said what it is
     shared: SharedKey | None = None
     #: folder that workers and coordinator see; empty if there is none
     folder: str = ""
-    #: of the reference kernel: the problem, and the instance as soon as one is known to run
-    reference_problem: Unit | None = None
+    #: of the reference kernel: an encoded unit with its problem, if there is one, and the instance as soon as
+    #: one is known to run
+    reference_problem: bytes = b""
     reference_instance: str = ""
     #: devices that were found slow
     quarantined: tuple[str, ...] = ()
@@ -138,16 +148,6 @@ class Task:
     #: seconds after which no further attempt begins; ``None`` for as long as it takes
     max_time_s: float | None = None
     #: digest -> content of objects that travel with the task
-    objects: Mapping[str, bytes] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskHead:
-    """What a worker must know of a task before it has the plugins that the rest may need."""
-
-    id: str
-    job: str
-    folder: str = ""
     objects: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -174,12 +174,8 @@ class End(Enum):
 class ReferenceCheck:
     """The reference kernel, measured on one device."""
 
-    device: str
-    #: seconds since the epoch, by the worker's clock
-    started: float
-    #: content key of the instance, and the kernel's name
+    #: content key of the instance
     instance: str
-    kernel: str
     #: medians of its attempts in milliseconds
     times_ms: tuple[float, ...]
     clock_mhz: float | None = None
@@ -193,12 +189,9 @@ class WorkerDevice:
 
     #: ``host:label``
     id: str
-    host: str
     key: DeviceKey
     driver: str = ""
     clock: str = "wall"
-    #: what the library says of it
-    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +201,8 @@ class Reply:
     task: str
     end: End
     device: WorkerDevice | None = None
-    checks: tuple[ReferenceCheck, ...] = ()
+    #: if it was due and a kernel runs
+    check: ReferenceCheck | None = None
     #: what was appended to the worker's shard, if the coordinator cannot read it
     shard: bytes = b""
     attempts: int = 0
@@ -286,13 +280,13 @@ class BuildReply:
     message: str = ""
 
 
-Message = Job | Task | Reply | BuildTask | BuildReply | PackedEntry
+Message = Job | Unit | Task | Reply | BuildTask | BuildReply | PackedEntry
 
-_TASKS: Final = msgspec.msgpack.Decoder(Task, dec_hook=decode_problem)
+_UNITS: Final = msgspec.msgpack.Decoder(Unit, dec_hook=decode_problem)
 
 # each returns what was encoded
 decode_job: Final = msgspec.msgpack.Decoder(Job).decode
-decode_task_head: Final = msgspec.msgpack.Decoder(TaskHead).decode
+decode_task: Final = msgspec.msgpack.Decoder(Task).decode
 decode_reply: Final = msgspec.msgpack.Decoder(Reply).decode
 decode_build_task: Final = msgspec.msgpack.Decoder(BuildTask).decode
 decode_build_reply: Final = msgspec.msgpack.Decoder(BuildReply).decode
@@ -304,13 +298,13 @@ def encode(message: Message) -> bytes:
     return msgspec.msgpack.encode(message, order="deterministic")
 
 
-def decode_task(data: bytes) -> Task:
-    """Return the task that was encoded.
+def decode_unit(data: bytes) -> Unit:
+    """Return the unit that was encoded.
 
     :raises InputError: it has a problem of a type that no loaded plugin brings.
     """
     try:
-        return _TASKS.decode(data)
+        return _UNITS.decode(data)
     except msgspec.ValidationError as exc:
         raise InputError(f"the task cannot be read: {exc}") from None
 

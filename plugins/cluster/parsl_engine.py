@@ -13,7 +13,6 @@ import shlex
 import socket
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -40,38 +39,14 @@ _FOLDER: Final = "CKPROF_KEYS"
 _FILE: Final = 'curve\n    public-key = "{public}"\n    secret-key = "{secret}"\n'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
-    """The keys of one executor, in CurveZMQ's text form."""
+def make_keys(folder: Path, launch: str) -> tuple[Path, str]:
+    """Make new keys of one executor, for workers that see no folder of this machine.
 
-    #: where Parsl reads them on this machine
-    folder: Path
-    server_public: str
-    client_public: str
-    client_secret: str
-
-    def carried_by(self, launch: str) -> str:
-        """Return Parsl's command for starting workers, which writes their keys first.
-
-        The server's secret key stays here. Whoever can read the job can do what its workers can.
-
-        :param launch: a format string with a field ``cert_dir``.
-        """
-        # Parsl wants a secret key in the server's file as well, of which it takes the public one alone.
-        server = _FILE.format(public=self.server_public, secret=self.server_public)
-        client = _FILE.format(public=self.client_public, secret=self.client_secret)
-        steps = [f"{_FOLDER}=$(mktemp -d)"]
-        for name, text in (("server", server), ("client", client)):
-            # Parsl formats it twice, and keys may have braces
-            quoted = shlex.quote(text).replace("{", "{{{{").replace("}", "}}}}")
-            steps.append(f'printf %s {quoted} > "${_FOLDER}/{name}.key_secret"')
-        return " && ".join([*steps, launch.replace("{cert_dir}", f'"${_FOLDER}"')])
-
-
-def make_keys(folder: Path) -> Keys:
-    """Make new keys.
+    The server's secret key stays here. Whoever can read the job can do what its workers can.
 
     :param folder: of this user alone; made.
+    :param launch: Parsl's command for starting workers: a format string with a field ``cert_dir``.
+    :returns: where Parsl reads the keys on this machine, and a command that writes those of workers first.
     :raises OSError: they cannot be written.
     """
     import zmq.auth
@@ -79,14 +54,16 @@ def make_keys(folder: Path) -> Keys:
 
     folder.mkdir(parents=True, exist_ok=True)
     made = Path(curvezmq.create_certificates(str(folder)))
-    server_public, _ = zmq.auth.load_certificate(made / "server.key_secret")
-    client_public, client_secret = zmq.auth.load_certificate(made / "client.key_secret")
-    return Keys(
-        folder=made,
-        server_public=server_public.decode(),
-        client_public=client_public.decode(),
-        client_secret=(client_secret or b"").decode(),
-    )
+    server, _ = zmq.auth.load_certificate(made / "server.key_secret")
+    client, client_secret = zmq.auth.load_certificate(made / "client.key_secret")
+    steps = [f"{_FOLDER}=$(mktemp -d)"]
+    # Parsl wants a secret key in the server's file as well, of which it takes the public one alone.
+    for name, public, secret in (("server", server, server), ("client", client, client_secret or b"")):
+        text = shlex.quote(_FILE.format(public=public.decode(), secret=secret.decode()))
+        # Parsl formats it twice, and keys may have braces
+        quoted = text.replace("{", "{{{{").replace("}", "}}}}")
+        steps.append(f'printf %s {quoted} > "${_FOLDER}/{name}.key_secret"')
+    return made, " && ".join([*steps, launch.replace("{cert_dir}", f'"${_FOLDER}"')])
 
 
 #: types of values in settings files that Parsl's own checks let pass at the start, and fail on later
@@ -276,8 +253,7 @@ def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int)
         # it is formatted twice
         launch = f"{ours.replace('{', '{{{{').replace('}', '}}}}')} {rest}"
     elif form.carries_keys:
-        keys = make_keys(folder / pool.value)
-        launch = keys.carried_by(launch)
+        keys, launch = make_keys(folder / pool.value, launch)
     values: dict[str, Any] = {
         "label": pool.value,
         "provider": make_provider(table),
@@ -298,7 +274,7 @@ def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int)
         values["address"] = own_address(settings.parsl.address)
     executor = HighThroughputExecutor(**values)
     if keys is not None:
-        executor.cert_dir = str(keys.folder)
+        executor.cert_dir = str(keys)
     return executor
 
 

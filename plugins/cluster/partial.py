@@ -6,14 +6,22 @@ away.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.errors import ToolchainError
+from ckprof.model.architecture import use_files
+from ckprof.plugin.manager import PluginManager
+from ckprof.private_folders import checked, private_folder
 from ckprof.store.attempt import Mark
 from ckprof.store.baselines import add_baseline
 from ckprof.store.errors import StoreError, store_errors
@@ -21,29 +29,34 @@ from ckprof.store.row_types import AttemptRow, BaselineRow, last_rows, store_dig
 from ckprof.store.schema import PART_TABLES, Stored, create_tables, transaction
 from ckprof.store.shard import BadLine, decode_lines
 from ckprof.store.writer import AttemptRows
+from ckprof_plugins.cluster.engines import Pool, Slot
+from ckprof_plugins.cluster.local import LocalSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ckprof.store.attempt import Attempt
     from ckprof.store.writer import StoreWriter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Absorbed:
-    """What was added."""
+@dataclass(slots=True, kw_only=True)
+class Merged:
+    """What a merge added."""
 
-    #: numbers that their rows have in the store: from the first one to before the end, maybe with gaps
-    first: int
-    end: int
-    #: attempts that were new, and how many of them with raw samples
-    stored: Stored
+    added: list[Attempt] = field(default_factory=list)
+    #: numbers in the store of what was copied from partial stores besides, with gaps; and how many that are
+    copied: list[range] = field(default_factory=list)
+    copied_count: int = 0
     #: attempts that the store had
-    known: int
+    known: int = 0
+    bad: list[BadLine] = field(default_factory=list)
+    #: nothing was left when it ended
+    complete: bool = True
 
     @property
-    def added(self) -> int:
-        """Attempts that were new."""
-        return self.stored.attempts
+    def new(self) -> int:
+        """Attempts that the store did not have."""
+        return len(self.added) + self.copied_count
 
 
 #: pages that a copy may keep in memory, in KiB
@@ -62,7 +75,7 @@ _KNOWN_BY: Final = {
 
 
 @contextmanager
-def attached(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+def _attached(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """Have the tables of a partial store as those of ``part``.
 
     Rows are found by their numbers on both sides, so that nothing refers to a missing row: looking for each
@@ -78,10 +91,11 @@ def attached(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         connection.execute("DETACH part")
 
 
-def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
+def _copy_rows(connection: sqlite3.Connection) -> tuple[Stored, int, set[int]]:
     """Copy what the store does not have from the attached database, inside a transaction.
 
-    :returns: and the measurements whose figures are not those of their attempts any more.
+    :returns: what is new, how many attempts are not, and the measurements whose figures are not those of
+        their attempts any more.
     """
     last = last_rows(connection)
     before = last["measurements"]
@@ -103,20 +117,21 @@ def copy_rows(connection: sqlite3.Connection) -> tuple[Absorbed, set[int]]:
         ("split_k",),
         ("status", "attempts", "ranked", "median_ms", "min_ms"),
     )
-    absorbed = _copy_attempts(connection)
+    stored, known = _copy_attempts(connection)
     _copy_baselines(connection)
     # rows have other numbers here, and refer to others
     store_digests(connection, after=last)
     # what had attempts before, or was not copied as a whole
     changed = "SELECT new FROM temp.new_measurements"
-    if not absorbed.known:
+    if not known:
         changed += f" WHERE new <= {before}"
-    rows = connection.execute(changed).fetchall() if absorbed.added or absorbed.known else []
-    return absorbed, {row[0] for row in rows}
+    rows = connection.execute(changed).fetchall() if stored.attempts or known else []
+    return stored, known, {row[0] for row in rows}
 
 
-def _copy_attempts(connection: sqlite3.Connection) -> Absorbed:
-    last = _last(connection, "attempts")
+def _copy_attempts(connection: sqlite3.Connection) -> tuple[Stored, int]:
+    """Copy attempts with their samples; return what is new, and how many attempts are not."""
+    last = _last_attempt(connection)
     (count,) = connection.execute("SELECT count(*) FROM part.attempts").fetchone()
     text = "(SELECT new FROM temp.new_texts WHERE old = a.{})"
     cells = ", ".join(text.format(name) if name in _TEXTS else f"a.{name}" for name in COLUMNS)
@@ -134,12 +149,7 @@ def _copy_attempts(connection: sqlite3.Connection) -> Absorbed:
         f"WHERE EXISTS (SELECT 1 FROM main.attempts a WHERE a.id = p.attempt_id + {last}) "
         "ORDER BY p.attempt_id"
     ).rowcount
-    return Absorbed(
-        first=last + 1,
-        end=_last(connection, "attempts") + 1,
-        stored=Stored(added, samples),
-        known=count - added,
-    )
+    return Stored(added, samples), count - added
 
 
 def _copy_baselines(connection: sqlite3.Connection) -> None:
@@ -195,11 +205,11 @@ def _columns(connection: sqlite3.Connection, table: str) -> str:
     return ", ".join(name for name in names if name not in ("id", "digest"))
 
 
-def _last(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT coalesce(max(id), 0) FROM main.{table}").fetchone()[0])  # noqa: S608
+def _last_attempt(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM main.attempts").fetchone()[0])
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class Piece(msgspec.Struct, frozen=True):
     """The complete lines of a shard between two of its bytes; the first is where a line begins."""
 
     shard: str
@@ -207,24 +217,25 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     end: int
 
 
-class PartialContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a partial store does not hold itself."""
+class Partial(msgspec.Struct, frozen=True, kw_only=True):
+    """A partial store, and what it does not hold itself."""
 
+    path: str
     #: session, sequence and mark, in the order of the lines
     marks: tuple[tuple[str, int, Mark], ...] = ()
     bad: tuple[BadLine, ...] = ()
-    #: where the complete lines of each piece end
-    ends: tuple[int, ...] = ()
+    #: shard -> where the complete lines that were read end
+    ends: dict[str, int] = {}
 
 
-def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
+def write_partial(path: Path, pieces: Sequence[Piece]) -> Partial:
     """Make a partial store of pieces of shards.
 
     :raises StoreError: a shard cannot be read, or the file cannot be written.
     """
     marks: list[tuple[str, int, Mark]] = []
     bad: list[BadLine] = []
-    ends: list[int] = []
+    ends: dict[str, int] = {}
     path.unlink(missing_ok=True)
     with store_errors(path):
         connection = sqlite3.connect(path, isolation_level=None)
@@ -236,7 +247,7 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
             with transaction(connection):
                 for piece in pieces:
                     data = _read(piece)
-                    ends.append(piece.start + len(data))
+                    ends[piece.shard] = piece.start + len(data)
                     for line in decode_lines(data, Path(piece.shard), piece.start):
                         if isinstance(line, BadLine):
                             bad.append(line)
@@ -249,22 +260,27 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> PartialContent:
                 rows.sum_up_changed()
         finally:
             connection.close()
-    return PartialContent(marks=tuple(marks), bad=tuple(bad), ends=tuple(ends))
+    return Partial(path=str(path), marks=tuple(marks), bad=tuple(bad), ends=ends)
 
 
-def absorb(writer: StoreWriter, path: Path, content: PartialContent) -> Absorbed:
-    """Add a partial store to a store; doing it again adds nothing.
+def absorb(writer: StoreWriter, partial: Partial, merged: Merged) -> None:
+    """Add a partial store to a store, and to what a merge adds; doing it again adds nothing.
 
     :raises StoreError: the store cannot be written; the next call adds what is missing.
     """
-    with store_errors(writer.path), attached(writer.connection, path):
+    connection = writer.connection
+    with store_errors(writer.path), _attached(connection, Path(partial.path)):
         with writer.transaction() as rows:
-            absorbed, changed = copy_rows(writer.connection)
+            first = _last_attempt(connection) + 1
+            stored, known, changed = _copy_rows(connection)
             rows.changed |= changed
-            rows.added = rows.added.plus(absorbed.stored)
-    if content.marks:
-        writer.add_marks(content.marks)
-    return absorbed
+            rows.added = rows.added.plus(stored)
+            merged.copied.append(range(first, _last_attempt(connection) + 1))
+    if partial.marks:
+        writer.add_marks(partial.marks)
+    merged.copied_count += stored.attempts
+    merged.known += known
+    merged.bad += partial.bad
 
 
 def _read(piece: Piece) -> bytes:
@@ -276,3 +292,161 @@ def _read(piece: Piece) -> bytes:
         raise StoreError(f"cannot be read: {exc.strerror}", Path(piece.shard)) from None
     # a line that its writer is at, or was killed in, is left to the next piece
     return data[: data.rfind(b"\n") + 1]
+
+
+#: bytes of shards that wait before others are asked to read them: a few seconds of one process
+LEAST_BYTES: Final = 64 * 2**20
+#: bytes of shards for one partial store: about 10,000 outcomes, which are copied in a tenth of a second
+PARTIAL_BYTES: Final = 24 * 2**20
+#: processes at most, unless settings say otherwise: one writer cannot copy what more of them read
+MOST_PROCESSES: Final = 32
+#: partial stores that each process may be ahead
+_AHEAD: Final = 2
+#: processes that may be lost in a row before none is used any more
+_MOST_LOST: Final = 3
+#: seconds in which a partial store is waited for
+_WAIT_S: Final = 0.05
+_HANDLER: Final = "ckprof_plugins.cluster.partial:handle"
+
+
+class ReadTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is asked to read."""
+
+    target: str
+    pieces: tuple[Piece, ...]
+    #: plugins and files of architectures whose problems and kernels there may be
+    plugins: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+
+
+_opened: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+
+def handle(payload: bytes, slot: Slot) -> bytes:
+    """Make a partial store; runs in a process of the pool."""
+    del slot
+    global _opened
+    task = msgspec.json.decode(payload, type=ReadTask)
+    if _opened != (task.plugins, task.architectures):
+        use_files(Path(name) for name in task.architectures)
+        PluginManager().load_all(configured=task.plugins)
+        _opened = task.plugins, task.architectures
+    return msgspec.json.encode(write_partial(Path(task.target), task.pieces))
+
+
+def default_processes() -> int:
+    """Return how many processes may read shards on this machine: all CPUs but the one that copies."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_PROCESSES, cpus - 1)
+
+
+class MergePool:
+    """Reads shards in other processes, which start when they are first needed. A context manager.
+
+    :param folder: for partial stores, on a local disk; made again, and removed in the end.
+    :param processes: at least 1.
+    :param plugins: see :class:`ReadTask`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        processes: int,
+        *,
+        plugins: tuple[str, ...] = (),
+        architectures: tuple[str, ...] = (),
+        least_bytes: int = LEAST_BYTES,
+        partial_bytes: int = PARTIAL_BYTES,
+    ) -> None:
+        self._folder = folder
+        self._processes = processes
+        self._plugins, self._architectures = plugins, architectures
+        self._least_bytes, self._partial_bytes = least_bytes, partial_bytes
+        self._session: LocalSession | None = None
+        self._reading: dict[Future[bytes], ReadTask] = {}
+        self._numbers = count()
+        self._lost = 0
+        # what a process that was killed has left
+        shutil.rmtree(checked(folder), ignore_errors=True)
+
+    def __enter__(self) -> MergePool:
+        return self
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is being read, or was read and not taken."""
+        return bool(self._reading)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a process would have nothing to do soon."""
+        return self._lost < _MOST_LOST and len(self._reading) < _AHEAD * self._processes
+
+    def read(self, shards: Sequence[Piece]) -> None:
+        """Have read what is new in shards, if it is much.
+
+        :param shards: what was not merged of each.
+        """
+        taken = {piece.shard for task in self._reading.values() for piece in task.pieces}
+        left = [shard for shard in shards if shard.end > shard.start and shard.shard not in taken]
+        if sum(shard.end - shard.start for shard in left) < self._least_bytes:
+            return
+        pieces: list[Piece] = []
+        held = 0
+        for shard in left:
+            end = min(shard.end, shard.start + self._partial_bytes)
+            pieces.append(Piece(shard.shard, shard.start, end))
+            held += end - shard.start
+            if held >= self._partial_bytes:
+                self._submit(tuple(pieces))
+                pieces, held = [], 0
+                if not self.has_room:
+                    return
+        if pieces:
+            self._submit(tuple(pieces))
+
+    def take(self) -> Partial | None:
+        """Return a partial store that is complete, or ``None`` if there is none in a moment."""
+        done = wait(self._reading, timeout=_WAIT_S, return_when=FIRST_COMPLETED).done
+        if not done:
+            return None
+        future = next(iter(done))
+        task = self._reading.pop(future)
+        try:
+            partial = msgspec.json.decode(future.result(), type=Partial)
+        except Exception:
+            # whatever it was, what it read is read again, in the end by the process that asks
+            self._lost += 1
+            Path(task.target).unlink(missing_ok=True)
+            return None
+        self._lost = 0
+        return partial
+
+    def __exit__(self, *error: object) -> None:
+        session, self._session = self._session, None
+        self._reading.clear()
+        if session is not None:
+            session.close(now=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _submit(self, pieces: tuple[Piece, ...]) -> None:
+        """Have a process read something; one that cannot be had is done without."""
+        try:
+            private_folder(self._folder)
+        except OSError:
+            self._lost = _MOST_LOST
+            return
+        if self._session is None:
+            slots = [Slot(device=0, label=str(number)) for number in range(self._processes)]
+            try:
+                self._session = LocalSession(_HANDLER, slots)
+            except ToolchainError:
+                self._lost = _MOST_LOST
+                return
+        task = ReadTask(
+            target=str(self._folder / f"{next(self._numbers)}.db"),
+            pieces=pieces,
+            plugins=self._plugins,
+            architectures=self._architectures,
+        )
+        self._reading[self._session.submit(Pool.RUN, msgspec.json.encode(task))] = task

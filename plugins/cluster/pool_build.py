@@ -260,7 +260,7 @@ def _compile(task: BuildTask) -> BuildReply:
     entries = pack(cache, (wanted[instance] for instance in result.objects))
     if not task.folder:
         return BuildReply(entries=tuple(entries))
-    shared = SweepFolder(root=Path(task.folder)).objects
+    shared = SweepFolder(Path(task.folder)).objects
     return BuildReply(kept=tuple(shared.put(encode(entry)) for entry in entries))
 
 

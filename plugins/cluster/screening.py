@@ -19,6 +19,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field, kernel_time
 from ckprof.store.attempt import Mark
 from ckprof.sweep.resuming import History, MeasuredBefore
+from ckprof_plugins.cluster.messages import Anchor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -39,15 +40,6 @@ _AGREE: Final = 1.02
 #: and one that is slower than expected by this factor was disturbed
 _DISTURBED: Final = 1.1
 _MOST_VISITS: Final = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
-    """The kernel that all devices run which share a problem."""
-
-    cell: KernelCell
-    #: its time in milliseconds on the device that began, to which all times are scaled
-    time_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import heapq
 import math
 from bisect import insort
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from ckprof.measure.rounds import KernelCell, RoundOptions
     from ckprof.store.query import PastVisit
-    from ckprof_plugins.cluster.screening import Anchor, Screening
+    from ckprof_plugins.cluster.messages import Anchor, Unit
+    from ckprof_plugins.cluster.screening import Screening
+    from ckprof_plugins.cluster.units import OpenUnit
 
 
 T = TypeVar("T")
@@ -215,54 +217,49 @@ def deal(cells: Sequence[KernelCell], parts: int) -> Iterator[tuple[KernelCell, 
     return (tuple(cells[first::parts]) for first in range(min(parts, len(cells))))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Some kernels of a problem, for one device."""
-
-    #: from 1, never the same again
-    number: int
-    cells: tuple[KernelCell, ...]
-    anchor: Anchor | None
-    #: numbers of rounds that earlier parts have taken: a round is known by its number and the session
-    rounds_before: int
-
-
-@dataclass(kw_only=True)
 class ShardedProblem:
     """A problem that several devices share: what is left of it, and what can be handed out now.
 
+    :param whole: with all kernels; parts of it are handed out, known by their numbers, from 1.
     :param cells: all that compete.
     :param parts: how many devices may be at it at once.
     :param visits: what parts have measured before.
     :param last_round: the highest number of a round that there is.
     """
 
-    cells: tuple[KernelCell, ...]
-    parts: int
-    rounds: RoundOptions
-    visits: list[PastVisit]
-    last_round: int
-    retry_failed: bool = False
-    #: what no device has measured or is measuring
-    _todo: list[KernelCell] = field(default_factory=list)
-    _out: set[KernelCell] = field(default_factory=set)
-    _in_flight: dict[int, Part] = field(default_factory=dict)
-    #: device -> what it has measured, in parts that were finished
-    _measured: dict[str, set[KernelCell]] = field(default_factory=lambda: defaultdict(set))
-    #: what was agreed on stays so: all times are scaled to it
-    _anchor: Anchor | None = None
-    _numbers: int = 0
-    _lead: int = LEAD_KERNELS
-    #: how many could be the fastest when they were dealt out again the last time
-    _narrowed: int = 0
-
-    def __post_init__(self) -> None:
-        self._numbers = math.ceil(self.last_round / round_numbers(self.rounds))
-        self._todo = list(self.cells)
-        if self.visits:
-            before = screen(self.visits, self.cells, self.rounds, retry_failed=self.retry_failed)
+    def __init__(
+        self,
+        whole: OpenUnit,
+        cells: tuple[KernelCell, ...],
+        parts: int,
+        rounds: RoundOptions,
+        visits: Sequence[PastVisit],
+        last_round: int,
+    ) -> None:
+        self.whole, self.cells, self.parts = whole, cells, parts
+        self.visits = list(visits)
+        #: seconds of an attempt, as soon as there is one
+        self.visit_s: float | None = None
+        #: what runs on one device in the end, once it is known; and whether it did
+        self.last: OpenUnit | None = None
+        self.ended = False
+        self._rounds = rounds
+        #: what no device has measured or is measuring
+        self._todo = list(cells)
+        self._out: set[KernelCell] = set()
+        self._in_flight: dict[int, Unit] = {}
+        #: device -> what it has measured, in parts that were finished
+        self._measured: dict[str, set[KernelCell]] = defaultdict(set)
+        #: what was agreed on stays so: all times are scaled to it
+        self._anchor: Anchor | None = None
+        self._numbers = math.ceil(last_round / round_numbers(rounds))
+        self._lead = LEAD_KERNELS
+        #: how many could be the fastest when they were dealt out again the last time
+        self._narrowed = 0
+        if visits:
+            before = screen(visits, cells, rounds, retry_failed=whole.unit.retry_failed)
             self._todo, self._out = list(before.missing), set(before.out)
-        for visit in self.visits:
+        for visit in visits:
             self._measured[visit.device_id].add(visit.cell)
         self._narrow()
 
@@ -271,9 +268,9 @@ class ShardedProblem:
         """Whether every kernel was measured by some device."""
         return not self._in_flight and not self._todo
 
-    def next_parts(self) -> list[Part]:
+    def next_parts(self) -> list[Unit]:
         """Return what can be handed out besides what already is."""
-        todo, anchor = self._todo, self.screening().anchor or self._anchor
+        todo, anchor = self._todo, self._screening().anchor or self._anchor
         self._anchor = anchor
         if not todo or (anchor is None and self._in_flight):
             return []
@@ -298,12 +295,12 @@ class ShardedProblem:
         self.visits.extend(visits)
         self._narrow()
 
-    def repeat(self, number: int) -> Part:
+    def repeat(self, number: int) -> Unit:
         """Return the part that takes the place of one that was not finished."""
         part = self._in_flight.pop(number)
         return self._part(part.cells, part.anchor)
 
-    def copy(self, number: int) -> Part:
+    def copy(self, number: int) -> Unit:
         """Return a part with the kernels of one that somebody is at: whoever is first counts."""
         part = self._in_flight[number]
         return self._part(part.cells, part.anchor)
@@ -320,15 +317,15 @@ class ShardedProblem:
         self._todo += [cell for cell in self.cells if cell in again]
         self.visits = [visit for visit in self.visits if visit.device_id not in slow]
 
-    def screening(self) -> Screening:
+    def _screening(self) -> Screening:
         """Say what is known by now of those that may be the fastest."""
         visits = [visit for visit in self.visits if visit.cell not in self._out]
-        return compare_parts(visits, self.rounds)
+        return compare_parts(visits, self._rounds)
 
     @property
     def finalists(self) -> tuple[KernelCell, ...]:
         """What runs on one device in the end."""
-        out = self.screening().out | self._out
+        out = self._screening().out | self._out
         return tuple(cell for cell in self.cells if cell not in out)
 
     def _narrow(self) -> None:
@@ -339,12 +336,18 @@ class ShardedProblem:
         if narrows(len(left), self._narrowed, len(self.cells), self.parts):
             self._todo, self._narrowed = list(left), len(left)
 
-    def _part(self, cells: tuple[KernelCell, ...], anchor: Anchor | None) -> Part:
+    def _part(self, cells: tuple[KernelCell, ...], anchor: Anchor | None) -> Unit:
         self._numbers += 1
         if anchor is not None and anchor.cell not in cells:
             # beside a fast kernel, slow ones leave early
             cells = (anchor.cell, *cells)
-        rounds_before = self._numbers * round_numbers(self.rounds)
-        part = Part(number=self._numbers, cells=cells, anchor=anchor, rounds_before=rounds_before)
-        self._in_flight[part.number] = part
+        part = self._in_flight[self._numbers] = replace(
+            self.whole.unit,
+            part=self._numbers,
+            cells=cells,
+            anchor=anchor,
+            rounds_before=self._numbers * round_numbers(self._rounds),
+            past=(),
+            device="",
+        )
         return part

@@ -22,7 +22,7 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session as ProfilerSession
 from ckprof.session import ignore
 from ckprof.settings import Settings
-from ckprof.store.attempt import DEVICE, SOURCES, SWEEP, Session
+from ckprof.store.attempt import DEVICE, SOURCES, SWEEP
 from ckprof.sweep.evidence import LAYERS, device_roofs, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof.version import __version__
@@ -33,17 +33,13 @@ from ckprof_plugins.cluster.messages import (
     WorkerDevice,
     decode_job,
     decode_task,
-    decode_task_head,
     encode,
 )
 from ckprof_plugins.cluster.unit_runner import UnitRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckprof.measure.options import RunOptions
     from ckprof_plugins.cluster.engines import Slot
-    from ckprof_plugins.cluster.messages import Job, TaskHead
+    from ckprof_plugins.cluster.messages import Job, Task
 
 #: what engines call in their workers
 HANDLER = "ckprof_plugins.cluster.sweep_worker:handle"
@@ -59,11 +55,9 @@ def handle(payload: bytes, slot: Slot) -> bytes:
     Errors of ckprof are answers: another worker may do better. Whatever else is raised costs the task, and
     the engine decides what becomes of the worker.
     """
-    task = decode_task_head(payload)
+    task = decode_task(payload)
     try:
-        # problems of plugins are known as soon as these are loaded
-        runner = _runner(task, slot)
-        reply = runner.serve(decode_task(payload))
+        reply = _runner(task, slot).serve(task)
     except _MissingObjects as exc:
         reply = Reply(task=task.id, end=End.MISSING, missing=exc.digests)
     except CkprofError as exc:
@@ -87,7 +81,7 @@ class _MissingObjects(Exception):
         self.digests = digests
 
 
-def _runner(task: TaskHead, slot: Slot) -> UnitRunner:
+def _runner(task: Task, slot: Slot) -> UnitRunner:
     global _opened
     if _opened is not None and _opened[0] != task.job:
         close()
@@ -99,9 +93,9 @@ def _runner(task: TaskHead, slot: Slot) -> UnitRunner:
     return _opened[1]
 
 
-def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
+def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
     own_folder = cache_dir() / "sweep-worker"
-    shared = SweepFolder(root=Path(task.folder)).objects if task.folder else None
+    shared = SweepFolder(Path(task.folder)).objects if task.folder else None
     source = ObjectSource(ObjectFolder(own_folder / "objects"), shared)
     path = source.find(task.job, task.objects)
     if path is None:
@@ -133,20 +127,30 @@ def _open(task: TaskHead, slot: Slot, stack: ExitStack) -> UnitRunner:
     identity = identify_device(target, job.arch, job.machine_identity, options, bench.device)
     device = WorkerDevice(
         id=f"{platform.node()}:{slot.label}",
-        host=platform.node(),
         key=device_key(job.target, job.arch, identity),
         driver=identity.driver,
         clock=identity.clock,
-        text=bench.device.text,
     )
     dtypes = [kernel.dtype for kernel in job.kernels]
     roofs = device_roofs(target, job.arch, options.device, bench.measure_roof, dtypes)
-    own_session = _session(
-        job, device, options, manager, {SWEEP: task.job, **roof_evidence(device.key, roofs)}
+    layers = job.session.environment.get(LAYERS)
+    own_session = replace(
+        job.session,
+        uid=uuid.uuid4().hex,
+        started=time.time(),
+        host=platform.node(),
+        environment={
+            "host": host_properties(),
+            "options": options.as_plain(),
+            "device": bench.device.text,
+            SOURCES: source_digests(manager),
+            DEVICE: {"id": device.id, "partition": device.key.partition},
+            **({LAYERS: layers} if layers else {}),
+            SWEEP: task.job,
+            **roof_evidence(device.key, roofs),
+        },
     )
-    runner = UnitRunner(
-        job=job, bench=bench, device=device, session=own_session, own_shards=own_folder / "shards"
-    )
+    runner = UnitRunner(job, bench, device, own_session, own_folder / "shards")
     stack.callback(runner.close)
     return runner
 
@@ -165,28 +169,3 @@ def _check_same_program(job: Job) -> None:
             f"the kernels were built for {job.cpu_model}, this worker runs on {cpu_model()}: use machines "
             "of one kind"
         )
-
-
-def _session(
-    job: Job, device: WorkerDevice, options: RunOptions, manager: PluginManager, further: Mapping[str, object]
-) -> Session:
-    """Return the session of what this worker measures: that of the job, with what is its own.
-
-    :param further: more of the environment.
-    """
-    layers = job.session.environment.get(LAYERS)
-    return replace(
-        job.session,
-        uid=uuid.uuid4().hex,
-        started=time.time(),
-        host=platform.node(),
-        environment={
-            "host": host_properties(),
-            "options": options.as_plain(),
-            "device": device.text,
-            SOURCES: source_digests(manager),
-            DEVICE: {"id": device.id, "partition": device.key.partition},
-            **({LAYERS: layers} if layers else {}),
-            **further,
-        },
-    )

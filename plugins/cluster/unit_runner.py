@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.measure.rounds import Contest, Visit
@@ -21,7 +21,7 @@ from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder
 from ckprof.sweep.sweep import Stop, Sweep, Watch
 from ckprof_plugins.cluster.folder import SweepFolder
-from ckprof_plugins.cluster.messages import End, ReferenceCheck, Reply
+from ckprof_plugins.cluster.messages import End, ReferenceCheck, Reply, decode_unit
 from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt, Session
     from ckprof.sweep.plan import Plan
     from ckprof.sweep.sweep import Summary
-    from ckprof_plugins.cluster.messages import Job, Task, Unit, WorkerDevice
+    from ckprof_plugins.cluster.messages import Anchor, Job, Task, Unit, WorkerDevice
 
 #: seconds between looks for a request to stop while a device waits
 _LOOK_S: Final = 0.2
@@ -49,15 +49,9 @@ SYNC_S: Final = 1.0
 class _UnitRecorder(Recorder):
     """Marks what is measured for parts of problems, and keeps what these leave to their coordinator."""
 
+    #: what is measured is a part, and what was so far
     part = False
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.visits: list[PastVisit] = []
-
-    def begin(self, *, part: bool) -> None:
-        """Take note that a unit begins."""
-        self.part, self.visits = part, []
+    visits: list[PastVisit]
 
     def add(self, sample: Sample) -> Attempt:
         """Store what a visit gave."""
@@ -79,40 +73,39 @@ class _UnitRecorder(Recorder):
             yield Mark.PART
 
 
-@dataclass(kw_only=True)
 class UnitRunner:
     """Serves the tasks of one job in one worker.
 
-    Its outcomes are one session, in one shard.
+    :param bench: open until the worker ends.
+    :param session: of all its outcomes, which are in one shard.
+    :param own_shards: where the shard goes that the coordinator cannot read.
     """
 
-    job: Job
-    #: open until the worker ends
-    bench: Bench
-    device: WorkerDevice
-    session: Session
-    #: where the shard goes that the coordinator cannot read
-    own_shards: Path
-    _shard: ShardWriter | None = None
-    _sent: int = 0
-    _recorder: _UnitRecorder | None = None
-    #: what is measured now
-    _unit: Unit | None = None
-    _group: KernelGroup | None = None
-    #: least time of the anchor in the unit so far
-    _anchor_ms: float = math.inf
-    #: units since the last check; ``None`` before the first
-    _served: int | None = None
-    _instance: str = ""
-    #: figures that the next round's evidence has besides
-    _evidence: dict[str, object] = field(default_factory=dict)
+    def __init__(
+        self, job: Job, bench: Bench, device: WorkerDevice, session: Session, own_shards: Path
+    ) -> None:
+        self.job, self.bench, self.device = job, bench, device
+        self.session, self._own_shards = session, own_shards
+        self._shard: ShardWriter | None = None
+        self._sent = 0
+        self._recorder: _UnitRecorder | None = None
+        #: what is measured now, and its anchor
+        self._group: KernelGroup | None = None
+        self._anchor: Anchor | None = None
+        #: least time of the anchor in the unit so far
+        self._anchor_ms = math.inf
+        #: units since the last check; ``None`` before the first
+        self._served: int | None = None
+        self._instance = ""
+        #: figures that the next round's evidence has besides
+        self._evidence: dict[str, object] = {}
 
     def serve(self, task: Task) -> Reply:
         """Do what a task says.
 
         :raises CkprofError: outcomes cannot be stored, or kernels cannot be run at all any more.
         """
-        folder = SweepFolder(root=Path(task.folder)) if task.folder else None
+        folder = SweepFolder(Path(task.folder)) if task.folder else None
         if folder is not None:
             with suppress(OSError):
                 folder.started_file(task.id).write_text(self._open_shard(folder).path.name)
@@ -122,21 +115,19 @@ class UnitRunner:
             return self._reply(task, End.OTHER_DEVICE)
         if self.device.id in task.quarantined:
             self._wait(task, folder)
-            return self._reply(task, End.PARKED, checks=self._check(task))
-        checks: tuple[ReferenceCheck, ...] = ()
+            return self._reply(task, End.PARKED, self._check(task))
         due = self._served is None or self._served >= self.job.reference.every
-        if due or self.device.id in task.suspected:
-            checks = self._check(task)
-        if task.unit is None or task.shared is None:
-            return self._reply(task, End.PROBED, checks=checks)
-        shard = self._open_shard(folder)
-        summary = self._measure(task, task.unit, task.shared, shard, folder)
+        check = self._check(task) if due or self.device.id in task.suspected else None
+        if not task.unit or shared is None:
+            return self._reply(task, End.PROBED, check)
+        unit, shard = decode_unit(task.unit), self._open_shard(folder)
+        summary = self._measure(task, unit, shared, shard, folder)
         # a unit that is over is never handed out again: all of it has to outlive this machine
         shard.sync()
         self._served = (self._served or 0) + 1
         end = End.STOPPED if summary.stop is not Stop.DONE else End.FINISHED
         return replace(
-            self._reply(task, end, checks=checks),
+            self._reply(task, end, check),
             shard=b"" if folder is not None else self._unsent(shard),
             attempts=summary.attempts,
             rounds=summary.rounds,
@@ -145,7 +136,7 @@ class UnitRunner:
             wall_s=summary.wall_s,
             warnings=dict(summary.warnings),
             standing=next((standing for _, standing in summary.standings), None),
-            visits=self._of_part() if end is End.FINISHED and task.unit.part else (),
+            visits=self._of_part() if end is End.FINISHED and unit.part else (),
         )
 
     def close(self) -> None:
@@ -166,12 +157,12 @@ class UnitRunner:
         if self._recorder is None:
             least = self.job.options.min_samples
             self._recorder = _UnitRecorder(shard, self.session, shared, least_samples=least)
-        self._recorder.begin(part=unit.part > 0)
-        self._unit, self._anchor_ms = unit, math.inf
+        self._recorder.part, self._recorder.visits = unit.part > 0, []
+        self._anchor, self._anchor_ms = unit.anchor, math.inf
         try:
             return Sweep(plan, self, self._recorder, watch).run()
         finally:
-            self._unit = None
+            self._anchor = None
 
     def _of_part(self) -> tuple[PastVisit, ...]:
         """Return the attempts on those kernels of a part that may be the fastest."""
@@ -218,7 +209,8 @@ class UnitRunner:
 
     def _open_shard(self, folder: SweepFolder | None) -> ShardWriter:
         if self._shard is None:
-            self._shard = ShardWriter(folder.shards if folder is not None else self.own_shards, sync_s=SYNC_S)
+            folder_of_shards = folder.shards if folder is not None else self._own_shards
+            self._shard = ShardWriter(folder_of_shards, sync_s=SYNC_S)
         return self._shard
 
     def _unsent(self, shard: ShardWriter) -> bytes:
@@ -251,19 +243,18 @@ class UnitRunner:
 
         :raises ToolchainError: it does not run: what else is measured here could not be compared.
         """
-        unit, group = self._unit, self._group
-        if unit is None or group is None or unit.anchor is None:
+        anchor, group = self._anchor, self._group
+        if anchor is None or group is None:
             return {}
-        anchor = unit.anchor
-        expected_ms = min(self._anchor_ms, unit.anchor_ms)
-        here_ms = anchor_time(lambda: next(iter(self._times(group, anchor, 1)), None), expected_ms)
+        cell, expected_ms = anchor.cell, min(self._anchor_ms, anchor.time_ms)
+        here_ms = anchor_time(lambda: next(iter(self._times(group, cell, 1)), None), expected_ms)
         if here_ms is None:
             raise ToolchainError(
-                f"{group.kernels[anchor.instance].name} does not run on {self.device.id}: it is measured "
+                f"{group.kernels[cell.instance].name} does not run on {self.device.id}: it is measured "
                 "on all devices that share a problem"
             )
         self._anchor_ms = min(here_ms, expected_ms)
-        return {ANCHOR: anchor.instance, ANCHOR_MS: here_ms, SCALE: unit.anchor_ms / here_ms}
+        return {ANCHOR: cell.instance, ANCHOR_MS: here_ms, SCALE: anchor.time_ms / here_ms}
 
     def turn(self, number: int) -> bool:
         """Have what follows measured by a process; say whether that is another one."""
@@ -284,23 +275,22 @@ class UnitRunner:
                 return
             time.sleep(min(_LOOK_S, left))
 
-    def _check(self, task: Task) -> tuple[ReferenceCheck, ...]:
+    def _check(self, task: Task) -> ReferenceCheck | None:
         """Measure the reference kernel several times."""
         self._served = 0
-        if task.reference_problem is None:
-            return ()
+        if not task.reference_problem:
+            return None
         shared = task.shared or SharedKey(
             operation=OperationKey(direction=self.job.direction),
             device=self.device.key,
             toolchain=ToolchainKey(),
             method=MethodKey(),
         )
-        unit = replace(task.reference_problem, past=(), device="", fresh=True)
+        unit = replace(decode_unit(task.reference_problem), past=(), device="", fresh=True)
         contests = self._plan(unit, shared).contests
         if not contests:
-            return ()
+            return None
         planned = contests[0]
-        started = time.time()
         self.bench.open_group(planned)
         wanted = task.reference_instance or self._instance
         cells = [cell for cell in planned.contest.cells if wanted in ("", cell.instance)]
@@ -309,21 +299,16 @@ class UnitRunner:
             if times:
                 break
         else:
-            return ()
+            return None
         self._instance = cell.instance
         reading = self.bench.observe()
         self._evidence = {REFERENCE_MS: min(times)}
-        return (
-            ReferenceCheck(
-                device=self.device.id,
-                started=started,
-                instance=cell.instance,
-                kernel=planned.kernels[cell.instance].name,
-                times_ms=tuple(times),
-                clock_mhz=reading.clock_mhz,
-                base_clock_mhz=reading.base_clock_mhz,
-                temperature_c=reading.temperature_c,
-            ),
+        return ReferenceCheck(
+            instance=cell.instance,
+            times_ms=tuple(times),
+            clock_mhz=reading.clock_mhz,
+            base_clock_mhz=reading.base_clock_mhz,
+            temperature_c=reading.temperature_c,
         )
 
     def _times(self, planned: KernelGroup, cell: KernelCell, count: int) -> list[float]:
@@ -337,5 +322,5 @@ class UnitRunner:
             times.append(timing.median_ms)
         return times
 
-    def _reply(self, task: Task, end: End, checks: tuple[ReferenceCheck, ...] = ()) -> Reply:
-        return Reply(task=task.id, end=end, device=self.device, checks=checks)
+    def _reply(self, task: Task, end: End, check: ReferenceCheck | None = None) -> Reply:
+        return Reply(task=task.id, end=end, device=self.device, check=check)

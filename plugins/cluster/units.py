@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ckprof_plugins.cluster.folder import SweepFolder
     from ckprof_plugins.cluster.leases import LeasePolicy
     from ckprof_plugins.cluster.messages import ReferencePolicy, Reply
-    from ckprof_plugins.cluster.sharding import Part
 
 
 class Units:
@@ -91,12 +90,12 @@ class Units:
         before = list(self._past(planned.shared, planned.problem))
         of_parts = [visit for visit in usable(before, planned.kernels) if Mark.PART in visit.all_marks]
         return ShardedProblem(
+            open_unit,
             cells=(*planned.contest.cells, *planned.before.out),
             parts=parts,
             rounds=planning.rounds,
             visits=[] if planning.fresh else of_parts,
             last_round=max((visit.round for visit in before), default=0),
-            retry_failed=planning.retry_failed,
         )
 
     def _whole(self, shared: SharedKey, problem: Problem) -> list[PastVisit]:
@@ -168,14 +167,12 @@ class Work:
     shared: SharedKey
     #: unfinished units, in the order in which they are handed out
     units: Sequence[OpenUnit]
-    #: rankings, finished ones included
-    rankings: int
     #: plans units again, from what the store has by then
     plans: Units
     #: in how many parts each of ``units`` is sharded
     parts: Sequence[int]
     reference: ReferencePolicy
-    reference_problem: Unit | None
+    reference_problem: bytes
     leases: LeasePolicy
     #: where shards are; workers see it unless ``sends`` is set
     folder: SweepFolder
@@ -221,7 +218,7 @@ class UnitQueue:
         #: id -> in how many parts a problem is sharded
         self._parts = {unit.unit.id: parts for unit, parts in planned if parts > 1}
         #: id -> a sharded problem that was begun
-        self._sharded: dict[str, _Sharded] = {}
+        self._sharded: dict[str, ShardedProblem] = {}
         #: id of units that nobody could finish -> why
         self.given_up: dict[str, str] = {}
         #: how many of them in a row, and how many problems were finished when that began
@@ -272,23 +269,19 @@ class UnitQueue:
         name = unit.unit.id
         if name not in self._parts or name in self._sharded:
             return False
-        problem = self._work.plans.shard(unit, self._parts[name])
-        self._sharded[name] = _Sharded(whole=unit, problem=problem)
+        self._sharded[name] = self._work.plans.shard(unit, self._parts[name])
         self._go_on(name)
         return True
 
     def finish_part(self, unit: OpenUnit, device: str, reply: Reply) -> None:
         """Take what a part leaves, and have done what follows from it."""
-        sharded = self._sharded[unit.unit.id]
+        problem = self._sharded[unit.unit.id]
         if unit.unit.id in self.given_up:
             return
-        problem = sharded.problem
-        if sharded.visit_s is None and reply.attempts:
-            sharded.visit_s = reply.wall_s / reply.attempts
-            planned = sharded.whole.planned
-            problem_s = sharded.visit_s * PART_VISITS * len(planned.contest.active)
-            pace = self._schedule.pace
-            problem.parts = corrected(problem.parts, pace, problem_s, effort(planned))
+        if problem.visit_s is None and reply.attempts:
+            problem.visit_s = reply.wall_s / reply.attempts
+            problem_s = problem.visit_s * PART_VISITS * len(unit.planned.contest.active)
+            problem.parts = corrected(problem.parts, self._schedule.pace, problem_s, effort(unit.planned))
         problem.finish(unit.unit.part, device, reply.visits)
         self._go_on(unit.unit.id)
 
@@ -310,22 +303,20 @@ class UnitQueue:
         """Return what another device can do as well, in case the one that has the unit never answers."""
         if not unit.unit.part:
             return unit
-        sharded = self._sharded[unit.unit.id]
-        return replace(sharded.unit(sharded.problem.copy(unit.unit.part)), failed=unit.failed)
+        return replace(unit, unit=self._sharded[unit.unit.id].copy(unit.unit.part))
 
     def drop(self, unit: OpenUnit) -> None:
         """Wait no longer for a unit that another device does as well."""
         if unit.unit.part:
-            self._sharded[unit.unit.id].problem.drop(unit.unit.part)
+            self._sharded[unit.unit.id].drop(unit.unit.part)
 
     def requeue(self, unit: OpenUnit) -> None:
         """Hand a unit out again, with what is known of it by now."""
         name = unit.unit.id
         if unit.unit.part:
-            sharded = self._sharded[name]
             if name not in self.given_up:
-                part = sharded.problem.repeat(unit.unit.part)
-                self._schedule.put_first(replace(sharded.unit(part), failed=unit.failed))
+                part = self._sharded[name].repeat(unit.unit.part)
+                self._schedule.put_first(replace(unit, unit=part))
             return
         again = self._work.plans.again(unit.unit)
         if again is None:
@@ -338,8 +329,8 @@ class UnitQueue:
         sharded = self._sharded.get(unit.unit.id)
         if sharded is not None:
             name, ended = unit.unit.id, sharded.ended
-            sharded.problem.forget(devices)
-            if sharded.last is None or not sharded.problem.is_complete:
+            sharded.forget(devices)
+            if sharded.last is None or not sharded.is_complete:
                 # others may compete in the end now
                 self._schedule.keep(lambda other: other is not sharded.last)
                 self._counters.contests_done -= ended
@@ -380,54 +371,23 @@ class UnitQueue:
 
     def _go_on(self, name: str) -> None:
         """Have handed out what a sharded problem allows now."""
-        sharded = self._sharded[name]
-        problem = sharded.problem
+        problem = self._sharded[name]
         expected = expected_last(len(problem.cells))
         for part in problem.next_parts():
-            if part.anchor is None or sharded.visit_s is None:
-                self._schedule.put_first(sharded.unit(part))
+            unit = OpenUnit(unit=part, planned=problem.whole.planned)
+            if part.anchor is None or problem.visit_s is None:
+                self._schedule.put_first(unit)
             else:
-                seconds = remaining_s(sharded.visit_s, len(part.cells), expected)
-                self._schedule.put(sharded.unit(part), seconds)
+                self._schedule.put(unit, remaining_s(problem.visit_s, len(part.cells), expected))
         if not problem.is_complete:
             return
         finalists = problem.finalists
-        sharded.last = self._work.plans.again(replace(sharded.whole.unit, cells=finalists))
-        if sharded.last is None:
-            sharded.ended = True
+        problem.last = self._work.plans.again(replace(problem.whole.unit, cells=finalists))
+        if problem.last is None:
+            problem.ended = True
             self._counters.contests_done += 1
         else:
-            self._schedule.put(sharded.last, remaining_s(sharded.visit_s or 0.0, 0, len(finalists)))
-
-
-@dataclass(slots=True, kw_only=True)
-class _Sharded:
-    """A sharded problem that was begun."""
-
-    #: with all its kernels
-    whole: OpenUnit
-    problem: ShardedProblem
-    #: seconds of an attempt, as soon as there is one
-    visit_s: float | None = None
-    #: what runs on one device in the end, once it is known
-    last: OpenUnit | None = None
-    #: it did
-    ended: bool = False
-
-    def unit(self, part: Part) -> OpenUnit:
-        """Return a part as something that can be handed out."""
-        anchor = part.anchor
-        unit = replace(
-            self.whole.unit,
-            part=part.number,
-            cells=part.cells,
-            anchor=anchor.cell if anchor is not None else None,
-            anchor_ms=anchor.time_ms if anchor is not None else 0.0,
-            rounds_before=part.rounds_before,
-            past=(),
-            device="",
-        )
-        return OpenUnit(unit=unit, planned=self.whole.planned)
+            self._schedule.put(problem.last, remaining_s(problem.visit_s or 0.0, 0, len(finalists)))
 
 
 def last_line(text: str) -> str:

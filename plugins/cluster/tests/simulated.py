@@ -73,11 +73,11 @@ class TimedBench(SimulatedBench):
 
 
 def make_runner(job, label, folder, *, bench=None, device=SHARED.device, number=None):
-    device = WorkerDevice(id=f"host:{label}", host="host", key=device)
+    device = WorkerDevice(id=f"host:{label}", key=device)
     uid = number if number is not None else int.from_bytes(os.urandom(8), "big")
     session = make_session(uid, started=1.7e9, environment={DEVICE: {"id": device.id}}, tags=job.session.tags)
     own = bench or TimedBench(seed=hash(label) % 1000)
-    return UnitRunner(job=job, bench=own, device=device, session=session, own_shards=Path(folder))
+    return UnitRunner(job, own, device, session, Path(folder))
 
 
 _runner = None
@@ -88,9 +88,7 @@ def handle(payload, slot):
     global _runner
     task = decode_task(payload)
     if _runner is None:
-        source = ObjectSource(
-            ObjectFolder(Path(task.folder) / "own"), SweepFolder(root=Path(task.folder)).objects
-        )
+        source = ObjectSource(ObjectFolder(Path(task.folder) / "own"), SweepFolder(Path(task.folder)).objects)
         job = decode_job(source.find(task.job, task.objects).read_bytes())
         bench = TimedBench(visit_s=float(os.environ.get(VISIT_VARIABLE, "0")))
         _runner = make_runner(job, slot.label, task.folder, bench=bench)
@@ -116,13 +114,10 @@ class Setup:
             "job": self.digest,
             "shared": SHARED,
             "units": (opened := self.units.open()),
-            "rankings": len(self.units.plan.contests),
             "plans": self.units,
             "parts": part_counts([unit.planned for unit in opened], self.job.rounds, self.devices),
             "reference": self.job.reference,
-            "reference_problem": replace(self.units.open()[0].unit, id="reference")
-            if self.units.open()
-            else None,
+            "reference_problem": encode(replace(opened[0].unit, id="reference")) if opened else b"",
             "leases": LeasePolicy(silence_s=30.0),
             "folder": self.folder,
         }

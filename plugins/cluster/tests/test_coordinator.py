@@ -17,7 +17,7 @@ from ckprof.store.store import Store
 from ckprof.sweep.sweep import Stop
 from ckprof_plugins.cluster.counters import EngineProgress
 from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
-from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply
+from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply, decode_unit
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 from tests.sweep.bench import noting
@@ -99,8 +99,9 @@ def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
     lost = Counter()
 
     def lose_some(worker, task):
-        if not lost[task.unit.id] and worker == 0:
-            lost[task.unit.id] += 1
+        unit = decode_unit(task.unit)
+        if not lost[unit.id] and worker == 0:
+            lost[unit.id] += 1
             # half of the work is done and on the disk when the worker is gone
             bench = one_runners[0].bench
             stop_after = len(bench.visits) + 5
@@ -159,7 +160,7 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
     bad = one.units.open()[0].unit.id
 
     def end(worker, task):
-        if task.unit.id == bad:
+        if decode_unit(task.unit).id == bad:
             raise MemoryError("killed")
         return None
 
@@ -290,7 +291,7 @@ def test_a_slow_device_is_quarantined_and_its_work_done_again(setup, tmp_path):
     session.close(now=True)
     (text,) = [text for text in warnings if "quarantined" in text]
     assert text.startswith("device host:c is quarantined: ") and "% slower than its peers" in text
-    devices = {device.id: device for device in summary.devices}
+    devices = {device.device.id: device for device in summary.devices}
     assert devices["host:c"].quarantine and not devices["host:a"].quarantine
     assert summary.contests_done == 12
     attempts = check_complete(tmp_path / "r.db", 12, 4)
@@ -349,7 +350,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     messages = []
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.INFO, messages)))
     session.close(now=True)
-    assert [task.unit.id for _, task in session.tasks] == [second.id, first.id]
+    assert [decode_unit(task.unit).id for _, task in session.tasks] == [second.id, first.id]
     assert "1 problem may still be measured" in messages[0]
     assert summary.contests_done == 2
 

@@ -13,11 +13,8 @@ from ckprof_plugins.cluster.messages import ReferenceCheck, ReferencePolicy, Wor
 
 
 def note(table, name, times, *, partition="SPX", **evidence):
-    device = WorkerDevice(id=name, host="host", key=DeviceKey(target="gpu", partition=partition))
-    check = ReferenceCheck(
-        device=name, started=0.0, instance="i", kernel="k", times_ms=tuple(times), **evidence
-    )
-    table.note(device, [check])
+    device = WorkerDevice(id=name, key=DeviceKey(target="gpu", partition=partition))
+    table.note(device, ReferenceCheck(instance="i", times_ms=tuple(times), **evidence))
     return table.judge([name])
 
 
@@ -105,10 +102,10 @@ def test_what_may_be_the_reason_is_named():
 def test_other_kernels_are_not_compared():
     table = DeviceTable(ReferencePolicy())
     note(table, "a", steady(1.0))
-    device = WorkerDevice(id="b", host="host", key=DeviceKey(target="gpu"))
-    other = ReferenceCheck(device="b", started=0.0, instance="other", kernel="k", times_ms=(9.0, 9.0, 9.0))
+    device = WorkerDevice(id="b", key=DeviceKey(target="gpu"))
+    other = ReferenceCheck(instance="other", times_ms=(9.0, 9.0, 9.0))
     for _ in range(3):
-        table.note(device, [other])
+        table.note(device, other)
         assert table.judge(["b"]) == ([], [])
 
 

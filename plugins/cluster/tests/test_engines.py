@@ -75,15 +75,15 @@ def choose(tmp_path, manager=None, **options):
 
 
 def test_options_and_settings_name_the_engine(tmp_path):
-    chosen = choose(tmp_path, devices=(0, 1))
-    assert (chosen.engine.id, chosen.request.devices, chosen.request.embedded) == ("local", (0, 1), True)
-    assert chosen.request.folder == tmp_path / "r.db.sweep"
+    engine, request = choose(tmp_path, devices=(0, 1))
+    assert (engine.id, request.devices, request.embedded) == ("local", (0, 1), True)
+    assert request.folder == tmp_path / "r.db.sweep"
     settings = tmp_path / "c.toml"
     settings.write_text('engine = "nowhere"\n[transport]\nkind = "folder"\npath = "/shared"\n')
-    chosen = choose(tmp_path, cluster=settings)
-    assert chosen.engine.id == "nowhere"
-    assert str(chosen.request.folder).startswith("/shared/r-")
-    assert choose(tmp_path, cluster=settings, engine="local").engine.id == "local"
+    engine, request = choose(tmp_path, cluster=settings)
+    assert engine.id == "nowhere"
+    assert str(request.folder).startswith("/shared/r-")
+    assert choose(tmp_path, cluster=settings, engine="local")[0].id == "local"
 
 
 @pytest.mark.parametrize(

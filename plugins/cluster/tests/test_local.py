@@ -121,10 +121,10 @@ def test_workers_that_break_are_lost_with_a_reason_and_replaced(monkeypatch, fau
 def test_a_sweep_whose_workers_break_ends_with_one_message(monkeypatch, tmp_path, fault):
     said = broken(monkeypatch, fault)
     session = open_local()
-    task = Task(id="a", run="probe", job="none", unit=None, folder="", reference_problem=None)
+    task = Task(id="a", run="probe", job="none", folder="")
     try:
         with pytest.raises(ToolchainError, match=rf"no worker can measure: .*{said}") as raised:
-            _probe(task, session, SweepFolder(root=tmp_path), SweepOptions(store="r.db"))
+            _probe(task, session, SweepFolder(tmp_path), SweepOptions(store="r.db"))
     finally:
         session.close(now=True)
     assert raised.value.exit_code is ExitCode.TOOLCHAIN and "\n" not in str(raised.value)

@@ -18,12 +18,11 @@ from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster import merge_pool
+from ckprof_plugins.cluster import partial
 from ckprof_plugins.cluster.counters import Counters
 from ckprof_plugins.cluster.engines import Slot, WorkerLost
-from ckprof_plugins.cluster.merge_pool import MergePool
 from ckprof_plugins.cluster.merging import Ingest, Merger
-from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
+from ckprof_plugins.cluster.partial import Merged, MergePool, Piece, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from tests.store.samples import make_attempt, make_problem, make_session
 
@@ -78,7 +77,7 @@ class Inside:
     lost = 0
 
     def __init__(self, handler, slots):
-        assert handler == "ckprof_plugins.cluster.merge_pool:handle"
+        assert handler == "ckprof_plugins.cluster.partial:handle"
 
     def submit(self, pool, payload):
         future = Future()
@@ -86,7 +85,7 @@ class Inside:
             Inside.lost -= 1
             future.set_exception(WorkerLost("killed"))
         else:
-            future.set_result(merge_pool.handle(payload, Slot(device=0, label="0")))
+            future.set_result(partial.handle(payload, Slot(device=0, label="0")))
         return future
 
     def close(self, *, now):
@@ -95,7 +94,7 @@ class Inside:
 
 @pytest.fixture
 def inside(monkeypatch):
-    monkeypatch.setattr(merge_pool, "LocalSession", Inside)
+    monkeypatch.setattr(partial, "LocalSession", Inside)
     monkeypatch.setattr(Inside, "lost", 0)
 
 
@@ -205,7 +204,7 @@ def test_little_is_merged_without_other_processes(tmp_path, inside):
 def test_an_unfinished_copy_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     shards = tmp_path / "shards"
     path = fill(shards, 0, random.Random(2))
-    piece = Piece(shard=str(path), start=0, end=path.stat().st_size)
+    piece = Piece(str(path), 0, path.stat().st_size)
     content = write_partial(tmp_path / "part.db", [piece])
     with StoreWriter(tmp_path / "r.db") as writer:
         writer.append(make_attempt(0, 0, session=make_session(9)))
@@ -213,9 +212,10 @@ def test_an_unfinished_copy_leaves_the_store_as_it_was(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("ckprof_plugins.cluster.partial._copy_attempts", lambda connection: 1 / 0)
             with pytest.raises(ZeroDivisionError):
-                absorb(writer, tmp_path / "part.db", content)
+                absorb(writer, content, Merged())
         assert (list(writer.reader), len(list(writer.reader.measurements()))) == (before, 1)
-        assert absorb(writer, tmp_path / "part.db", content).added == COUNT
+        absorb(writer, content, merged := Merged())
+        assert merged.new == COUNT
         # rows whose numbers were taken back have others now
         writer.append(make_attempt(1, 1, session=make_session(9)))
     assert check(tmp_path / "r.db") == []
@@ -226,7 +226,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.merge_pool import MergePool
+from ckprof_plugins.cluster.partial import MergePool
 from ckprof_plugins.cluster.merging import Merger
 folder = Path(sys.argv[2])
 with MergePool(folder / "merging", 2, least_bytes=1, partial_bytes=20_000) as pool:

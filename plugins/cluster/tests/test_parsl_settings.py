@@ -187,8 +187,8 @@ def test_jobs_bring_keys_where_no_folder_is_shared(tmp_path):
         "import json, sys\n"
         "from pathlib import Path\n"
         "from ckprof_plugins.cluster.parsl_engine import make_keys\n"
-        "keys = make_keys(Path('keys'))\n"
-        "launch = keys.carried_by('cat {cert_dir}/{{which}}.key_secret; stat -c %a {cert_dir}')\n"
+        "launch = 'cat {cert_dir}/{{which}}.key_secret; stat -c %a {cert_dir}'\n"
+        "_, launch = make_keys(Path('keys'), launch)\n"
         "print(json.dumps([launch.format(cert_dir='x').format(which=w) for w in ('server', 'client')]))\n"
     )
     made = subprocess.run(

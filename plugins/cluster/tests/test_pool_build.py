@@ -112,7 +112,7 @@ def test_progress_ends_with_the_build_of_the_pool(tmp_path, monkeypatch):
 
 
 def test_objects_come_through_the_shared_folder(tmp_path, monkeypatch):
-    folder = SweepFolder(root=tmp_path / "shared")
+    folder = SweepFolder(tmp_path / "shared")
     build, _ = build_with(tmp_path, monkeypatch, folder)
     entry = PackedEntry(key="abcd", object=b"object", record=b'{"key": "abcd"}')
     kept = []

@@ -21,7 +21,7 @@ from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof_plugins.cluster.engine_choice import describe_cost
 from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
-from ckprof_plugins.cluster.messages import ReferencePolicy
+from ckprof_plugins.cluster.messages import ReferencePolicy, Unit, decode_unit
 from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
 from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,
@@ -35,7 +35,7 @@ from ckprof_plugins.cluster.sharding import (
     part_size,
     parts_of,
 )
-from ckprof_plugins.cluster.units import ClusterWatch
+from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
 ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)
@@ -202,9 +202,14 @@ def test_failed_dropped_and_unfinished_kernels():
 # --- the parts of a problem --------------------------------------------------------------------------------
 
 
+WHOLE = OpenUnit(
+    unit=Unit(id="u", problem=None, problem_index=0, types=None, layout="", splits=(1,)), planned=None
+)
+
+
 def sharded(count=200, parts=3, visits=()):
     cells = tuple(KernelCell(f"k{number}", 1) for number in range(count))
-    return ShardedProblem(cells=cells, parts=parts, rounds=ROUNDS, visits=list(visits), last_round=0)
+    return ShardedProblem(WHOLE, cells, parts, ROUNDS, visits, 0)
 
 
 def measured(part, *, device="c", session="s"):
@@ -227,19 +232,19 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
     (lead,) = own.next_parts()
     assert lead.anchor is None and len(lead.cells) <= LEAD_KERNELS
     assert own.next_parts() == [] and not own.is_complete
-    own.finish(lead.number, "c", measured(lead))
+    own.finish(lead.part, "c", measured(lead))
     parts = own.next_parts()
     assert len(parts) == 3 and {part.anchor.cell.instance for part in parts} == {"k0"}
     assert all(part.cells[0].instance == "k0" for part in parts)
     assert {cell for part in (lead, *parts) for cell in part.cells} == set(own.cells)
-    lost = own.repeat(parts[0].number)
-    assert lost.cells == parts[0].cells and lost.number not in [part.number for part in parts]
+    lost = own.repeat(parts[0].part)
+    assert lost.cells == parts[0].cells and lost.part not in [part.part for part in parts]
     before = [part.rounds_before for part in (lead, *parts, lost)]
     taken = ROUNDS.max_rounds + ROUNDS.max_repeats
     assert all(number + taken <= later for number, later in pairwise(before))
     for part in (lost, *parts[1:]):
         assert not own.is_complete
-        own.finish(part.number, "d" if part is parts[2] else "c", measured(part, device="d"))
+        own.finish(part.part, "d" if part is parts[2] else "c", measured(part, device="d"))
     assert own.is_complete and own.next_parts() == []
     assert [cell.instance for cell in own.finalists] == [f"k{number}" for number in range(8)]
     # a slow device's share is measured again, with the same anchor
@@ -252,19 +257,19 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
 def test_too_many_that_may_be_the_fastest_are_dealt_to_devices_again():
     own = sharded(200, parts=60)
     (lead,) = own.next_parts()
-    own.finish(lead.number, "c", measured(lead))
+    own.finish(lead.part, "c", measured(lead))
     rounds = set()
     # nobody is much slower than another one
     for part in own.next_parts():
         rounds.add(part.rounds_before)
         assert not own.is_complete
-        own.finish(part.number, "c", even(part))
+        own.finish(part.part, "c", even(part))
     assert not own.is_complete and len(own.finalists) > 150
     again = own.next_parts()
     assert len(again) > 1 and {cell for part in again for cell in part.cells} == set(own.finalists)
     assert rounds.isdisjoint(part.rounds_before for part in again)
     for part in again:
-        own.finish(part.number, "d", even(part, device="d"))
+        own.finish(part.part, "d", even(part, device="d"))
     # it did not help: one device has them all
     assert own.is_complete and own.next_parts() == []
 
@@ -281,15 +286,15 @@ def even(part, device="c"):
 def test_of_a_part_that_two_devices_have_the_first_one_counts():
     own = sharded()
     (lead,) = own.next_parts()
-    own.finish(lead.number, "c", measured(lead))
+    own.finish(lead.part, "c", measured(lead))
     first, *others = own.next_parts()
-    copy = own.copy(first.number)
+    copy = own.copy(first.part)
     assert copy.cells == first.cells and copy.rounds_before > max(part.rounds_before for part in others)
     for part in others:
-        own.finish(part.number, "c", measured(part))
-    own.drop(first.number)
+        own.finish(part.part, "c", measured(part))
+    own.drop(first.part)
     assert not own.is_complete
-    own.finish(copy.number, "d", measured(copy, device="d"))
+    own.finish(copy.part, "d", measured(copy, device="d"))
     assert own.is_complete and own.finalists[0].instance == "k0"
 
 
@@ -299,22 +304,17 @@ def test_without_an_anchor_more_and_more_kernels_are_tried():
     while parts := own.next_parts():
         (part,) = parts
         sizes.append(len(part.cells))
-        own.finish(part.number, "c", [])
+        own.finish(part.part, "c", [])
     assert sum(sizes) == 100 and sizes[:2] == [12, 22] and own.is_complete and own.finalists == ()
 
 
 def test_a_division_goes_on_where_an_earlier_one_ended():
     first = sharded()
     (lead,) = first.next_parts()
-    first.finish(lead.number, "c", measured(lead))
+    first.finish(lead.part, "c", measured(lead))
     part = first.next_parts()[0]
-    later = ShardedProblem(
-        cells=first.cells,
-        parts=3,
-        rounds=ROUNDS,
-        visits=[*measured(lead), *measured(part, session="t")],
-        last_round=part.rounds_before + 3,
-    )
+    visits = [*measured(lead), *measured(part, session="t")]
+    later = ShardedProblem(WHOLE, first.cells, 3, ROUNDS, visits, part.rounds_before + 3)
     parts = later.next_parts()
     assert all(part.anchor is not None for part in parts)
     known = {visit.cell for visit in later.visits} - {parts[0].anchor.cell}
@@ -377,11 +377,11 @@ class Machine:
         return [one for one in visits if one.cell not in out]
 
     def finalists(self, parts=3):
-        own = ShardedProblem(cells=self.cells, parts=parts, rounds=ROUNDS, visits=[], last_round=0)
+        own = ShardedProblem(WHOLE, self.cells, parts, ROUNDS, [], 0)
         while parts := own.next_parts():
             for part in parts:
                 device = self.chance.randrange(len(self.speeds))
-                own.finish(part.number, str(device), self.serve(part, device))
+                own.finish(part.part, str(device), self.serve(part, device))
         return own.finalists
 
 
@@ -470,7 +470,8 @@ def test_a_part_whose_worker_is_lost_is_measured_again(setup, tmp_path):
     runners = workers(one, **of_devices(1.0, 1.03, 0.98))
 
     def lose_some(worker, task):
-        if task.unit.part and task.unit.anchor and lost[worker] < 1:
+        unit = decode_unit(task.unit)
+        if unit.part and unit.anchor and lost[worker] < 1:
             lost[worker] += 1
             bench = runners[worker].bench
             stop_after = len(bench.visits) + 40
@@ -501,7 +502,8 @@ def test_a_silent_worker_loses_its_part(setup, tmp_path):
     awake = threading.Event()
 
     def hang(worker, task):
-        if worker == 1 and task.unit.part and task.unit.anchor:
+        unit = decode_unit(task.unit)
+        if worker == 1 and unit.part and unit.anchor:
             awake.wait(60)
             raise ConnectionResetError("at last")
         return None
@@ -520,8 +522,9 @@ def test_a_device_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, t
     taken = []
 
     def hang(worker, task):
-        taken.append(task.unit)
-        if worker == 1 and task.unit.part and task.unit.anchor and not asleep.is_set():
+        unit = decode_unit(task.unit)
+        taken.append(unit)
+        if worker == 1 and unit.part and unit.anchor and not asleep.is_set():
             asleep.set()
             # its first outcome is all that anybody hears of it
             one.folder.started_file(task.id).write_text(make_shard(one))
@@ -553,7 +556,8 @@ def test_a_divided_problem_that_ends_every_worker_is_given_up(setup):
     one = setup()
 
     def end(worker, task):
-        if task.unit.part and task.unit.anchor:
+        unit = decode_unit(task.unit)
+        if unit.part and unit.anchor:
             raise MemoryError("killed")
         return None
 
@@ -620,7 +624,7 @@ def test_what_a_slow_device_measured_of_a_problem_is_measured_again(setup, tmp_p
     session.interfere = slow_down
     summary = one.coordinate(session, parts=[3] * 4)
     session.close(now=True)
-    devices = {device.id: device for device in summary.devices}
+    devices = {device.device.id: device for device in summary.devices}
     assert devices["host:c"].quarantine and not devices["host:a"].quarantine
     assert summary.contests_done == 4
     attempts = check_ranking(tmp_path / "r.db", one)

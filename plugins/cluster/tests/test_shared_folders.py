@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
-from ckprof_plugins.cluster.merge_pool import MergePool
+from ckprof_plugins.cluster.partial import MergePool
 from tests.shared_folders import (  # noqa: F401 - fixtures
     Place,
     check_made_is_private,

@@ -23,8 +23,8 @@ from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.merging import Merger
-from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, decode_task_head, encode
-from ckprof_plugins.cluster.partial import Piece, absorb, write_partial
+from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, decode_task, encode
+from ckprof_plugins.cluster.partial import Merged, Piece, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
 from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, make_setup
@@ -50,9 +50,8 @@ def sweep_s(path: Path, workers: int) -> tuple[float, int]:
                         id=f"probe{number}",
                         run="probe",
                         job=setup.digest,
-                        unit=None,
                         folder=str(setup.folder.root),
-                        reference_problem=replace(setup.units.open()[0].unit, id="reference"),
+                        reference_problem=encode(replace(setup.units.open()[0].unit, id="reference")),
                     )
                 ),
             )
@@ -128,14 +127,16 @@ def test_partitioned_merging(benchmark: Any, tmp_path: Path) -> None:
     began = time.process_time()
     partials = []
     for number, path in enumerate(sorted(shards.iterdir())):
-        piece = Piece(shard=str(path), start=0, end=path.stat().st_size)
-        target = tmp_path / f"{number}.db"
-        partials.append((target, write_partial(target, [piece])))
+        piece = Piece(str(path), 0, path.stat().st_size)
+        partials.append(write_partial(tmp_path / f"{number}.db", [piece]))
     read_s = time.process_time() - began
     with StoreWriter(tmp_path / "many.db") as writer:
 
         def copy() -> int:
-            return sum(absorb(writer, path, content).added for path, content in partials)
+            merged = Merged()
+            for partial in partials:
+                absorb(writer, partial, merged)
+            return merged.new
 
         began = time.process_time()
         assert benchmark.pedantic(copy, rounds=1) == OUTCOMES
@@ -164,8 +165,8 @@ class AnsweringSession:
     def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
         future: Future[bytes] = Future()
         self.answered += 1
-        device = WorkerDevice(id=f"host:{self.answered % self.devices}", host="host", key=SHARED.device)
-        head = decode_task_head(payload)
+        device = WorkerDevice(id=f"host:{self.answered % self.devices}", key=SHARED.device)
+        head = decode_task(payload)
         future.set_result(
             encode(Reply(task=head.id, end=End.FINISHED, device=device, attempts=1, wall_s=0.1))
         )
