@@ -11,7 +11,6 @@ from ckprof.report.figures import display_name
 from ckprof.report.short_names import ShortNames
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
-    ChartText,
     Frame,
     Scale,
     chart,
@@ -105,7 +104,7 @@ _NAME: Final = 48
 _PER_CHARACTER: Final = 7.2
 
 
-def box_chart(boxes: Sequence[Box], text: ChartText) -> Markup | None:
+def box_chart(boxes: Sequence[Box], id_: str, name: str, description: str) -> Markup | None:
     """Draw a box per kernel over one axis of times; ``None`` without any box."""
     if not boxes:
         return None
@@ -118,9 +117,9 @@ def box_chart(boxes: Sequence[Box], text: ChartText) -> Markup | None:
     margin = max(0.04 * (high - low), 0.005 * high)
     x = Scale(domain=(low - margin, high + margin), range=frame.x_range)
     parts = x_axis(frame, x, "ms")
-    for number, (box, name) in enumerate(zip(boxes, names, strict=True)):
-        parts += _box(box, name, frame.top + _LINE * (number + 0.5), left, x)
-    return chart(frame, parts, text)
+    for number, (box, shown) in enumerate(zip(boxes, names, strict=True)):
+        parts += _box(box, shown, frame.top + _LINE * (number + 0.5), left, x)
+    return chart(frame, parts, id_, name, description)
 
 
 def _box(box: Box, name: str, at: float, left: int, x: Scale) -> list[Markup]:

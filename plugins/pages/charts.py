@@ -12,7 +12,6 @@ from ckprof.report.short_names import ShortNames
 from ckprof.wording import percent
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
-    ChartText,
     Frame,
     Scale,
     axes,
@@ -92,8 +91,7 @@ def roofline_chart(points: Sequence[RooflinePoint], figures: str = "") -> Markup
         f"byte, between {min(speeds):.4g} and {max(speeds):.4g} GFLOP/s. "
         + " ".join([*(_described(roof, name) for roof, name in zip(roofs, names, strict=True)), figures])
     )
-    text = ChartText(id="roofline", name="Roofline", description=summary.strip(), role="group")
-    return chart(frame, parts, text)
+    return chart(frame, parts, "roofline", "Roofline", summary.strip(), role="group")
 
 
 def _roof_names(roofs: Sequence[Roof]) -> list[str]:
@@ -154,7 +152,7 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
         at = frame.top + 14 + 18 * number
         parts.append(tag("text", label, x=frame.width - 122, y=at, class_=f"series-label s{number}"))
         texts.append(f"{curve.text} within {percent(curve.tolerance, None)} of the best.")
-    return chart(frame, parts, ChartText(id="coverage", name="Coverage", description=" ".join(texts)))
+    return chart(frame, parts, "coverage", "Coverage", " ".join(texts))
 
 
 #: pixels of a bar with what is around it
@@ -178,7 +176,7 @@ class Bar:
     best: bool = False
 
 
-def bar_chart(bars: Sequence[Bar], text: ChartText) -> Markup | None:
+def bar_chart(bars: Sequence[Bar], id_: str, name: str, description: str) -> Markup | None:
     """Draw times as bars from zero, with their spread; ``None`` without any bar."""
     if not bars:
         return None
@@ -190,14 +188,14 @@ def bar_chart(bars: Sequence[Bar], text: ChartText) -> Markup | None:
     most = max(bar.time_ms + bar.spread_ms for bar in bars)
     x = Scale(domain=(0, most or 1.0), range=frame.x_range)
     parts: list[Markup] = []
-    for number, (bar, name, figure) in enumerate(zip(bars, names, figures, strict=True)):
+    for number, (bar, shown, figure) in enumerate(zip(bars, names, figures, strict=True)):
         top = frame.top + _BAR * number
         middle = top + _BAR / 2
         parts.append(
             tag(
                 "text",
-                tag("title", bar.name) if name != bar.name else "",
-                name,
+                tag("title", bar.name) if shown != bar.name else "",
+                shown,
                 x=left - 8,
                 y=middle + 4,
                 class_="bar-name",
@@ -221,4 +219,4 @@ def bar_chart(bars: Sequence[Bar], text: ChartText) -> Markup | None:
             parts.append(tag("path", d=ends, class_="whisker"))
         behind = x(bar.time_ms + bar.spread_ms) + 8
         parts.append(tag("text", figure, x=behind, y=middle + 4, class_="bar-figure"))
-    return chart(frame, parts, text)
+    return chart(frame, parts, id_, name, description)

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof_plugins.pages.content import report
 
     content = report(session.profiler, *arguments.inputs, options=chosen(arguments, ReportOptions))
-    if not content.overview.rows:
+    if not content.side.rows:
         session.console.warning(f"{content.side.label} has no measurements")
     for report_format, path in outputs:
         _write(report_format.render(content), path, content, session)
@@ -90,10 +90,9 @@ def _write(report: str | bytes, path: Path | None, content: ReportContent, sessi
     if path is not None:
         write_report(report, path)
         size = len(report.encode() if isinstance(report, str) else report) / 1e6
-        seen = content.overview
+        problems, instances = len(content.side.by_problem), len(content.heat.instances)
         session.console.info(
-            f"{path}: {counted(seen.problems, 'problem')}, {counted(seen.instances, 'instance')}, "
-            f"{size:.2f} MB"
+            f"{path}: {counted(problems, 'problem')}, {counted(instances, 'instance')}, {size:.2f} MB"
         )
     elif isinstance(report, str):
         session.console.exact(report)

@@ -27,7 +27,7 @@ from ckprof_plugins.pages.history import TimeHistory, history, history_of_comman
 from ckprof_plugins.pages.options import ReportOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.compare.side import MeasuredRow
     from ckprof.session import Session
@@ -40,67 +40,8 @@ _REASON: int = 200
 _LOST: int = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Rows that ended the same way."""
-
-    status: Status
-    #: the reason's first line, or the requirement that is not met
-    reason: str
-    rows: int
-    example: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
-    """The figures at the head of a report."""
-
-    problems: int
-    #: problems on which no kernel gave a verified time
-    unserved: int
-    instances: int
-    rows: int
-    #: rounds with a verified time
-    rounds: int
-    statuses: Mapping[Status, int]
-    #: (what, value), one line each
-    facts: tuple[tuple[str, str], ...]
-    failures: tuple[Failure, ...]
-    #: rows without an outcome, because the device failed beside their kernels
-    not_measured: int = 0
-
-    @property
-    def summary(self) -> str:
-        """Problems, instances and statuses in one line."""
-        statuses = ", ".join(f"{count} {status.value}" for status, count in self.statuses.items())
-        none = f" ({self.unserved} of them served by no kernel)" if self.unserved else ""
-        counts = (
-            f"{counted(self.problems, 'problem')}{none}, {counted(self.instances, 'instance')}, "
-            f"{counted(self.rows, 'kernel')} on problems"
-        )
-        lost = [f"{self.not_measured} not measured: the device failed"] if self.not_measured else []
-        return f"{counts}: {', '.join([*([statuses] if statuses else []), *lost])}"
-
-
-def overview(side: Side) -> Overview:
-    """Sum up a side."""
-    rows = list(side.rows.values())
-    known = [row for row in rows if not row.devices_lost]
-    counts = Counter(row.status for row in known)
-    return Overview(
-        problems=len(side.by_problem),
-        unserved=sum(side.best(problem) is None for problem in side.by_problem),
-        instances=len({row.key.instance for row in rows}),
-        rows=len(rows),
-        rounds=sum(len(row.rounds) for row in rows),
-        statuses={status: counts[status] for status in Status if counts[status]},
-        facts=tuple(_facts(side, rows)),
-        failures=tuple(_failures(known)),
-        not_measured=len(rows) - len(known),
-    )
-
-
-def _facts(side: Side, rows: list[MeasuredRow]) -> Iterable[tuple[str, str]]:
+def _facts(side: Side) -> Iterable[tuple[str, str]]:
+    rows = side.rows.values()
     measured = [row.measurement for row in rows]
     yield from _listed("direction", (key.operation.direction for key in measured))
     yield from _listed("API level", (key.operation.api_level for key in measured))
@@ -157,16 +98,16 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _failures(rows: list[MeasuredRow]) -> list[Failure]:
+def _failures(rows: Iterable[MeasuredRow]) -> Mapping[tuple[Status, str], Sequence[MeasuredRow]]:
     groups: dict[tuple[Status, str], list[MeasuredRow]] = {}
     for row in rows:
         if row.status is not Status.OK:
             groups.setdefault((row.status, reason_of(row)), []).append(row)
-    failures = [
-        Failure(status=status, reason=reason, rows=len(group), example=display_name(group[0]))
-        for (status, reason), group in groups.items()
-    ]
-    return sorted(failures, key=lambda kind: (not kind.status.is_failure, -kind.rows, kind.reason))
+
+    def order(kind: tuple[Status, str]) -> tuple[bool, int, str]:
+        return not kind[0].is_failure, -len(groups[kind]), kind[1]
+
+    return {kind: groups[kind] for kind in sorted(groups, key=order)}
 
 
 def reason_of(row: MeasuredRow) -> str:
@@ -183,7 +124,12 @@ class ReportContent:
 
     options: ReportOptions
     side: Side
-    overview: Overview
+    #: how many kernels on problems ended how; those beside which the device failed are left out
+    statuses: Mapping[Status, int]
+    #: (what, value), one line each
+    facts: tuple[tuple[str, str], ...]
+    #: status, and the reason's first line or the requirement that is not met -> rows that ended so
+    failures: Mapping[tuple[Status, str], Sequence[MeasuredRow]]
     best: tuple[BestRow, ...]
     #: problems without a best kernel
     unserved: tuple[Unserved, ...]
@@ -207,6 +153,19 @@ class ReportContent:
         return sorted(rows, key=lambda row: row.number)
 
     @property
+    def summary(self) -> str:
+        """Problems, instances and statuses in one line."""
+        statuses = [f"{count} {status.value}" for status, count in self.statuses.items()]
+        none = f" ({len(self.unserved)} of them served by no kernel)" if self.unserved else ""
+        if lost := sum(bool(row.devices_lost) for row in self.side.rows.values()):
+            statuses.append(f"{lost} not measured: the device failed")
+        return (
+            f"{counted(len(self.side.by_problem), 'problem')}{none}, "
+            f"{counted(len(self.heat.instances), 'instance')}, "
+            f"{counted(len(self.side.rows), 'kernel')} on problems: {', '.join(statuses)}"
+        )
+
+    @property
     def kinds(self) -> int:
         """Return how many combinations of direction, type and layout there are."""
         return len({(key.direction, key.dtype, key.layout) for key in self.heat.problems})
@@ -226,10 +185,14 @@ def report_content(
     :param past: the history, if there is one.
     """
     layers = Layers(side.sessions).of_keys(side.by_problem)
+    known = [row for row in side.rows.values() if not row.devices_lost]
+    counts = Counter(row.status for row in known)
     return ReportContent(
         options=options,
         side=side,
-        overview=overview(side),
+        statuses={status: counts[status] for status in Status if counts[status]},
+        facts=tuple(_facts(side)),
+        failures=_failures(known),
         best=tuple(best_rows(side, options, layers)),
         unserved=unserved_of(side),
         heat=heat_map(side),

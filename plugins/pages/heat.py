@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
-from ckprof_plugins.pages.svg import CHART_WIDTH, ChartText, Frame, chart, tag
+from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, chart, tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -175,7 +175,7 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
         "time. Arrow keys move over the cells; the table of instances sums the columns up."
     )
     title = "Share of each problem's best speed"
-    return chart(frame, parts, ChartText(id="heat", name=title, description=description, role="application"))
+    return chart(frame, parts, "heat", title, description, role="application")
 
 
 def _column_names(heat: HeatMap, names: Sequence[str], frame: Frame, width: float) -> Iterator[Markup]:

@@ -15,7 +15,6 @@ from ckprof.model.ranking import TIE, Field, shares_first_place
 from ckprof.report.short_names import shortened
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
-    ChartText,
     Frame,
     Scale,
     chart,
@@ -237,8 +236,7 @@ def history_chart(history: TimeHistory) -> Markup:
         f"{len(history.rows)} problems over {len(history.labels)} stores or commands: {counts}. Each time is "
         "a multiple of the problem's fastest one; the table has the same figures."
     )
-    text = ChartText(id="history-chart", name="History", description=description, role="group")
-    return chart(frame, parts, text)
+    return chart(frame, parts, "history-chart", "History", description, role="group")
 
 
 def _line(row: HistoryRow, x: Scale, y: Scale, history: TimeHistory) -> Markup:

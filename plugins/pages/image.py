@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
@@ -19,7 +18,7 @@ from ckprof_plugins.pages.svg import FONTS, chart_style, tag
 from ckprof_plugins.pages.tables import best_columns, cell_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from ckprof_plugins.pages.content import ReportContent
 
@@ -32,14 +31,6 @@ _LINE: Final = 20
 _MOST_ROWS: Final = 30
 
 
-class _Column(NamedTuple):
-    name: str
-    #: left end in pixels, the right one of numbers
-    at: int
-    #: characters of a text that fit; 0 for numbers
-    most: int = 0
-
-
 #: rules of what the image has besides charts
 _TEXTS: Final = (
     "text.title { font-size: 20px; fill: #1b1f24; font-weight: bold; } "
@@ -47,17 +38,18 @@ _TEXTS: Final = (
     "text.head { font-weight: bold; } text.cell { fill: #1b1f24; } text.note { font-size: 12px; }"
 )
 
-_COLUMNS: Final = (
-    _Column("#", 24, 5),
-    _Column("problem", 68, 50),
-    _Column("best instance", 390, 60),
-    _Column("ms", 830),
-    _Column("GFLOP/s", 905),
-    _Column("GB/s", 965),
-    _Column("of ceiling", 1030),
-    _Column("runner-up", 1110),
-    _Column("order", 1125, 8),
-)
+#: column -> its left end in pixels, the right one of numbers, and the characters of a text that fit
+_COLUMNS: Final = {
+    "#": (24, 5),
+    "problem": (68, 50),
+    "best instance": (390, 60),
+    "ms": (830, 0),
+    "GFLOP/s": (905, 0),
+    "GB/s": (965, 0),
+    "of ceiling": (1030, 0),
+    "runner-up": (1110, 0),
+    "order": (1125, 8),
+}
 
 
 def render_png(content: ReportContent) -> bytes:
@@ -68,12 +60,12 @@ def render_png(content: ReportContent) -> bytes:
     return _render(_drawing(content))
 
 
-@dataclass(slots=True)
 class _ImageSheet:
     """A drawing that grows downwards."""
 
-    parts: list[Markup] = field(default_factory=list)
-    height: float = _MARGIN
+    def __init__(self) -> None:
+        self.parts: list[Markup] = []
+        self.height: float = _MARGIN
 
     def line(self, text: str, css_class: str, size: float = _LINE) -> None:
         self.height += size
@@ -110,8 +102,8 @@ def _drawing(content: ReportContent) -> str:
     sheet = _ImageSheet()
     names = ShortNames(display_name(row) for row in content.side.rows.values())
     sheet.line(content.title, "title")
-    sheet.line(content.overview.summary, "note")
-    facts = dict(content.overview.facts)
+    sheet.line(content.summary, "note")
+    facts = dict(content.facts)
     places = [facts[name] for name in ("device", "compiler", "revision") if name in facts]
     sheet.line(shortened("; ".join(places), 170), "note")
     if content.best_table:
@@ -128,24 +120,20 @@ def _drawing(content: ReportContent) -> str:
 def _table(sheet: _ImageSheet, content: ReportContent, names: ShortNames) -> None:
     columns = {column.name: column for column in best_columns(content, names)}
     sheet.line("Best per problem", "heading", 2 * _LINE)
-    _table_line(sheet, [column.name for column in _COLUMNS], "head")
+    _table_line(sheet, _COLUMNS, "head")
     rows = content.best_table
     for row in rows[:_MOST_ROWS]:
-        texts = [cell_text(columns[column.name], row) for column in _COLUMNS]
-        _table_line(sheet, texts, "cell")
+        _table_line(sheet, (cell_text(columns[name], row) for name in _COLUMNS), "cell")
     if len(rows) > _MOST_ROWS:
         sheet.line(f"and {counted(len(rows) - _MOST_ROWS, 'more problem')}", "note")
 
 
-def _table_line(sheet: _ImageSheet, texts: Sequence[str], css_class: str) -> None:
+def _table_line(sheet: _ImageSheet, texts: Iterable[str], css_class: str) -> None:
     sheet.height += _LINE
-    for text, column in zip(texts, _COLUMNS, strict=True):
-        is_name = column.name == "best instance"
-        shown = shortened(text, column.most, in_the_middle=is_name) if column.most else text
-        anchor = None if column.most else "end"
-        sheet.parts.append(
-            tag("text", shown, x=column.at, y=sheet.height, class_=css_class, text_anchor=anchor)
-        )
+    for text, (name, (at, most)) in zip(texts, _COLUMNS.items(), strict=True):
+        shown = shortened(text, most, in_the_middle=name == "best instance") if most else text
+        anchor = None if most else "end"
+        sheet.parts.append(tag("text", shown, x=at, y=sheet.height, class_=css_class, text_anchor=anchor))
 
 
 def _render(drawing: str) -> bytes:

@@ -24,9 +24,8 @@ MOST_ROWS: Final = 200
 
 def render_markdown(content: ReportContent) -> str:
     """Render overview, totals, best kernels, coverage, failures, and what is compared."""
-    counts = content.overview
     columns: list[Column[tuple[str, str]]] = [Column("what", itemgetter(0)), Column("value", itemgetter(1))]
-    document = Document([Heading(content.title, level=2), counts.summary, Table(columns, counts.facts)])
+    document = Document([Heading(content.title, level=2), content.summary, Table(columns, content.facts)])
     if content.networks:
         document.add(Heading("Network"), *network_lines(content), _shortened(total_table(content)))
     if content.comparison:
@@ -38,10 +37,10 @@ def render_markdown(content: ReportContent) -> str:
         document.add(Heading("Coverage"), _coverage(content))
     if content.side.cards:
         document.add(Heading("Cards"), _shortened(card_table(content.side.cards)))
-    if counts.failures:
+    if content.failures:
         document.add(
             Heading("Failures and unsupported kernels"),
-            _shortened(failure_table(counts.failures, WHOLE_NAMES)),
+            _shortened(failure_table(content, WHOLE_NAMES)),
         )
     return document.markdown()
 

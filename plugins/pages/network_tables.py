@@ -10,7 +10,6 @@ from ckprof.report.table import Column
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof_plugins.pages.charts import Bar, bar_chart
 from ckprof_plugins.pages.history import TREND_CLASSES
-from ckprof_plugins.pages.svg import ChartText
 from ckprof_plugins.pages.tables import PageTable, kernel_details, spaced
 
 if TYPE_CHECKING:
@@ -86,9 +85,7 @@ def total_charts(content: ReportContent) -> Iterator[tuple[str, Markup]]:
         ]
         said = "; ".join(f"{bar.name} {bar.time_ms:.4g} ms" for bar in bars)
         name = "Time of the network" + (f", {labels[network]}" if labels[network] else "")
-        drawn = bar_chart(
-            bars, ChartText(id=f"total-{number}", name=name, description=f"{said}. The table has them.")
-        )
+        drawn = bar_chart(bars, f"total-{number}", name, f"{said}. The table has them.")
         if drawn is not None:
             yield labels[network], drawn
 

@@ -17,7 +17,7 @@ from ckprof.report.run_summary import terminal_document
 from ckprof.report.table import Table
 from ckprof.wording import change
 from ckprof_plugins.pages.charts import Bar, RooflinePoint, bar_chart, roofline_chart
-from ckprof_plugins.pages.svg import ChartText, StandaloneChart, standalone, tag
+from ckprof_plugins.pages.svg import StandaloneChart, standalone, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,16 +66,14 @@ class RunCharts:
             raise ValueError(f"no kernel has a time on problem {problem}, {described}")
         rows.sort(key=lambda row: _time_ms(row) or 0.0)
         bars = [_bar(row) for row in rows[:most]]
-        text = ChartText(
-            id="bars",
-            name=f"Times on {described}",
-            description=f"The {len(bars)} fastest of {len(rows)} kernels on {described}, "
-            f"{bars[0].time_ms:.4g} to {bars[-1].time_ms:.4g} ms",
+        said = (
+            f"The {len(bars)} fastest of {len(rows)} kernels on {described}, "
+            f"{bars[0].time_ms:.4g} to {bars[-1].time_ms:.4g} ms"
         )
-        drawn = bar_chart(bars, text)
+        drawn = bar_chart(bars, "bars", f"Times on {described}", said)
         if drawn is None:
             raise ValueError("at least one bar must be asked for")
-        return standalone(drawn, text)
+        return standalone(drawn, said)
 
     def roofline(self, roofs: Sequence[Roof | str] = ()) -> StandaloneChart:
         """Draw the speed of each problem's best kernel over its arithmetic intensity.
@@ -103,10 +101,7 @@ class RunCharts:
         drawn = roofline_chart(points)
         if drawn is None:
             raise ValueError("no problem has a kernel with a verified time")
-        text = ChartText(
-            id="roofline", name="Roofline", description=f"The best kernels of {len(points)} problems"
-        )
-        return standalone(drawn, text)
+        return standalone(drawn, f"The best kernels of {len(points)} problems")
 
 
 def _time_ms(row: ResultRow) -> float | None:

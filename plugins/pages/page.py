@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,6 @@ from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_ch
 from ckprof_plugins.pages.heat import BANDS, heat_chart, status_class, statuses_of
 from ckprof_plugins.pages.history import history_chart, sparkline
 from ckprof_plugins.pages.network_tables import history_table, network_lines, total_charts, total_table
-from ckprof_plugins.pages.svg import ChartText
 from ckprof_plugins.pages.tables import (
     PageTable,
     best_table,
@@ -122,7 +121,7 @@ def _urgent(comparison: Comparison) -> list[ComparedRow]:
 def render_html(content: ReportContent) -> str:
     """Render the page."""
     names = ShortNames(display_name(row) for row in content.side.rows.values())
-    return _template().render(
+    return page_template("report").render(
         content=content,
         texts=_texts(content, names),
         tables={
@@ -133,7 +132,7 @@ def render_html(content: ReportContent) -> str:
             "coverage": coverage_tables(content.coverage, names),
             "instances": instance_table(content.heat, names),
             "rounds": trace_table(),
-            "failures": failure_table(content.overview.failures, names),
+            "failures": failure_table(content, names),
         },
         comparison=comparison_section(content.comparison, names) if content.comparison else None,
         network={"lines": [*network_lines(content)], "charts": [*total_charts(content)]},
@@ -173,7 +172,7 @@ def _boxes(content: ReportContent, names: ShortNames) -> list[tuple[int, Markup]
         said = f"{len(of_problem)} kernels, the best first, medians in ms: " + ", ".join(
             f"{box.median:.4g}" for box in of_problem
         )
-        drawn = box_chart(of_problem, ChartText(id=f"boxes-{index}", name=name, description=said))
+        drawn = box_chart(of_problem, f"boxes-{index}", name, said)
         if drawn is not None:
             found.append((index, drawn))
     return found
@@ -185,9 +184,9 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
         "left_out": names.left_out,
         "tie": spaced(percent(content.options.tie)),
         "has_roofs": any(row.roofs for row in content.best),
-        "statuses": [(status.value, count) for status, count in content.overview.statuses.items()],
+        "statuses": [(status.value, count) for status, count in content.statuses.items()],
         # words of the values, between which lines may break
-        "facts": [(name, value.split(" ")) for name, value in content.overview.facts],
+        "facts": [(name, value.split(" ")) for name, value in content.facts],
         # position and label of those whose rounds can be shown
         "problems": [
             (index, f"{label}: {key.direction} {key.dtype} {brief(key.problem)}")
@@ -196,8 +195,9 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=1)
-def _template() -> Template:
+@cache
+def page_template(name: str) -> Template:
+    """Return the template of a kind of pages."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -208,7 +208,24 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2")
+    return environment.get_template(f"{name}.html.j2")
+
+
+def script_data(data: Any) -> Markup:
+    """Return what the script of a page draws from, as JSON that can stand in a ``script`` element."""
+    text = json.dumps(_plain(data), separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704 - nothing in it can end the element
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with texts that nothing acts upon."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return value
 
 
 def _bands() -> list[tuple[str, str]]:
@@ -218,14 +235,14 @@ def _bands() -> list[tuple[str, str]]:
 
 
 def _data(content: ReportContent, names: ShortNames) -> Markup:
-    """Return what the script draws from, as JSON that can stand in a ``script`` element."""
+    """Return what the script draws from."""
     statuses = list(Status)
     data = {
         "problems": [
-            plain(f"{label}: {brief(key.problem)}")
+            f"{label}: {brief(key.problem)}"
             for label, key in zip(_labels(content), content.heat.problems, strict=True)
         ],
-        "instances": [plain(names.short(instance.name)) for instance in content.heat.instances],
+        "instances": [names.short(instance.name) for instance in content.heat.instances],
         "statuses": [status.value for status in statuses],
         # percent of the best, -1 without a measurement, -2 - n for status n
         "cells": [
@@ -237,8 +254,7 @@ def _data(content: ReportContent, names: ShortNames) -> Markup:
         ],
         "traces": [_traces(rows, content.options.traced, names) for rows in content.side.by_problem.values()],
     }
-    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return Markup(text)  # noqa: S704 - nothing in it can end the element
+    return script_data(data)
 
 
 def _traces(rows: Sequence[MeasuredRow], kernels: int, names: ShortNames) -> list[dict[str, Any]]:
@@ -251,7 +267,7 @@ def _traces(rows: Sequence[MeasuredRow], kernels: int, names: ShortNames) -> lis
     first_s = min((measured.started for row in chosen for measured in row.rounds), default=0.0)
     return [
         {
-            "name": plain(names.short(display_name(row))),
+            "name": names.short(display_name(row)),
             "reference": _is_reference(row),
             # seconds since the first round of the problem, median in milliseconds
             "points": [

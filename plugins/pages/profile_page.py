@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from ckprof.plain_text import plain
-from ckprof.report.escape import html_text
 from ckprof.wording import counted, percent
+from ckprof_plugins.pages.page import page_template, script_data
 from ckprof_plugins.pages.profile import (
     PREDICTED,
     TimeShare,
@@ -22,13 +18,11 @@ from ckprof_plugins.pages.profile import (
     shares_table,
     time_shares,
 )
-from ckprof_plugins.pages.svg import CHART_WIDTH, ChartText, Frame, Scale, chart, tag, x_axis
+from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, Scale, chart, tag, x_axis
 from ckprof_plugins.pages.tables import PageTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from jinja2 import Template
 
     from ckprof.report.table import Table
     from ckprof_plugins.emulator.kernel_profile import KernelProfile, Span, SpanKind
@@ -51,31 +45,18 @@ _TOP: Final = 6
 _IN_FLIGHT: Final = "flight"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
-    """A row of the picture."""
-
-    name: str
-    #: what stands behind the name
-    note: str
-    spans: Sequence[Span]
-
-
-def lanes(profile: KernelProfile) -> list[Lane]:
-    """Return the waves, then the units that work meanwhile."""
+def lanes(profile: KernelProfile) -> list[tuple[str, str, Sequence[Span]]]:
+    """Return the waves, then the units that work meanwhile: name, what stands behind it, and spans."""
     watched = profile.timeline
-    found = []
+    found: list[tuple[str, str, Sequence[Span]]] = []
     for index, (group, wave) in enumerate(watched.waves):
         own = [span for span in watched.spans if span.wave == index and span.kind != "work"]
         issued = _covered([span for span in own if span.kind == "issue"], watched.cycles)
-        found.append(
-            Lane(name=f"workgroup {group}, wave {wave}", note=f"{percent(issued)} issuing", spans=own)
-        )
+        found.append((f"workgroup {group}, wave {wave}", f"{percent(issued)} issuing", own))
     for unit, name in profile.units.items():
         works = [span for span in watched.spans if span.kind == "work" and span.what == unit]
         if works:
-            note = f"{percent(_covered(works, watched.cycles))} busy"
-            found.append(Lane(name=name, note=note, spans=works))
+            found.append((name, f"{percent(_covered(works, watched.cycles))} busy", works))
     return found
 
 
@@ -92,12 +73,13 @@ def timeline_chart(profile: KernelProfile) -> Markup:
     x = Scale(domain=(0, cycles or 1.0), range=frame.x_range)
     classes = css_classes(profile)
     parts = x_axis(frame, x, "cycles")
-    for number, lane in enumerate(rows):
+    for number, (lane, note, spans) in enumerate(rows):
         y = frame.top + _LANE * number
-        name = f"{lane.name}: {lane.note}"
-        parts.append(tag("text", name, x=frame.left - 8, y=y + 14, class_="tick", text_anchor="end"))
+        parts.append(
+            tag("text", f"{lane}: {note}", x=frame.left - 8, y=y + 14, class_="tick", text_anchor="end")
+        )
         paths: dict[str, list[str]] = {}
-        for span in lane.spans:
+        for span in spans:
             name, offset, height = _shape(span, classes)
             begin, end = x(max(span.begin, 0.0)), x(min(span.end, cycles))
             run = f"M{begin:g} {y + offset}h{max(end - begin - 0.3, 0.3):.1f}v{height}H{begin:g}z"
@@ -111,10 +93,10 @@ def timeline_chart(profile: KernelProfile) -> Markup:
     waves = counted(len(profile.timeline.waves), "wave")
     said = (
         f"{waves} of one SIMD during one {what}, {cycles:,.0f} cycles: "
-        + "; ".join(f"{lane.name} {lane.note}" for lane in rows)
+        + "; ".join(f"{lane} {note}" for lane, note, _ in rows)
         + ". The tables below have the same figures."
     )
-    return chart(frame, [*parts, cursor], ChartText(id="timeline", name="Timeline", description=said))
+    return chart(frame, [*parts, cursor], "timeline", "Timeline", said)
 
 
 def _shape(span: Span, classes: Any) -> tuple[str, int, int]:
@@ -142,7 +124,7 @@ def timeline_data(profile: KernelProfile) -> dict[str, Any]:
         "addresses": [f"{address:x}" for address in names],
         "lanes": [
             {
-                "name": lane.name,
+                "name": lane,
                 "spans": [
                     [
                         round(span.begin, 1),
@@ -151,11 +133,11 @@ def timeline_data(profile: KernelProfile) -> dict[str, Any]:
                         profile.waits.get(span.what, "") if span.kind == "wait" else "",
                         index.get(span.address, -1),
                     ]
-                    for span in lane.spans
+                    for span in spans
                     if span.kind in kinds
                 ],
             }
-            for lane in lanes(profile)
+            for lane, _, spans in lanes(profile)
         ],
     }
 
@@ -169,7 +151,7 @@ def render_profile(content: ProfileContent) -> str:
     profile = content.profile
     loop = profile.loop
     rest = [one for one in profile.instructions if not one.in_loop]
-    return _template().render(
+    return page_template("profile").render(
         content=content,
         predicted=PREDICTED,
         facts=[(name, text.split(" ")) for name, text in content.facts],
@@ -186,28 +168,12 @@ def render_profile(content: ProfileContent) -> str:
             "loop": instruction_table(profile, loop, "loop-table") if loop else None,
             "rest": instruction_table(profile, rest, "rest-table") if rest else None,
         },
-        data=_json(timeline_data(profile)),
+        data=script_data(timeline_data(profile)),
     )
 
 
 def _page_table(table: Table[Any], id_: str) -> PageTable[Any]:
     return PageTable(table.columns, table.rows, id=id_)
-
-
-def _json(data: Mapping[str, Any]) -> Markup:
-    text = json.dumps(_plain(data), separators=(",", ":")).replace("<", "\\u003c")
-    return Markup(text)  # noqa: S704 - nothing in it can end the element
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with texts that nothing acts upon."""
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return value
 
 
 def _legend(profile: KernelProfile) -> Sequence[tuple[str, str]]:
@@ -245,7 +211,7 @@ def _shares_chart(profile: KernelProfile) -> Markup:
         )
         for name, values in bars
     )
-    return chart(frame, parts, ChartText(id="shares", name="What waves do", description=said))
+    return chart(frame, parts, "shares", "What waves do", said)
 
 
 def _said(share: TimeShare) -> str:
@@ -277,18 +243,3 @@ def _part(
         "text", percent(value), x=begin + 6, y=y + 20, class_=f"on {'wait' if share.waiting else 'unit'}"
     )
     return [rect, label]
-
-
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ckprof_plugins.pages"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        finalize=html_text,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("profile.html.j2")

@@ -84,12 +84,12 @@ def timeline_lines(profile: KernelProfile) -> list[str]:
         return []
     signs = _signs(profile)
     rows = lanes(profile)
-    width = max(len(lane.name) for lane in rows) if rows else 0
+    width = max((len(lane) for lane, _, _ in rows), default=0)
     step = cycles / _COLUMNS
     lines = []
-    for lane in rows:
-        drawn = "".join(_sign(lane.spans, number * step, step, signs) for number in range(_COLUMNS))
-        lines.append(f"{lane.name:>{width}} |{drawn}| {lane.note}")
+    for lane, note, spans in rows:
+        drawn = "".join(_sign(spans, number * step, step, signs) for number in range(_COLUMNS))
+        lines.append(f"{lane:>{width}} |{drawn}| {note}")
     used = {sign for line in lines for sign in line.partition("|")[2].rpartition("|")[0]}
     names = {**{(False, id_): name for id_, name in profile.units.items()}}
     names |= {(True, id_): f"waits for {name}" for id_, name in profile.waits.items()}

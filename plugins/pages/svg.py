@@ -123,34 +123,28 @@ def polyline(points: Iterable[tuple[float, float]], class_: str) -> Markup:
     return tag("polyline", points=" ".join(f"{x:g},{y:g}" for x, y in points), class_=class_)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartText:
-    """How a chart is found and read."""
+def chart(
+    frame: Frame, parts: Sequence[Markup], id_: str, name: str, description: str, *, role: str = "img"
+) -> Markup:
+    """Return the whole drawing with its text alternative.
 
-    #: its id in the page
-    id: str
-    name: str
-    #: what the chart shows, in words
-    description: str
-    #: ``img``; ``group`` where it has links, ``application`` where it takes keys
-    role: str = "img"
-
-
-def chart(frame: Frame, parts: Sequence[Markup], text: ChartText) -> Markup:
-    """Return the whole drawing with its text alternative."""
+    :param id_: its id in the page.
+    :param description: what the chart shows, in words.
+    :param role: ``img``; ``group`` where it has links, ``application`` where it takes keys.
+    """
     return tag(
         "svg",
-        tag("title", text.name, id=f"{text.id}-title"),
-        tag("desc", text.description, id=f"{text.id}-desc"),
+        tag("title", name, id=f"{id_}-title"),
+        tag("desc", description, id=f"{id_}-desc"),
         *parts,
         viewBox=f"0 0 {frame.width} {frame.height}",
         width=frame.width,
         height=frame.height,
-        role=text.role,
-        id=text.id,
-        tabindex=0 if text.role == "application" else None,
-        aria_labelledby=f"{text.id}-title",
-        aria_describedby=f"{text.id}-desc",
+        role=role,
+        id=id_,
+        tabindex=0 if role == "application" else None,
+        aria_labelledby=f"{id_}-title",
+        aria_describedby=f"{id_}-desc",
     )
 
 
@@ -166,14 +160,15 @@ def short(value: float) -> str:
 FONTS: Final = '"DejaVu Sans", "Liberation Sans", "Noto Sans", Roboto, Arial, Helvetica, sans-serif'
 
 
-@dataclass(frozen=True, slots=True)
 class StandaloneChart:
-    """A chart: notebooks show it, ``svg`` is its text, :meth:`save` writes it."""
+    """A chart: notebooks show it, ``svg`` is its text, :meth:`save` writes it.
 
-    #: a whole file
-    svg: str
-    #: what it shows, in words
-    description: str
+    :param svg: a whole file.
+    :param description: what it shows, in words.
+    """
+
+    def __init__(self, svg: str, description: str) -> None:
+        self.svg, self.description = svg, description
 
     def save(self, path: Path | str) -> None:
         """Write it as an SVG file.
@@ -191,14 +186,12 @@ class StandaloneChart:
         return f'<img alt="{escape(self.description)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def standalone(drawn: Markup, text: ChartText) -> StandaloneChart:
+def standalone(drawn: Markup, description: str) -> StandaloneChart:
     """Return a chart of the page as a file of its own, in the colours of the light theme."""
     opened, _, rest = str(drawn).partition(">")
     opened = opened.replace("<svg", "<svg xmlns='http://www.w3.org/2000/svg'", 1)
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return StandaloneChart(
-        svg=f"{opened}><style>{chart_style()}</style>{ground}{rest}", description=text.description
-    )
+    return StandaloneChart(f"{opened}><style>{chart_style()}</style>{ground}{rest}", description)
 
 
 @lru_cache(maxsize=1)

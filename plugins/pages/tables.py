@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.compare.side import CardRow, MeasuredRow
     from ckprof.report.unserved import Unserved
     from ckprof_plugins.pages.best import BestRow, Coverage, CoverStep
-    from ckprof_plugins.pages.content import Failure, ReportContent
+    from ckprof_plugins.pages.content import ReportContent
     from ckprof_plugins.pages.heat import HeatInstance, HeatMap
 
 #: columns that the smallest window has room for
@@ -53,70 +53,19 @@ class PageTable(Table[RowT]):
     details: Mapping[str, Callable[[RowT], Sequence[tuple[str, str]]]] = field(default_factory=dict)
 
     @property
-    def page_rows(self) -> list[PageRow]:
-        """The rows as they stand on the page."""
-        return [
-            PageRow(
-                id=self.row_id(row) if self.row_id else "",
-                css_class=(self.style(row) or "") if self.style else "",
-                cells=[self._cell(column, row) for column in self.columns],
-            )
-            for row in self.rows
-        ]
-
-    @property
     def is_wide(self) -> bool:
         """Say whether a small window has no room for all columns beside each other."""
         return len(self.columns) > _NARROW
 
-    def _cell(self, column: Column[RowT], row: RowT) -> PageCell:
-        cell, opened = page_cell(column, row), self.details.get(column.name)
-        if opened is None:
-            return cell
-        return replace(cell, details=tuple((name, text) for name, text in opened(row) if text))
+    def html(self, column: Column[RowT], row: RowT) -> str:
+        """Return the text of a cell for HTML: lines may break within names."""
+        text = cell_text(column, row)
+        return Markup("_<wbr>").join(map(html_text, text.split("_"))) if column.css_class == "name" else text
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageCell:
-    """A cell of a page: texts of attributes are empty where there is no such attribute."""
-
-    text: str
-    css_class: str
-    #: what the column is sorted by; ``None``: by the text
-    sort_key: object
-    hint: str
-    #: class of a tag around the text
-    tag_class: str
-    #: names and texts that are shown when the cell is opened
-    details: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRow:
-    """A row of a page."""
-
-    id: str
-    css_class: str
-    cells: list[PageCell]
-
-
-def page_cell(column: Column[Any], row: object) -> PageCell:
-    """Return a cell of a page."""
-    is_text = column.align == "left"
-    value = None if is_text else column.value(row)
-    return PageCell(
-        text=page_text(column, row),
-        css_class=column.css_class if is_text else "number",
-        sort_key=None if is_text else "" if value is None else value,
-        hint=(column.hint(row) or "") if column.hint else "",
-        tag_class=(column.style(row) or "") if column.style else "",
-    )
-
-
-def page_text(column: Column[Any], row: object) -> str:
-    """Return the text of a cell for HTML: lines may break within names."""
-    text = cell_text(column, row)
-    return Markup("_<wbr>").join(map(html_text, text.split("_"))) if column.css_class == "name" else text
+    def opened(self, column: Column[RowT], row: RowT) -> list[tuple[str, str]]:
+        """Return names and texts that are shown when a cell is opened."""
+        details = self.details.get(column.name)
+        return [(name, text) for name, text in details(row) if text] if details is not None else []
 
 
 def cell_text(column: Column[Any], row: object) -> str:
@@ -301,16 +250,12 @@ def trace_table() -> PageTable[float]:
     return PageTable(columns, (), id="trace-table")
 
 
-def failure_table(failures: Sequence[Failure], names: ShortNames) -> PageTable[Failure]:
-    """Return what failed, by reason."""
-    columns: list[Column[Failure]] = [
-        Column(
-            "status",
-            lambda failure: failure.status.value,
-            style=lambda failure: f"status-{failure.status.value}",
-        ),
-        Column("reason", lambda failure: failure.reason),
-        Column("rows", lambda failure: failure.rows, align="right"),
-        name_column("for example", lambda failure: failure.example, names),
+def failure_table(content: ReportContent, names: ShortNames) -> PageTable[Any]:
+    """Return what failed, by status and reason."""
+    columns: list[Column[Any]] = [
+        Column("status", lambda kind: kind[0].value, style=lambda kind: f"status-{kind[0].value}"),
+        Column("reason", lambda kind: kind[1]),
+        Column("rows", lambda kind: len(content.failures[kind]), align="right"),
+        name_column("for example", lambda kind: display_name(content.failures[kind][0]), names),
     ]
-    return PageTable(columns, failures, id="failure-table")
+    return PageTable(columns, list(content.failures), id="failure-table")

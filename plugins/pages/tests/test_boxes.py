@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from ckprof.compare.side import side_of
 from ckprof_plugins.pages.boxes import box_chart, box_of, boxes
-from ckprof_plugins.pages.svg import ChartText
 from tests.measured import Made, attempts
 
 samples = st.lists(st.floats(1e-4, 1e4), min_size=1, max_size=60)
@@ -49,7 +48,7 @@ def test_the_fastest_kernels_of_each_problem() -> None:
 
 
 def test_no_box_is_no_chart() -> None:
-    text = ChartText(id="x", name="x", description="x")
-    assert box_chart([], text) is None
-    drawn = box_chart([box_of("a<b", [1.0, 1.0, 1.0, 9.0])], text)
+    text = ("x", "x", "x")
+    assert box_chart([], *text) is None
+    drawn = box_chart([box_of("a<b", [1.0, 1.0, 1.0, 9.0])], *text)
     assert drawn is not None and "a&lt;b" in drawn and drawn.count('class="beyond"') == 1

@@ -17,13 +17,12 @@ from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.heat import heat_chart, heat_map
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
-from ckprof_plugins.pages.svg import ChartText
 from tests.measured import Made, attempts
 from tests.report.test_short_names import END, MIDDLES, NAMES, START
 
 #: a name whose middle is too long for any chart
 LONG = f"{START}compv9_{'x'.join(map(str, range(40)))}{END}"
-TEXT = ChartText(id="chart", name="Chart", description="A chart")
+TEXT = ("chart", "Chart", "A chart")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,7 @@ def shown(names: list[str], width: int) -> list[str]:
 
 def test_bars_and_heat_maps_have_the_names_of_tables(side: Side) -> None:
     names = [*NAMES[:3], LONG]
-    bars = str(bar_chart([Bar(name=name, time_ms=1.0) for name in names], TEXT))
+    bars = str(bar_chart([Bar(name=name, time_ms=1.0) for name in names], *TEXT))
     heat = str(heat_chart(heat_map(side), ShortNames(names)))
     for drawn, width in ((bars, charts._NAME), (heat, heat_map_module._NAME)):
         expected = shown(names, width)
@@ -68,6 +67,6 @@ def test_the_page_and_the_image_say_what_is_left_out(side: Side) -> None:
 def test_box_plots_have_the_names_of_tables(named: list, side: Side) -> None:
     found = boxes(side, named, 4)
     for of_problem in found.values():
-        drawn = str(box_chart(of_problem, TEXT))
+        drawn = str(box_chart(of_problem, *TEXT))
         for text in shown([box.name for box in of_problem], boxes_module._NAME):
             assert text in drawn
