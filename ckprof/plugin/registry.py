@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from ckprof.errors import UsageError
+from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
 from ckprof.plain_text import unknown_name
@@ -307,17 +307,24 @@ class Registry:
         """
         variant = self.variants.find(catalog.variant)
         id_ = variant.pipeline if variant.pipeline_of is None else variant.pipeline_of(record)
-        if families and id_ not in families:
-            for pipeline in map(self.pipelines.find, families):
-                if pipeline.claims(variant.name, record):
-                    return pipeline, pipeline.make_instance(catalog, variant.direction, record)
-        if id_ not in self.pipelines.ids:
+        claiming = (
+            pipeline
+            for pipeline in (map(self.pipelines.find, families) if id_ not in families else ())
+            if pipeline.claims(variant.name, record)
+        )
+        pipeline = next(claiming, None)
+        if pipeline is None and id_ not in self.pipelines.ids:
             raise UsageError(
                 f"records of variant {variant.name!r} are of the kernel family {id_}, which no plugin has "
                 f"registered (loaded families: {', '.join(self.pipelines.ids)})"
             )
-        pipeline = self.pipelines.find(id_)
-        return pipeline, pipeline.make_instance(catalog, variant.direction, record)
+        pipeline = pipeline or self.pipelines.find(id_)
+        try:
+            return pipeline, pipeline.make_instance(catalog, variant.direction, record)
+        except InputError as error:
+            raise InputError(
+                f"instance {record.id}: {error.message}", error.path, error.line, error.column
+            ) from None
 
 
 #: every kind that plugins can register

@@ -15,13 +15,13 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.string_kinds import DEPTHWISE
 from ckprof_plugins.pipelines.family import KernelFamily, KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines.rules import (
-    API_LEVEL_RULE,
-    DIRECTION_RULE,
-    WAVE_SIZE_RULE,
-    Rule,
+    Rules,
     RuleSubject,
     Violation,
-    latest_level_rule,
+    known_api_level,
+    known_direction,
+    latest_level,
+    wide_waves,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof_converters.records import DepthwiseRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
-    from ckprof_plugins.pipelines.family import HeaderRequest
+    from ckprof_plugins.directions._convolution.kernel import ConvOperation
 
 
 #: The only layout that the kernel reads.
@@ -136,21 +136,21 @@ def _lds(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
 
 
 #: The rules of the family.
-DEPTHWISE_RULES: Final = (
-    API_LEVEL_RULE,
-    latest_level_rule("depthwise kernels"),
-    DIRECTION_RULE,
-    WAVE_SIZE_RULE,
-    Rule(id="layout", check=_layout),
-    Rule(id="filter", check=_filter),
-    Rule(id="vector-size", check=_vector_size),
-    Rule(id="sub-tile", check=_sub_tile),
-    Rule(id="batch", check=_batch),
-    Rule(id="stride", check=_stride),
-    Rule(id="pad", check=_pad),
-    Rule(id="row-access", check=_row_access),
-    Rule(id="lds", check=_lds),
-)
+DEPTHWISE_RULES: Final[Rules] = {
+    "api-level": known_api_level,
+    "api-level-feature": latest_level("depthwise kernels"),
+    "direction": known_direction,
+    "wave-size": wide_waves,
+    "layout": _layout,
+    "filter": _filter,
+    "vector-size": _vector_size,
+    "sub-tile": _sub_tile,
+    "batch": _batch,
+    "stride": _stride,
+    "pad": _pad,
+    "row-access": _row_access,
+    "lds": _lds,
+}
 
 
 #: Lanes of a block: one wave.
@@ -250,16 +250,15 @@ _BATCH: Final = 32
 _LENGTH: Final = 28
 
 
-class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
+class DepthwisePipeline(KernelFamily):
     """Convolutions with one channel per group, computed directly on tiles of the image."""
 
     id = DepthwiseInstance.pipeline
     label = "depthwise: one channel per group, tiles of the image in local memory"
     kernels = frozenset({ConvKernel.FORWARD})
-    instance_type = DepthwiseInstance
     rules = DEPTHWISE_RULES
 
-    def read_record(self, catalog: Catalog, direction: str, record: DepthwiseRecord) -> DepthwiseInstance:
+    def make_instance(self, catalog: Catalog, direction: str, record: DepthwiseRecord) -> DepthwiseInstance:
         """Return the instance that a record describes.
 
         :raises InputError: a value is out of range.
@@ -273,7 +272,7 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
             **{name: getattr(record, name) for name in SIZES},
         )
 
-    def name_of(self, instance: DepthwiseInstance) -> str:
+    def kernel_name(self, instance: DepthwiseInstance) -> str:
         """Return the name of the instance's kernel. Every part is always present."""
         i = instance
         return (
@@ -291,7 +290,7 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
             labels=(f"{filt}x{filt}", patch, f"{fields['in_vec']},{fields['out_vec']}"),
         )
 
-    def string_of(self, instance: DepthwiseInstance) -> str:
+    def instance_string(self, instance: DepthwiseInstance) -> str:
         """Return CK Builder's text: the kernel class and 20 fields. Layout and pads are not among them."""
         i = instance
         dtype = i.dtype.value
@@ -309,13 +308,15 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
             },
         )
 
-    def header_of(self, instance: DepthwiseInstance, request: HeaderRequest) -> DepthwiseHeader:
+    def header_of(
+        self, instance: DepthwiseInstance, operation: ConvOperation, name: str, arch: str, api_level: str
+    ) -> DepthwiseHeader:
         """Return what the template shows; it does not record the architecture."""
         i = instance
-        operation = request.operation
         return DepthwiseHeader(
+            template="depthwise.hpp.j2",
             version=__version__,
-            name=request.name,
+            name=name,
             key=i.key,
             variant=VARIANT,
             operation=operation,
@@ -350,12 +351,12 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
             ),
         )
 
-    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
+    def default_problem(self, instance: DepthwiseInstance, usual: Convolution) -> Convolution:
         """Return a problem with the filter, strides and pads that the instance is made for.
 
         Where the kernel computes tiles of several images at once, an output must not exceed a tile.
         """
-        i = self.checked(instance)
+        i = instance
         strides = (i.str_h, i.str_w)
         pads = (i.pad_h, i.pad_w)
         tile = (i.tile_h, i.tile_w)
@@ -385,7 +386,6 @@ class DepthwisePipeline(KernelFamily["DepthwiseRecord", DepthwiseInstance]):
 class DepthwiseHeader(KernelHeader):
     """The values of one header."""
 
-    template: ClassVar[tuple[str, str]] = (__package__, "depthwise.hpp.j2")
     literal_fields: ClassVar[tuple[str, ...]] = ("name", "key", "element", "in_vec", "out_vec", "traits")
 
     #: C++ type of the elements

@@ -10,44 +10,34 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.kernels.c_interface import string_literal
 from ckprof.kernels.jinja import render_cached
-from ckprof.model.architecture import find_architecture
-from ckprof.model.instance import Instance
 from ckprof.plugin.protocols import KernelSource, Pipeline
 from ckprof_plugins.directions._convolution.kernel import ConvOperation
-from ckprof_plugins.pipelines.rules import RuleSubject, broken_rules
+from ckprof_plugins.pipelines.rules import broken_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.model.catalog import Catalog, CatalogRecord
-    from ckprof.model.gemm_work import GemmWork
+    from ckprof.model.instance import Instance
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.plugin.protocols import Operation
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.kernel import ConvKernel
-    from ckprof_plugins.pipelines.rules import Rule
+    from ckprof_plugins.pipelines.rules import Rules
 
 
-RecordT = TypeVar("RecordT", bound="CatalogRecord", contravariant=True)
-InstanceT = TypeVar("InstanceT", bound=Instance)
-
-
-class KernelFamily(Pipeline[RecordT], ABC, Generic[RecordT, InstanceT]):
-    """A family of kernels with one instance class, one set of rules and one template."""
+class KernelFamily(Pipeline, ABC):
+    """A family of kernels with one class of instances, one set of rules and one frame of headers."""
 
     id: ClassVar[str]
     label: ClassVar[str]
     #: the family has kernels for every direction that one of these computes
     kernels: ClassVar[frozenset[ConvKernel]]
-
-    #: the only instances that the family takes
-    instance_type: ClassVar[type[Instance]]
-    rules: ClassVar[tuple[Rule, ...]]
+    rules: ClassVar[Rules]
 
     def __init__(self) -> None:
         self._serve(built_in_operations())
@@ -62,7 +52,7 @@ class KernelFamily(Pipeline[RecordT], ABC, Generic[RecordT, InstanceT]):
     @property
     def directions(self) -> frozenset[str]:
         """Ids of the directions for which the family has kernels."""
-        return self._direction_ids
+        return frozenset(self._operations)
 
     def operation_of(self, instance: Instance) -> ConvOperation:
         """Return what the instance's direction computes.
@@ -76,83 +66,45 @@ class KernelFamily(Pipeline[RecordT], ABC, Generic[RecordT, InstanceT]):
         return operation
 
     @abstractmethod
-    def read_record(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
-        """Return the instance that a record describes.
+    def header_of(
+        self, instance: Any, operation: ConvOperation, name: str, arch: str, api_level: str
+    ) -> KernelHeader:
+        """Return what the header's template shows, under the name ``p``.
 
-        :raises InputError: a value is unknown, out of range or contradicts another one.
+        :param operation: what the instance's direction computes.
+        :param name: the kernel's name, unique in its library.
+        :param arch: recorded in the header, of no influence on the code.
+        :param api_level: of the CK Tile headers.
         """
 
-    @abstractmethod
-    def name_of(self, instance: InstanceT) -> str:
-        """Return the name of the instance's kernel, a C++ identifier."""
-
-    @abstractmethod
-    def string_of(self, instance: InstanceT) -> str:
-        """Return CK Builder's text for the instance."""
-
-    @abstractmethod
-    def header_of(self, instance: InstanceT, request: HeaderRequest) -> KernelHeader:
-        """Return what the header's template shows, under the name ``p``."""
-
-    def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> InstanceT:
-        """Return the instance that a record describes.
-
-        :raises InputError: a value is unknown or out of range; the message says in which instance.
-        """
-        try:
-            return self.read_record(catalog, direction, record)
-        except InputError as error:
-            raise InputError(f"instance {record.id}: {error.message}") from None
-
-    def kernel_name(self, instance: Instance) -> str:
-        """Return the kernel's file stem and registry name."""
-        return self.name_of(self.checked(instance))
-
-    def instance_string(self, instance: Instance) -> str:
-        """Return CK Builder's text for the instance."""
-        return self.string_of(self.checked(instance))
-
-    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
+    def unmet_requirements(self, instance: Any, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
         """Return every rule that forbids building the instance.
 
         :raises UsageError: there is no such architecture.
         """
-        candidate = RuleSubject(
-            instance=self.checked(instance),
-            arch=find_architecture(arch),
-            api_level=api_level,
-            operation=self._operations.get(instance.direction),
-            directions=self._direction_ids,
-        )
-        return broken_rules(self.rules, candidate)
+        operation = self._operations.get(instance.direction)
+        return broken_rules(self.rules, instance, arch, api_level, self.directions, operation)
 
-    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
+    def default_problem(self, instance: Any, usual: Convolution) -> Convolution:
         """Return the direction's problem: a family that cannot compute it names another one."""
         return usual
 
-    def work(self, instance: Instance, problem: Convolution, splits: int) -> GemmWork | None:
-        """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
-        return None
-
-    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+    def render(self, instance: Any, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance under the name that :meth:`kernel_name` gives it."""
         return self.render_named(instance, self.kernel_name(instance), arch, api_level)
 
-    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+    def render_named(self, instance: Any, name: str, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance.
 
         Validity is not checked again: what :meth:`unmet_requirements` rejects may not compile, or be wrong.
 
         :param name: the kernel's name, unique in its library.
         """
-        checked = self.checked(instance)
-        operation = self.operation_of(checked)
-        request = HeaderRequest(name=name, arch=arch, api_level=api_level, operation=operation)
-        header = self.header_of(checked, request)
+        header = self.header_of(instance, self.operation_of(instance), name, arch, api_level)
         launcher = f"{header.name}_Launcher"
         return KernelSource(
             name=header.name,
-            header=render_cached(*header.template, header, header.literal_fields),
+            header=render_cached(__package__, header.template, header, header.literal_fields),
             launcher=launcher,
             host_args=(
                 f"{launcher}::{header.own_host_args}" if header.own_host_args else header.operation.host_args
@@ -165,17 +117,6 @@ class KernelFamily(Pipeline[RecordT], ABC, Generic[RecordT, InstanceT]):
         self._operations = {
             id_: operation for id_, operation in operations.items() if operation.kernel in self.kernels
         }
-        self._direction_ids = frozenset(self._operations)
-
-    def checked(self, instance: Instance) -> InstanceT:
-        """Return an instance as what it must be.
-
-        :raises TypeError: it is another family's.
-        """
-        expected = self.instance_type
-        if not isinstance(instance, expected):
-            raise TypeError(f"expected an instance of {expected.__name__}, got a {type(instance).__name__}")
-        return cast("InstanceT", instance)
 
 
 def operations_of(directions: Iterable[Operation]) -> Mapping[str, ConvOperation]:
@@ -223,27 +164,14 @@ class LauncherRequirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderRequest:
-    """What a header is written for, beside its instance."""
-
-    #: the kernel's name, unique in its library
-    name: str
-    #: recorded in the header, of no influence on the code
-    arch: str
-    #: of the CK Tile headers
-    api_level: str
-    operation: ConvOperation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelHeader:
     """The values of the parts that all headers have."""
 
-    #: import name of the package that holds the template, and its file name
-    template: ClassVar[tuple[str, str]]
     #: fields that templates print and do nothing else with; see :mod:`ckprof.kernels.jinja`
     literal_fields: ClassVar[tuple[str, ...]] = ("name", "key")
 
+    #: file name of the template
+    template: str
     version: str
     name: str
     key: str

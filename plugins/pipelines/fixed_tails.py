@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
@@ -21,7 +21,7 @@ from ckprof_plugins.pipelines.vocabulary import GemmPipeline, mem_prefetch_stage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ckprof_plugins.pipelines.family import HeaderRequest, LauncherRequirement
+    from ckprof_plugins.pipelines.family import LauncherRequirement
     from ckprof_plugins.pipelines.gemm_instance import GemmInstance
     from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 
@@ -51,27 +51,11 @@ _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Level:
-    """How the headers of one level spell what those of all have."""
-
-    header: type[FixedTailsHeader]
-    #: names of types that they lack or spell differently
-    host_args: Mapping[str, str]
-    #: template arguments of the epilogue
-    epilogue: str
-    #: template arguments of a launch
-    launch_bounds: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FixedTailsHeader(GemmHeader):
     """The values of one header."""
 
     #: whether the GEMM pipeline is instantiated for each kind of hot loop and tail
     has_tails: bool
-    #: whether the launcher fills the result with zeros, and why, as a comment
-    zeroes: bool
-    zeroing_comment: str
     #: whether the splits of a reduction are added up atomically
     splits: bool
     #: whether the support test asks how many blocks along K a split has
@@ -83,38 +67,15 @@ class FixedTailsHeader(GemmHeader):
     launch_bounds: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Header202507(FixedTailsHeader):
-    template: ClassVar[tuple[str, str]] = (__package__, "fixed_tails_2025_07.hpp.j2")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Header202511(FixedTailsHeader):
-    template: ClassVar[tuple[str, str]] = (__package__, "fixed_tails_2025_11.hpp.j2")
-
-
-_LEVELS: Final[Mapping[str, _Level]] = {
-    API_LEVEL_2025_07: _Level(
-        header=_Header202507,
-        host_args={"GroupedConvFwdHostArgs<>": "GroupedConvFwdHostArgs"},
-        epilogue="ConvEpilogue<ConvPipeline<HasHotLoop, TailNum>::BlockSize, Store>",
-        launch_bounds="blocks.x, Config::kBlockPerCu",
-    ),
-    API_LEVEL_2025_11: _Level(
-        header=_Header202511,
-        host_args={},
-        epilogue="ConvEpilogue<Store>",
-        launch_bounds="Config::kBlockPerCu",
-    ),
-}
-
-
 @lru_cache(maxsize=32)
 def _operation(operation: ConvOperation, api_level: str) -> ConvOperation:
     """Return an operation with the names that the headers of a level have."""
+    host_args = operation.host_args
+    if api_level == API_LEVEL_2025_07 and host_args == "GroupedConvFwdHostArgs<>":
+        host_args = "GroupedConvFwdHostArgs"
     return replace(
         operation,
-        host_args=_LEVELS[api_level].host_args.get(operation.host_args, operation.host_args),
+        host_args=host_args,
         # kernels of backward data take no splits at all
         split_k=() if operation.kernel is ConvKernel.BACKWARD_DATA else operation.split_k,
         counts_reduction_steps=False,
@@ -171,26 +132,30 @@ def _unmet(instance: GemmInstance, operation: ConvOperation, api_level: str) -> 
             )
 
 
-def fixed_tails_header(instance: GemmInstance, request: HeaderRequest) -> FixedTailsHeader:
-    """Return the values of the header of a kernel that stores its result by itself."""
-    return _LEVELS[request.api_level].header(**fixed_tails_values(instance, request))
-
-
 def fixed_tails_values(
-    instance: GemmInstance, request: HeaderRequest, further_includes: tuple[str, ...] = ()
+    instance: GemmInstance,
+    operation: ConvOperation,
+    name: str,
+    arch: str,
+    api_level: str,
+    further_includes: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Return the arguments of :class:`FixedTailsHeader` for an instance; a family replaces what differs.
 
+    :param name: the kernel's.
     :param further_includes: files beside those of every GEMM kernel.
     """
-    level = _LEVELS[request.api_level]
-    operation = _operation(request.operation, request.api_level)
-    values = gemm_values(instance, replace(request, operation=operation))
-    further = _unmet(instance, operation, request.api_level)
+    oldest = api_level == API_LEVEL_2025_07
+    launch_bounds = "blocks.x, Config::kBlockPerCu" if oldest else "Config::kBlockPerCu"
+    block = "ConvPipeline<HasHotLoop, TailNum>::BlockSize, " if oldest else ""
+    operation = _operation(operation, api_level)
+    values = gemm_values(instance, operation, name, arch)
+    further = _unmet(instance, operation, api_level)
     unmet_requirements = (*values["unmet_requirements"], *further)
     splits = operation.zeroing is Zeroing.IF_SPLIT
     return {
         **values,
+        "template": "fixed_tails_2025_07.hpp.j2" if oldest else "fixed_tails_2025_11.hpp.j2",
         "includes": includes("ck_tile/ops/epilogue.hpp", "ckprof_conv_traits.hpp", *further_includes),
         "unmet_requirements": unmet_requirements,
         "device_type": "KernelOf",
@@ -198,7 +163,7 @@ def fixed_tails_values(
             tuple(constant for constant in group if constant[0] not in _MISSING_TYPES)
             for group in values["constants"]
         ),
-        "device_functions": loop_ends(instance, request.api_level) * (2 if splits else 1)
+        "device_functions": loop_ends(instance, api_level) * (2 if splits else 1)
         + any(values.get(name, False) for name in ("combines", "changes_operands")),
         "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
         "zeroes": operation.zeroing is not Zeroing.NEVER,
@@ -207,8 +172,8 @@ def fixed_tails_values(
         "counts_split_loops": any("split_loops" in rule.condition for rule in unmet_requirements),
         "has_many_gemms": operation.kernel is ConvKernel.BACKWARD_DATA,
         "splits_image": instance.split_image,
-        "epilogue": level.epilogue,
-        "launch_bounds": level.launch_bounds,
+        "epilogue": f"ConvEpilogue<{block}Store>",
+        "launch_bounds": launch_bounds,
         "conv_traits": "ConvTraits",
-        "combine_bounds": level.launch_bounds.replace("blocks.x", "Combine::kBlockSize"),
+        "combine_bounds": launch_bounds.replace("blocks.x", "Combine::kBlockSize"),
     }

@@ -1,10 +1,10 @@
-"""The implicit-GEMM family: what its kernels are, and what their headers show."""
+"""The families implicit GEMM, two-stage and stream-K: their kernels, and what the headers show."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.errors import InputError
 from ckprof.kernels.c_interface import boolean
@@ -16,7 +16,6 @@ from ckprof_plugins.pipelines.family import rejection
 from ckprof_plugins.pipelines.fixed_tails import (
     FIXED_TAILS_LEVELS,
     FixedTailsHeader,
-    fixed_tails_header,
     fixed_tails_values,
 )
 from ckprof_plugins.pipelines.gemm_family import GemmFamily, gemm_instance_string
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
     from ckprof_converters.records import GemmRecord
-    from ckprof_plugins.pipelines.family import HeaderRequest
+    from ckprof_plugins.directions._convolution.kernel import ConvOperation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,7 @@ class ImplicitGemmInstance(GemmInstance):
     pipeline: ClassVar[str] = "implicit_gemm"
 
 
-class ImplicitGemmPipeline(GemmFamily[ImplicitGemmInstance]):
+class ImplicitGemmPipeline(GemmFamily):
     """Convolutions as matrix products whose operands are gathered while they are read."""
 
     id = ImplicitGemmInstance.pipeline
@@ -61,31 +60,20 @@ class ImplicitGemmPipeline(GemmFamily[ImplicitGemmInstance]):
         """Return the fields of an instance that a name in a table of times tells; ``None`` if none."""
         return fields_of_name(name)
 
-    def header_of(self, instance: ImplicitGemmInstance, request: HeaderRequest) -> GemmHeader:
+    def header_of(
+        self, instance: ImplicitGemmInstance, operation: ConvOperation, name: str, arch: str, api_level: str
+    ) -> GemmHeader:
         """Return what the template of the request's API level shows."""
-        if request.api_level in FIXED_TAILS_LEVELS:
-            return fixed_tails_header(instance, request)
-        zeroing = request.operation.zeroing
-        return ImplicitGemmHeader(
-            **gemm_values(instance, request),
+        if api_level in FIXED_TAILS_LEVELS:
+            return FixedTailsHeader(**fixed_tails_values(instance, operation, name, arch, api_level))
+        zeroing = operation.zeroing
+        return GemmHeader(
+            template="implicit_gemm.hpp.j2",
+            **gemm_values(instance, operation, name, arch),
             zeroes=zeroing is not Zeroing.NEVER,
             zeroes_if="kargs.k_batch > 1" if zeroing is Zeroing.IF_SPLIT else "",
             zeroing_comment=ZEROING_COMMENTS[zeroing],
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImplicitGemmHeader(GemmHeader):
-    """The values of one header."""
-
-    template: ClassVar[tuple[str, str]] = (__package__, "implicit_gemm.hpp.j2")
-
-    #: whether the launcher fills the result with zeros
-    zeroes: bool
-    #: C++ condition under which it does; empty for always
-    zeroes_if: str
-    #: why, as a comment
-    zeroing_comment: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +84,7 @@ class TwoStageInstance(GemmInstance):
     split_sum: ClassVar[SplitSum] = SplitSum.ACCUMULATOR
 
 
-class TwoStagePipeline(GemmFamily[TwoStageInstance]):
+class TwoStagePipeline(GemmFamily):
     """Backward weight that sums in fp32, whatever the type of the weight, and converts at the end."""
 
     id = TwoStageInstance.pipeline
@@ -106,57 +94,37 @@ class TwoStagePipeline(GemmFamily[TwoStageInstance]):
     reduction = Reduction.WORKSPACE
     two_stage = True
 
-    def string_of(self, instance: TwoStageInstance) -> str:
+    def instance_string(self, instance: TwoStageInstance) -> str:
         """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
         return gemm_instance_string(
             instance, self.operation_of(instance).string_kind, result_type=DataType.FP32.value
         )
 
-    def header_of(self, instance: TwoStageInstance, request: HeaderRequest) -> GemmHeader:
+    def header_of(
+        self, instance: TwoStageInstance, operation: ConvOperation, name: str, arch: str, api_level: str
+    ) -> GemmHeader:
         """Return what the template of the request's API level shows."""
         further = ("ck_tile/ops/elementwise.hpp", "ckprof_workspace.hpp")
-        fixed = request.api_level in FIXED_TAILS_LEVELS
-        values = (fixed_tails_values if fixed else gemm_values)(instance, request, further)
+        fixed = api_level in FIXED_TAILS_LEVELS
+        values = (
+            fixed_tails_values(instance, operation, name, arch, api_level, further)
+            if fixed
+            else gemm_values(instance, operation, name, arch, further)
+        )
         too_large = rejection(
             "index-range",
             f"result_elements(param) > {MAX_LENGTH}",
             "the weight has {result_elements(param)} elements, the second stage counts them in 32 bits",
         )
-        values |= {"stored_type": "WorkspaceDataType", **_CONVERSION}
+        values["stored_type"] = "WorkspaceDataType"
         combines = values.get("combines", False)
         if not combines:
             values["unmet_requirements"] = (*values["unmet_requirements"], too_large)
         if fixed:
             # the second stage clears what splits add to, and is a device function as well
             values |= {"zeroes": False, "device_functions": values["device_functions"] + (not combines)}
-            return FixedTailsTwoStageHeader(**values)
-        return TwoStageHeader(**values)
-
-
-#: elements of a block of the converting kernel, its waves, lanes of a wave
-_CONVERSION: Final = {"convert_block": 2048, "convert_waves": 8, "convert_lanes": 64}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TwoStageHeader(GemmHeader):
-    """The values of one header."""
-
-    template: ClassVar[tuple[str, str]] = (__package__, "two_stage.hpp.j2")
-
-    convert_block: int
-    convert_waves: int
-    convert_lanes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedTailsTwoStageHeader(FixedTailsHeader):
-    """The values of one header at API level 2025-11."""
-
-    template: ClassVar[tuple[str, str]] = (__package__, "two_stage_2025_11.hpp.j2")
-
-    convert_block: int
-    convert_waves: int
-    convert_lanes: int
+            return FixedTailsHeader(**values | {"template": "two_stage_2025_11.hpp.j2"})
+        return GemmHeader(template="two_stage.hpp.j2", **values)
 
 
 class ReductionStrategy(Enum):
@@ -198,7 +166,7 @@ class StreamKInstance(GemmInstance):
     two_stage: bool = False
 
 
-class StreamKPipeline(GemmFamily[StreamKInstance]):
+class StreamKPipeline(GemmFamily):
     """Backward weight whose workgroups share the iterations of all tiles evenly."""
 
     id = StreamKInstance.pipeline
@@ -207,7 +175,7 @@ class StreamKPipeline(GemmFamily[StreamKInstance]):
     instance_type = StreamKInstance
     schedule = Schedule.STREAM
 
-    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> StreamKInstance:
+    def make_instance(self, catalog: Catalog, direction: str, record: GemmRecord) -> StreamKInstance:
         """Return the instance that a record describes.
 
         :raises InputError: a value is unknown, out of range or missing.
@@ -223,12 +191,12 @@ class StreamKPipeline(GemmFamily[StreamKInstance]):
             two_stage=record.two_stage,
         )
 
-    def name_of(self, instance: StreamKInstance) -> str:
+    def kernel_name(self, instance: StreamKInstance) -> str:
         """Return the name of the instance's kernel."""
         reduction = instance.strategy.word + ("_persistent" if instance.persistent else "")
         return gemm_kernel_name(instance, two_stage=instance.two_stage, stream_k=reduction)
 
-    def string_of(self, instance: StreamKInstance) -> str:
+    def instance_string(self, instance: StreamKInstance) -> str:
         """Return CK Builder's text for the instance."""
         return gemm_instance_string(
             instance,
@@ -239,17 +207,22 @@ class StreamKPipeline(GemmFamily[StreamKInstance]):
             },
         )
 
-    def header_of(self, instance: StreamKInstance, request: HeaderRequest) -> StreamKHeader:
+    def header_of(
+        self, instance: StreamKInstance, operation: ConvOperation, name: str, arch: str, api_level: str
+    ) -> GemmHeader:
         """Return what the template shows."""
         values = gemm_values(
             instance,
-            request,
+            operation,
+            name,
+            arch,
             (
                 "ck_tile/ops/gemm/kernel/streamk_gemm/streamk_gemm_tile_partitioner.hpp",
                 "ckprof_workspace.hpp",
             ),
         )
-        return StreamKHeader(
+        return GemmHeader(
+            template="stream_k.hpp.j2",
             **{
                 **values,
                 "unmet_requirements": (*values["unmet_requirements"], *_REQUIREMENTS),
@@ -258,17 +231,6 @@ class StreamKPipeline(GemmFamily[StreamKInstance]):
             strategy=instance.strategy.enumerator,
             persistent=boolean(instance.persistent),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamKHeader(GemmHeader):
-    """The values of one header."""
-
-    template: ClassVar[tuple[str, str]] = (__package__, "stream_k.hpp.j2")
-
-    #: enumerator of ``StreamKReductionStrategy``
-    strategy: str
-    persistent: str
 
 
 _REQUIREMENTS = (

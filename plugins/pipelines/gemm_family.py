@@ -7,8 +7,10 @@ instance alone, so that it can be compared with what the kernel says.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ckprof.errors import InputError
 from ckprof.model.gemm_work import GemmWork, Reduction, Schedule
 from ckprof.model.strings.rendering import render
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
@@ -22,9 +24,9 @@ from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.pipelines.family import KernelFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel
-from ckprof_plugins.pipelines.gemm_record import gemm_fields, reject_stream_k_fields
+from ckprof_plugins.pipelines.gemm_record import gemm_fields
 from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
-from ckprof_plugins.pipelines.rules import WAVE_SIZE_RULE
+from ckprof_plugins.pipelines.rules import Rules, wide_waves
 from ckprof_plugins.pipelines.traits import gemm_traits
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 
@@ -33,26 +35,9 @@ if TYPE_CHECKING:
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof.model.instance import Instance
     from ckprof.model.strings.kind import StringKind
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
-    from ckprof_plugins.pipelines.rules import Rule
-
-
-def _elementwise(instance: GemmInstance) -> Mapping[str, str]:
-    """Return the fields of what is done with the elements of the result; those of most kernels are fixed.
-
-    Strings have none for what is done with operands.
-    """
-    if instance.elementwise_op is None or instance.elementwise_op.properties.operands:
-        return {}
-    values = {"operation_result": instance.elementwise_op.value}
-    if instance.d_tensors:
-        further = instance.types.further_of(len(instance.d_tensors))
-        types = ",".join(dtype.spelled for dtype in further)
-        values |= {"layout_extra": f"tuple({instance.d_layouts})", "type_extra": f"tuple({types})"}
-    return values
 
 
 def gemm_instance_string(
@@ -69,6 +54,14 @@ def gemm_instance_string(
     :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
     """
     types = instance.types
+    combined: dict[str, str] = {}
+    # those of most kernels are fixed; texts have none for what is done with operands
+    if instance.elementwise_op is not None and not instance.elementwise_op.properties.operands:
+        combined["operation_result"] = instance.elementwise_op.value
+        if instance.d_tensors:
+            further = types.further_of(len(instance.d_tensors))
+            combined["layout_extra"] = f"tuple({instance.d_layouts})"
+            combined["type_extra"] = f"tuple({','.join(dtype.spelled for dtype in further)})"
     tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
     return render(
         kind,
@@ -78,7 +71,7 @@ def gemm_instance_string(
             "layout_input": instance.layout.input,
             "layout_weight": instance.layout.weight,
             "layout_output": instance.layout.output,
-            **_elementwise(instance),
+            **combined,
             "vector_size_a": instance.vector_size_a,
             "vector_size_b": instance.vector_size_b,
             "vector_size_c": instance.vector_size_c,
@@ -144,62 +137,61 @@ def gemm_work(
     )
 
 
-GemmInstanceT = TypeVar("GemmInstanceT", bound=GemmInstance)
-
-
-class GemmFamily(KernelFamily["GemmRecord", GemmInstanceT], Generic[GemmInstanceT]):
+class GemmFamily(KernelFamily):
     """A family whose instances are read from records of GEMM kernels."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (*GEMM_RULES, WAVE_SIZE_RULE)
+    rules: ClassVar[Rules] = MappingProxyType({**GEMM_RULES, "wave-size": wide_waves})
+    instance_type: ClassVar[type[GemmInstance]]
     schedule: ClassVar[Schedule] = Schedule.TILES
     reduction: ClassVar[Reduction] = Reduction.ATOMIC
     #: the family sums in fp32 first
     two_stage: ClassVar[bool] = False
 
-    def read_record(self, catalog: Catalog, direction: str, record: GemmRecord) -> GemmInstanceT:
+    def make_instance(self, catalog: Catalog, direction: str, record: GemmRecord) -> GemmInstance:
         """Return the instance that a record describes.
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
         """
-        reject_stream_k_fields(record)
-        return cast("GemmInstanceT", self.instance_type(**gemm_fields(catalog, direction, record)))
+        # dropping fields of stream-K would hide what was meant
+        for field in ("streamk_reduction_strategy", "streamk_persistent"):
+            if value := getattr(record, field):
+                raise InputError(f"{field} is {value!r} while streamk_enabled is false")
+        return self.instance_type(**gemm_fields(catalog, direction, record))
 
-    def name_of(self, instance: GemmInstanceT) -> str:
+    def kernel_name(self, instance: Any) -> str:
         """Return the name of the instance's kernel."""
         return gemm_kernel_name(instance, two_stage=self.two_stage)
 
-    def default_problem(self, instance: Instance, usual: Convolution) -> Convolution:
+    def default_problem(self, instance: GemmInstance, usual: Convolution) -> Convolution:
         """Return the direction's problem, with what the kernel does besides and its usual parameters."""
-        checked = self.checked(instance)
-        if checked.elementwise_op is None:
+        if instance.elementwise_op is None:
             return usual
-        extents = [DExtent.CHANNEL if per_channel(layout) else DExtent.FULL for layout in checked.d_tensors]
-        combination = Combination.usual(checked.elementwise_op, extents)
-        return FusedConvProblem.of(usual, combination, self.operation_of(checked).result)
+        extents = [DExtent.CHANNEL if per_channel(layout) else DExtent.FULL for layout in instance.d_tensors]
+        combination = Combination.usual(instance.elementwise_op, extents)
+        return FusedConvProblem.of(usual, combination, self.operation_of(instance).result)
 
-    def unfused(self, instance: Instance) -> Instance | None:
+    def unfused(self, instance: GemmInstance) -> GemmInstance | None:
         """Return the same instance without what is fused to its sums; ``None`` if nothing is."""
-        checked = self.checked(instance)
-        if checked.elementwise_op is None:
+        if instance.elementwise_op is None:
             return None
-        return replace(checked, elementwise_op=None, d_layouts=None, d_dtypes=None)
+        return replace(instance, elementwise_op=None, d_layouts=None, d_dtypes=None)
 
-    def string_of(self, instance: GemmInstanceT) -> str:
+    def instance_string(self, instance: Any) -> str:
         """Return CK Builder's text for the instance."""
         return gemm_instance_string(instance, self.operation_of(instance).string_kind)
 
-    def work(self, instance: Instance, problem: Convolution, splits: int) -> GemmWork | None:
+    def work(self, instance: GemmInstance, problem: Convolution, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
         if self.schedule is Schedule.STREAM:
             return None
-        return gemm_work(self.checked(instance), self.operation_of(instance).kernel, problem, splits)
+        return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
 
-    def automatic_splits(self, instance: Instance, problem: Convolution, workgroups: int) -> int | None:
+    def automatic_splits(self, instance: GemmInstance, problem: Convolution, workgroups: int) -> int | None:
         """Return how many splits fill the device: its workgroups divided by the tiles of the result.
 
         At least 1, and at most the length of the reduction; ``None`` for kernels that do not choose.
         """
-        if not self.operation_of(self.checked(instance)).deduces_split_k:
+        if not self.operation_of(instance).deduces_split_k:
             return None
         work = self.work(instance, problem, 1)
         if work is None:

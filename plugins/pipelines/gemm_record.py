@@ -70,17 +70,6 @@ def tiled_fields(record: GemmRecord | UniversalGemmRecord) -> dict[str, Any]:
     }
 
 
-def reject_stream_k_fields(record: GemmRecord) -> None:
-    """Check that a record without stream-K sets none of its fields: dropping them would hide what was meant.
-
-    :raises InputError: one is set.
-    """
-    for field in ("streamk_reduction_strategy", "streamk_persistent"):
-        value = getattr(record, field)
-        if value:
-            raise InputError(f"{field} is {value!r} while streamk_enabled is false")
-
-
 def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
     """Return what a record asks for; the operands' own type is the same as nothing."""
     if text in (None, dtype.value):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
 from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
-from ckprof_plugins.pipelines.rules import Rule, RuleSubject, Violation
+from ckprof_plugins.pipelines.rules import RuleSubject, Violation
 from ckprof_plugins.pipelines.tile_rules import (
     FLOAT8_TILES,
     INT8_TILES,
@@ -163,7 +163,8 @@ SURFACES: Final[Mapping[str, LevelSurface]] = {
 _TRANSPOSED_BYTES: Final = 2
 
 
-def _feature(candidate: RuleSubject[GemmInstance]) -> Violation | None:
+def level_has_features(candidate: RuleSubject[GemmInstance]) -> Violation | None:
+    """The level's headers have every feature of the instance."""
     surface = SURFACES.get(candidate.api_level)
     if surface is None:
         return None
@@ -269,7 +270,3 @@ def _unloadable(candidate: RuleSubject[GemmInstance], surface: LevelSurface) -> 
         if not covers(fast, other, width, waves, lanes):
             return f"vector_size_{name} {width} {of_tile}", f"vector_size_{name} {native}"
     return None
-
-
-#: The level's headers have every feature of the instance.
-LEVEL_FEATURE_RULE: Final = Rule(id="api-level-feature", check=_feature)

@@ -8,11 +8,11 @@ broken. What depends on the problem is no business of a rule: the kernel's own s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ckprof.model.architecture import API_LEVELS, LATEST_API_LEVEL, Architecture
+from ckprof.model.architecture import API_LEVELS, LATEST_API_LEVEL, Architecture, find_architecture
 from ckprof.model.instance import Instance
 from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation
@@ -52,30 +52,40 @@ class Violation(NamedTuple):
     allowed: int | str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """One reason not to build an instance."""
-
-    id: str
-    #: how the rule is broken, or ``None``; takes candidates of the rule's family
-    check: Callable[[RuleSubject[Any]], Violation | None]
+#: says how a rule is broken, or ``None``; takes instances of the rule's family
+Check = Callable[[RuleSubject[Any]], Violation | None]
+#: id -> check, in the order in which they are asked and reported
+Rules = Mapping[str, Check]
 
 
-def broken_rules(rules: Sequence[Rule], candidate: RuleSubject[Any]) -> tuple[UnmetRequirement, ...]:
-    """Return every rule that the candidate breaks, in the order of ``rules``."""
-    unmet = []
-    for rule in rules:
-        violation = rule.check(candidate)
-        if violation is not None:
-            unmet.append(
-                UnmetRequirement(
-                    rule=rule.id, message=violation.message, found=violation.found, allowed=violation.allowed
-                )
-            )
-    return tuple(unmet)
+def broken_rules(
+    rules: Rules,
+    instance: Instance,
+    arch: str,
+    api_level: str,
+    directions: frozenset[str],
+    operation: ConvOperation | None = None,
+) -> tuple[UnmetRequirement, ...]:
+    """Return every rule that an instance breaks; the parameters are fields of what rules judge.
+
+    :raises UsageError: there is no such architecture.
+    """
+    subject = RuleSubject(
+        instance=instance,
+        arch=find_architecture(arch),
+        api_level=api_level,
+        operation=operation,
+        directions=directions,
+    )
+    return tuple(
+        UnmetRequirement(rule=rule, message=broken.message, found=broken.found, allowed=broken.allowed)
+        for rule, check in rules.items()
+        if (broken := check(subject)) is not None
+    )
 
 
-def _api_level(candidate: RuleSubject[Instance]) -> Violation | None:
+def known_api_level(candidate: RuleSubject[Instance]) -> Violation | None:
+    """The API level is one of those for which kernels can be written."""
     if candidate.api_level in API_LEVELS:
         return None
     levels = ", ".join(API_LEVELS)
@@ -86,7 +96,8 @@ def _api_level(candidate: RuleSubject[Instance]) -> Violation | None:
     )
 
 
-def _wave_size(candidate: RuleSubject[Instance]) -> Violation | None:
+def wide_waves(candidate: RuleSubject[Instance]) -> Violation | None:
+    """For kernels that count on 64 lanes."""
     lanes = candidate.arch.lanes_per_wave
     if lanes == _WIDE_WAVE:
         return None
@@ -98,7 +109,7 @@ def _wave_size(candidate: RuleSubject[Instance]) -> Violation | None:
     )
 
 
-def latest_level_rule(feature: str) -> Rule:
+def latest_level(feature: str) -> Check:
     """Return the rule that the headers are of the latest API level, for a family that others lack.
 
     :param feature: what the older ones lack, in the plural.
@@ -114,17 +125,11 @@ def latest_level_rule(feature: str) -> Rule:
             LATEST_API_LEVEL,
         )
 
-    return Rule(id="api-level-feature", check=check)
+    return check
 
 
-#: The API level is one of those for which kernels can be written.
-API_LEVEL_RULE = Rule(id="api-level", check=_api_level)
-
-#: For kernels that count on 64 lanes.
-WAVE_SIZE_RULE = Rule(id="wave-size", check=_wave_size)
-
-
-def _direction(candidate: RuleSubject[Instance]) -> Violation | None:
+def known_direction(candidate: RuleSubject[Instance]) -> Violation | None:
+    """The instance belongs to one of its family's directions."""
     if candidate.operation is not None:
         return None
     direction = candidate.instance.direction
@@ -132,7 +137,3 @@ def _direction(candidate: RuleSubject[Instance]) -> Violation | None:
     return Violation(
         f"no kernel can be written for direction {direction}, only for {directions}", direction, directions
     )
-
-
-#: The instance belongs to one of its family's directions.
-DIRECTION_RULE = Rule(id="direction", check=_direction)

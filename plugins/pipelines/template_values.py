@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.elementwise.operations import ElementwiseOp
-    from ckprof_plugins.pipelines.family import HeaderRequest
     from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 
 
@@ -31,6 +30,10 @@ class GemmHeader(KernelHeader):
     """The values of one header."""
 
     literal_fields: ClassVar[tuple[str, ...]] = ("name", "key", "types", "constants")
+    #: of the kernel that converts sums: elements of a block, its waves, lanes of a wave
+    convert_block: ClassVar[int] = 2048
+    convert_waves: ClassVar[int] = 8
+    convert_lanes: ClassVar[int] = 64
 
     #: (name, C++ type) of the Config's type aliases, in groups that are set apart
     types: tuple[tuple[tuple[str, str], ...], ...]
@@ -84,6 +87,14 @@ class GemmHeader(KernelHeader):
     conv_traits: str = "GroupedConvTraitsType"
     #: template arguments of the launch of that kernel
     combine_bounds: str = "Config::kBlockPerCu"
+    #: whether the launcher fills the result with zeros; C++ condition under which it does, empty for always;
+    #: and why, as a comment
+    zeroes: bool = False
+    zeroes_if: str = ""
+    zeroing_comment: str = ""
+    #: of stream-K: enumerator of ``StreamKReductionStrategy``, and a C++ truth value
+    strategy: str = ""
+    persistent: str = ""
 
     @property
     def fuses(self) -> bool:
@@ -148,20 +159,24 @@ _RUN_STATEMENTS = {
 
 
 def gemm_values(
-    instance: GemmInstance, request: HeaderRequest, further_includes: tuple[str, ...] = ()
+    instance: GemmInstance,
+    operation: ConvOperation,
+    name: str,
+    arch: str,
+    further_includes: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Return the arguments of :class:`GemmHeader` for an instance; a family replaces what differs.
 
+    :param name: the kernel's.
     :param further_includes: files after those of every GEMM kernel.
     """
     properties = instance.gemm_pipeline.properties
-    operation = request.operation
     rounded_to = instance.compute_type.properties.cpp_type if instance.compute_type else ""
     folded_includes = ('"ckprof_folded_stride.hpp"',) if instance.fold_stride else ()
     fused = _fused_values(instance, operation)
     return {
         "version": __version__,
-        "name": request.name,
+        "name": name,
         "key": instance.key,
         "variant": operation.variant,
         "operation": operation,
@@ -176,7 +191,7 @@ def gemm_values(
         "types": _types(_cpp_types(instance.types), rounded_to, instance.layout),
         "a_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.a_type,
         "b_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.b_type,
-        "constants": _constants(instance, request.arch),
+        "constants": _constants(instance, arch),
         "specialization": instance.specialization.enumerator,
         "pipeline_class": properties.cpp_class,
         "pipeline_base": properties.cpp_base,

@@ -7,8 +7,8 @@ from typing import Final
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, d_layouts_of, per_channel
-from ckprof_plugins.pipelines.level_rules import LEVEL_FEATURE_RULE
-from ckprof_plugins.pipelines.rules import API_LEVEL_RULE, DIRECTION_RULE, Rule, RuleSubject, Violation
+from ckprof_plugins.pipelines.level_rules import level_has_features
+from ckprof_plugins.pipelines.rules import Rules, RuleSubject, Violation, known_api_level, known_direction
 from ckprof_plugins.pipelines.tile_rules import (
     known_mma_tile,
     known_scheduler,
@@ -109,14 +109,14 @@ def _coverage(candidate: RuleSubject[GemmInstance]) -> Violation | None:
 
 
 #: In the order in which they are checked and reported.
-ARCH_RULES = (
-    Rule(id="tile-grain", check=_tile_grain),
-    Rule(id="wave-grid", check=_wave_grid),
-    Rule(id="mma-tile", check=known_mma_tile),
-    Rule(id="narrow-wave", check=_narrow_wave),
-    Rule(id="lds-budget", check=lds_budget),
-    Rule(id="coverage", check=_coverage),
-)
+ARCH_RULES: Final[Rules] = {
+    "tile-grain": _tile_grain,
+    "wave-grid": _wave_grid,
+    "mma-tile": known_mma_tile,
+    "narrow-wave": _narrow_wave,
+    "lds-budget": lds_budget,
+    "coverage": _coverage,
+}
 
 
 #: Largest number of groups that backward weight can merge.
@@ -351,23 +351,23 @@ def _made_operands(candidate: RuleSubject[GemmInstance]) -> Violation | None:
 
 
 #: The rules of every GEMM family, those of the architecture last.
-GEMM_RULES: Final = (
-    API_LEVEL_RULE,
-    LEVEL_FEATURE_RULE,
-    DIRECTION_RULE,
-    Rule(id="layout", check=_layout),
-    Rule(id="wave-divides-tile", check=wave_divides_tile),
-    Rule(id="vector-size", check=_vector_size),
-    Rule(id="compute-type", check=_compute_type),
-    Rule(id="types", check=_types),
-    Rule(id="elementwise", check=_elementwise),
-    Rule(id="gemm-pipeline", check=_gemm_pipeline),
-    Rule(id="smem-buffering", check=_smem_buffering),
-    Rule(id="scheduler", check=known_scheduler),
-    Rule(id="pads", check=_pads),
-    Rule(id="explicit-gemm", check=_explicit_gemm),
-    Rule(id="merged-groups", check=_merged_groups),
-    Rule(id="split-image", check=_split_image),
-    Rule(id="wrong-interwave", check=_wrong_interwave),
-    *ARCH_RULES,
-)
+GEMM_RULES: Final[Rules] = {
+    "api-level": known_api_level,
+    "api-level-feature": level_has_features,
+    "direction": known_direction,
+    "layout": _layout,
+    "wave-divides-tile": wave_divides_tile,
+    "vector-size": _vector_size,
+    "compute-type": _compute_type,
+    "types": _types,
+    "elementwise": _elementwise,
+    "gemm-pipeline": _gemm_pipeline,
+    "smem-buffering": _smem_buffering,
+    "scheduler": known_scheduler,
+    "pads": _pads,
+    "explicit-gemm": _explicit_gemm,
+    "merged-groups": _merged_groups,
+    "split-image": _split_image,
+    "wrong-interwave": _wrong_interwave,
+    **ARCH_RULES,
+}

@@ -246,8 +246,8 @@ def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, c
 class Liar(Mine):
     id = "implicit_gemm"
 
-    def string_of(self, instance):
-        return super().string_of(instance).replace("<2,", "<3,", 1)
+    def instance_string(self, instance):
+        return super().instance_string(instance).replace("<2,", "<3,", 1)
 
 @hookimpl
 def ckprof_register(registry):

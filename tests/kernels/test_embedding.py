@@ -19,7 +19,6 @@ from ckprof.kernels.source_tree import TreeRequest, generate_tree
 from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.pipelines.family import HeaderRequest
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR, SOURCE_DIR
 from tests.candidates import candidates_of
@@ -172,12 +171,10 @@ def test_a_chunk_holds_a_kernel(recipe):
 def test_filling_is_rendering(make_instance):
     for changes in ({}, {"pipeline": "wavelet"}, {"dtype": "fp32", "tile_m": 256}, {"split_image": True}):
         instance = make_instance(**changes)
-        request = HeaderRequest(
-            name="a_kernel", arch="gfx942", api_level=LATEST_API_LEVEL, operation=Forward.operation
-        )
-        header = PIPELINE.header_of(instance, request)
-        filled = render_cached(*header.template, header, header.literal_fields)
-        assert filled == render(*header.template, p=header)
+        header = PIPELINE.header_of(instance, Forward.operation, "a_kernel", "gfx942", LATEST_API_LEVEL)
+        package = "ckprof_plugins.pipelines"
+        filled = render_cached(package, header.template, header, header.literal_fields)
+        assert filled == render(package, header.template, p=header)
 
 
 @pytest.mark.compiler

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ckprof import Profiler, hookimpl
-from ckprof.errors import PluginError, UsageError
+from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.catalog import CatalogRecord
 from ckprof.model.instance import Instance
 from ckprof.model.problem_types import problem_from
@@ -223,6 +223,19 @@ def test_the_variant_of_a_record_names_its_pipeline() -> None:
         UsageError, match=r"variant 'plain' are of the kernel family a, .*\(loaded families: b\)"
     ):
         lonely.instance_of(SimpleNamespace(variant="plain"), WideRecord(0, True))
+
+
+def test_a_record_without_a_meaning_is_named() -> None:
+    class Refusing(StubPipeline):
+        def make_instance(self, catalog: object, direction: str, record: object) -> Instance:
+            raise InputError("tile_m is 0, expected 1 or more")
+
+    variant = CatalogVariant(
+        name="plain", pipeline="a", direction="fwd", record_type=WideRecord, layouts=LAYOUTS
+    )
+    registry = registry_of(one=Registering(Refusing("a"), variant))
+    with pytest.raises(InputError, match="instance 7: tile_m is 0, expected 1 or more"):
+        registry.instance_of(SimpleNamespace(variant="plain"), WideRecord(7, True))
 
 
 def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:

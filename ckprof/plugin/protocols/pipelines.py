@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols.operations import Operation
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    #: the record type that a pipeline reads; code that does not know it may hand over any record
-    RecordT = TypeVar("RecordT", bound=CatalogRecord, contravariant=True, default=CatalogRecord)
-else:
-    from typing import TypeVar
-
-    RecordT = TypeVar("RecordT", contravariant=True)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSource:
@@ -48,8 +38,11 @@ class KernelSource:
     device_functions: int = 1
 
 
-class Pipeline(Protocol[RecordT]):
-    """A kernel family: its instances, what is valid, and how they are written as C++."""
+class Pipeline(Protocol):
+    """A kernel family: its instances, what is valid, and how they are written as C++.
+
+    It is asked about instances alone that it has made, or that name it as their pipeline.
+    """
 
     @property
     def id(self) -> str:
@@ -63,28 +56,28 @@ class Pipeline(Protocol[RecordT]):
     def directions(self) -> frozenset[str]:
         """Ids of the directions for which the family has kernels."""
 
-    def make_instance(self, catalog: Catalog, direction: str, record: RecordT) -> Instance:
+    def make_instance(self, catalog: Catalog, direction: str, record: Any) -> Instance:
         """Return the instance of a record whose variant names this family, or that it claims.
 
         :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.
         """
 
-    def kernel_name(self, instance: Instance) -> str:
+    def kernel_name(self, instance: Any) -> str:
         """Return the kernel's file stem and registry name."""
 
-    def instance_string(self, instance: Instance) -> str:
+    def instance_string(self, instance: Any) -> str:
         """Return CK Builder's text for the instance.
 
         :raises InputError: the instance has none, e.g. because its direction is not of this family.
         """
 
-    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
+    def unmet_requirements(self, instance: Any, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
         """Return every rule that forbids building the instance; empty means that it is valid.
 
         :raises UsageError: there is no such architecture.
         """
 
-    def default_problem(self, instance: Instance, usual: Any) -> Problem:
+    def default_problem(self, instance: Any, usual: Any) -> Problem:
         """Return what to run an instance on when no problem is given.
 
         :param usual: the operation's default problem of the instance's dimensions, of the type that the
@@ -93,7 +86,7 @@ class Pipeline(Protocol[RecordT]):
             share problems where they can: each instance is run on all of them.
         """
 
-    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+    def render(self, instance: Any, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance, normally of a valid one.
 
         Called once per instance and build, possibly in a thread. The text must depend on the arguments only.
@@ -108,7 +101,7 @@ class Pipeline(Protocol[RecordT]):
         return False
 
     @optional
-    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+    def render_named(self, instance: Any, name: str, arch: str, api_level: str) -> KernelSource:
         """Return what :meth:`render` returns, for a kernel of another name, so that names can be unique.
 
         :param name: a C++ identifier, unique among all kernels of a library: all C++ names at namespace scope
@@ -119,7 +112,7 @@ class Pipeline(Protocol[RecordT]):
         raise NotImplementedError
 
     @optional
-    def record(self, instance: Instance) -> CatalogRecord | None:
+    def record(self, instance: Any) -> CatalogRecord | None:
         """Return the record of which :meth:`make_instance` makes this instance, with the id 0.
 
         :returns: ``None`` where its fields are those of the instance.
@@ -134,7 +127,7 @@ class Pipeline(Protocol[RecordT]):
         """
 
     @optional
-    def unfused(self, instance: Instance) -> Instance | None:
+    def unfused(self, instance: Any) -> Instance | None:
         """Return the same instance without what is fused to its sums of products; ``None`` if nothing is.
 
         It computes what :attr:`ckprof.model.problem.FusedProblem.unfused` says of the instance's problems.
@@ -142,7 +135,7 @@ class Pipeline(Protocol[RecordT]):
         return None
 
     @optional
-    def work(self, instance: Instance, problem: Any, splits: int) -> GemmWork | None:
+    def work(self, instance: Any, problem: Any, splits: int) -> GemmWork | None:
         """Return the matrix products that the instance's kernel makes of a problem.
 
         :param splits: parts of the reduction.
@@ -151,7 +144,7 @@ class Pipeline(Protocol[RecordT]):
         return None
 
     @optional
-    def automatic_splits(self, instance: Instance, problem: Any, workgroups: int) -> int | None:
+    def automatic_splits(self, instance: Any, problem: Any, workgroups: int) -> int | None:
         """Return the number of parts of the reduction that the kernel chooses for ``--split-k auto``.
 
         :param workgroups: of the kernel that the device holds at once: those of a compute unit, by its
@@ -199,7 +192,7 @@ class RuleSetRequest:
 class RuleSetEntry(NamedTuple):
     """One kernel of a rule set."""
 
-    instance: Instance
+    instance: Any
     #: why it should not be there, beside what the rules of its pipeline say
     defect: UnmetRequirement | None = None
 

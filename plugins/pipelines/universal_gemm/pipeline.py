@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from ckprof.errors import InputError
 from ckprof.kernels.jinja import render_cached
 from ckprof.model.architecture import find_architecture
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from ckprof_plugins.pipelines.rules import RuleSubject, broken_rules
+from ckprof_plugins.pipelines.rules import broken_rules
 from ckprof_plugins.pipelines.traits import product_traits
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
@@ -53,77 +52,67 @@ class UniversalGemmPipeline:
     ) -> UniversalGemmInstance:
         """Return the instance that a record describes.
 
-        :raises InputError: a value is unknown or out of range; the message says in which instance.
+        :raises InputError: a value is unknown or out of range.
         """
-        try:
-            return instance_of(record, catalog.layout, catalog.dtype, direction)
-        except InputError as error:
-            raise InputError(f"instance {record.id}: {error.message}") from None
+        return instance_of(record, catalog.layout, catalog.dtype, direction)
 
-    def record(self, instance: Instance) -> UniversalGemmRecord:
+    def record(self, instance: UniversalGemmInstance) -> UniversalGemmRecord:
         """Return the record that describes an instance."""
-        return record_of(_own(instance))
+        return record_of(instance)
 
-    def kernel_name(self, instance: Instance) -> str:
+    def kernel_name(self, instance: UniversalGemmInstance) -> str:
         """Return the kernel's file stem and registry name."""
-        return kernel_name(_own(instance))
+        return kernel_name(instance)
 
-    def instance_string(self, instance: Instance) -> str:
+    def instance_string(self, instance: UniversalGemmInstance) -> str:
         """Return what tells instances apart in tables: matrix products have no other text than their name."""
-        return kernel_name(_own(instance))
+        return kernel_name(instance)
 
-    def unmet_requirements(self, instance: Instance, arch: str, api_level: str) -> Sequence[UnmetRequirement]:
+    def unmet_requirements(
+        self, instance: UniversalGemmInstance, arch: str, api_level: str
+    ) -> Sequence[UnmetRequirement]:
         """Return every rule that forbids building the instance.
 
         :raises UsageError: there is no such architecture.
         """
-        candidate = RuleSubject(
-            instance=_own(instance),
-            arch=find_architecture(arch),
-            api_level=api_level,
-            operation=None,
-            directions=self.directions,
-        )
-        return broken_rules(RULES, candidate)
+        return broken_rules(RULES, instance, arch, api_level, self.directions)
 
-    def default_problem(self, instance: Instance, usual: Any) -> Problem:
+    def default_problem(self, instance: UniversalGemmInstance, usual: Any) -> Problem:
         """Return the operation's problem, with what a kernel for several products or D tensors computes.
 
         Along the axes that the kernel pads it is shorter, and no multiple of a tile: what a kernel does there
         is only seen where tiles do not divide the operands.
         """
-        product = _own(instance)
         sizes = {
             axis: getattr(usual, axis) - (_TAIL if padded else 0)
-            for axis, padded in zip(("m", "n", "k"), product.pads, strict=True)
+            for axis, padded in zip(("m", "n", "k"), instance.pads, strict=True)
         }
         if isinstance(instance, MultiDGemmInstance):
             strides = (0,) * instance.num_d_tensors
             return MultiDProblem(**sizes, elementwise_op=instance.elementwise_op, strides_d=strides)
         return GemmProblem(**sizes, batch=_USUAL_BATCH if isinstance(instance, BatchedGemmInstance) else 1)
 
-    def unfused(self, instance: Instance) -> Instance | None:
+    def unfused(self, instance: UniversalGemmInstance) -> Instance | None:
         """Return the kernel of the product alone; ``None`` if nothing is fused to it."""
         if not isinstance(instance, MultiDGemmInstance):
             return None
         shared = {each.name: getattr(instance, each.name) for each in fields(UniversalGemmInstance)}
         return UniversalGemmInstance(**shared)
 
-    def work(self, instance: Instance, problem: GemmProblem, splits: int) -> GemmWork | None:
+    def work(self, instance: UniversalGemmInstance, problem: GemmProblem, splits: int) -> GemmWork | None:
         """Return the matrix product that a problem is."""
-        product = _own(instance)
         return GemmWork(
             m=problem.m,
             n=problem.n,
             k=problem.k,
             batch=problem.batch,
-            tile_m=product.tile.m,
-            tile_n=product.tile.n,
-            tile_k=product.tile.k,
-            waves=product.waves,
+            tile_m=instance.tile.m,
+            tile_n=instance.tile.n,
+            tile_k=instance.tile.k,
+            waves=instance.waves,
             splits=splits,
-            tensor_bytes=problem.traffic_bytes(product.dtype),
-            element_bytes=product.dtype.properties.size_bytes,
+            tensor_bytes=problem.traffic_bytes(instance.dtype),
+            element_bytes=instance.dtype.properties.size_bytes,
         )
 
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
@@ -133,11 +122,13 @@ class UniversalGemmPipeline:
         """
         return product_traits(fields)
 
-    def render(self, instance: Instance, arch: str, api_level: str) -> KernelSource:
+    def render(self, instance: UniversalGemmInstance, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance under the name that :meth:`kernel_name` gives it."""
         return self.render_named(instance, self.kernel_name(instance), arch, api_level)
 
-    def render_named(self, instance: Instance, name: str, arch: str, api_level: str) -> KernelSource:
+    def render_named(
+        self, instance: UniversalGemmInstance, name: str, arch: str, api_level: str
+    ) -> KernelSource:
         """Return the C++ header of an instance.
 
         Validity is not checked again: what :meth:`unmet_requirements` rejects may not compile, or be wrong.
@@ -146,7 +137,7 @@ class UniversalGemmPipeline:
         """
         from ckprof_plugins.pipelines.universal_gemm.template_values import header_values
 
-        header = header_values(_own(instance), name, find_architecture(arch), api_level)
+        header = header_values(instance, name, find_architecture(arch), api_level)
         launcher = f"{name}_Launcher"
         return KernelSource(
             name=name,
@@ -156,9 +147,3 @@ class UniversalGemmPipeline:
             device_type=f"{launcher}::{'KernelOf' if header.fixed_tails else 'Kernel'}",
             device_functions=header.device_functions,
         )
-
-
-def _own(instance: Instance) -> UniversalGemmInstance:
-    if not isinstance(instance, UniversalGemmInstance):
-        raise TypeError(f"expected a matrix product, got a {type(instance).__name__}")
-    return instance

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof.model.types import DataType
 from ckprof_plugins.pipelines.rules import (
-    API_LEVEL_RULE,
-    WAVE_SIZE_RULE,
-    Rule,
+    Rules,
     RuleSubject,
     Violation,
+    known_api_level,
+    wide_waves,
 )
 from ckprof_plugins.pipelines.tile_rules import (
     FLOAT8_TILES,
@@ -226,19 +226,19 @@ def _vector_size(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | N
 
 
 #: In the order in which they are checked and reported, those of the architecture last.
-RULES: Final = (
-    API_LEVEL_RULE,
-    Rule(id="api-level-feature", check=_feature),
-    Rule(id="gemm-pipeline", check=_gemm_pipeline),
-    Rule(id="batched", check=_batched),
-    Rule(id="multi-d", check=_multi_d),
-    Rule(id="scheduler", check=known_scheduler),
-    Rule(id="tile-grain", check=_tile_grain),
-    Rule(id="wave-divides-tile", check=wave_divides_tile),
-    Rule(id="shuffle-repeat", check=_shuffle_repeat),
-    Rule(id="vector-size", check=_vector_size),
-    WAVE_SIZE_RULE,
-    Rule(id="wave-grid", check=known_wave_grid),
-    Rule(id="mma-tile", check=known_mma_tile),
-    Rule(id="lds-budget", check=lds_budget),
-)
+RULES: Final[Rules] = {
+    "api-level": known_api_level,
+    "api-level-feature": _feature,
+    "gemm-pipeline": _gemm_pipeline,
+    "batched": _batched,
+    "multi-d": _multi_d,
+    "scheduler": known_scheduler,
+    "tile-grain": _tile_grain,
+    "wave-divides-tile": wave_divides_tile,
+    "shuffle-repeat": _shuffle_repeat,
+    "vector-size": _vector_size,
+    "wave-size": wide_waves,
+    "wave-grid": known_wave_grid,
+    "mma-tile": known_mma_tile,
+    "lds-budget": lds_budget,
+}

@@ -207,11 +207,11 @@ def test_faults_of_the_headers_of_november_2025_are_asked_for(changes, condition
 
 def test_other_families_are_named(make_instance):
     for pipeline in (TwoStagePipeline(), StreamKPipeline()):
-        assert "api-level-feature" in [rule.id for rule in pipeline.rules]
-    rule = next(rule for rule in DEPTHWISE_RULES if rule.id == "api-level-feature")
-    violation = rule.check(SimpleNamespace(api_level=API_LEVEL_2025_07))
+        assert "api-level-feature" in pipeline.rules
+    check = DEPTHWISE_RULES["api-level-feature"]
+    violation = check(SimpleNamespace(api_level=API_LEVEL_2025_07))
     assert "has no depthwise kernels" in violation.message
-    assert rule.check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
+    assert check(SimpleNamespace(api_level=API_LEVELS[-1])) is None
 
 
 def test_two_stages_add_up_to_four_sums_at_once(make_instance):

@@ -119,18 +119,6 @@ def test_families_do_not_share_names_or_keys(make_instance):
     assert len({pipeline_of(i).kernel_name(i) for i in instances}) == len(instances)
 
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_rule_ids_are_unique(family):
-    ids = [rule.id for rule in family.rules]
-    assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_foreign_instances_are_a_bug(family):
-    with pytest.raises(TypeError, match="expected an instance of"):
-        family().kernel_name(object())
-
-
 def test_only_depthwise_asks_for_a_problem_of_its_own(instance):
     usual = ConvProblem(
         groups=1, batch=1, out_channels=8, in_channels=8, filter=(3, 3), input=(9, 9), strides=(1, 1),

@@ -42,7 +42,6 @@ def broken(instance, *, api_level=LEVEL):
 def test_values_without_meaning_are_errors(field, value, make_instance):
     with pytest.raises(InputError) as error:
         make_instance(**{field: value})
-    assert error.value.message.startswith("instance 7: ")
     assert field in error.value.message
     assert repr(value) in error.value.message or str(value) in error.value.message
 
@@ -187,12 +186,3 @@ def test_an_api_level_that_is_not_written_for(make_instance):
 def test_messages_have_the_numbers(make_instance):
     (rejection,) = PIPELINE.unmet_requirements(make_instance(tile_m=96), "gfx942", LEVEL)
     assert rejection.message.endswith("(m: 96 is not a multiple of 4 x 16)")
-
-
-def test_rule_ids_are_unique():
-    assert len({rule.id for rule in PIPELINE.rules}) == len(PIPELINE.rules)
-
-
-def test_foreign_instances_are_a_bug(make_instance):
-    with pytest.raises(TypeError, match="ImplicitGemmInstance"):
-        PIPELINE.kernel_name(object())
