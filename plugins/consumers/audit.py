@@ -1,29 +1,138 @@
-"""Judging files of tuned results: which program owns a file, and what that program would do with it."""
+"""Judging files of tuned results: which program owns a file, and what that program would do with it.
+
+Kernels of rows are looked up in lists.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.files import write_output
+from ckprof.kernels.candidates import list_candidates
+from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json, read_list
+from ckprof.model.conversion import ListReading
+from ckprof.option import members, option, positive
+from ckprof.paths import conf_root
+from ckprof.plugin.kinds import RegistryEntries
 from ckprof.plugin.members import offers
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
-from ckprof_plugins.consumers.records import AuditFinding, AuditReport, AuditRequest, Reason
-from ckprof_plugins.consumers.requests import kernel_lists
+from ckprof_plugins.consumers.records import AuditReport, AuditRequest, KernelList, Reason, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from ckprof.errors import CkprofError
+    from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.registry import Registry
     from ckprof_plugins.consumers.records import FileAudit
-    from ckprof_plugins.consumers.requests import AuditCall
 
 #: bytes of a file by which its owner is recognised
 HEAD_BYTES: Final = 1 << 16
 #: end of the names of files that are written beside others
 CLEAN_SUFFIX: Final = ".clean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileUse:
+    """Where kernels of files are looked up, and the device that uses the files."""
+
+    conf: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "list of the kernels that there are: a file, a folder of lists as 'ckprof extract' writes them, "
+            "or a list that ships with ckprof (repeatable; default: all lists that ship)",
+            metavar="FILE|DIR",
+        ),
+    )
+    tree: Path | None = field(
+        default=None,
+        metadata=option(
+            "installation or source tree of the program that owns the file, for lists of its own",
+            metavar="DIR",
+        ),
+    )
+    arch: str = field(default="", metadata=option("architecture of the device, e.g. gfx942", metavar="NAME"))
+    compute_units: int | None = field(
+        default=None,
+        metadata=option("compute units of the device", metavar="N", parse=positive),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCall(FileUse):
+    """Which files are judged, and how."""
+
+    paths: tuple[Path, ...]
+    #: id of the consumer; empty: the one that recognises a file
+    consumer: str = field(
+        default="",
+        metadata=option("program that owns the files (default: what they look like)", metavar="ID"),
+    )
+    fail_on: tuple[Reason, ...] = field(
+        default=tuple(reason for reason in Reason if reason.severity is not Severity.NOTE),
+        metadata=option(
+            "reasons that make the command exit with 1, separated by commas, or none "
+            f"(default: all but {', '.join(r.value for r in Reason if r.severity is Severity.NOTE)}): "
+            f"{', '.join(reason.value for reason in Reason)}",
+            metavar="LIST",
+            parse=partial(members, Reason),
+            several="store",
+        ),
+    )
+
+
+def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:
+    """Return the lists of these names; if there are none, the plain ones that ship with ckprof.
+
+    :param names: files, folders of them, or names of lists that ship with ckprof.
+    :raises InputError: there is no such list, or it cannot be read.
+    """
+    paths: list[Path] = []
+    for name in names:
+        folder = find_folder(name)
+        paths += find_lists(folder, None) if folder is not None else [find_list(name)]
+    root = conf_root()
+    shipped = {path: path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
+    if not names:
+        # those of <direction>/<set>; deeper ones have an element-wise operation, of which rows say nothing
+        paths = sorted(root.glob("*/*/*.conf"))
+        shipped = {path: path.relative_to(root).as_posix() for path in paths}
+    return tuple(read_kernel_list(path, shipped.get(path, path)) for path in paths)
+
+
+def read_kernel_list(path: Path, title: Path | str | None = None) -> KernelList:
+    """Return the lines of a list that hold an instance.
+
+    :param title: what messages call it.
+    :raises InputError: it cannot be read, or is a catalog.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    if is_json(data):
+        raise InputError("is a catalog, which does not say what its kernels are called elsewhere", path)
+    lines = data.decode("utf-8-sig", errors="replace").splitlines()
+    kept = ((number, line.strip()) for number, line in enumerate(lines, 1))
+    return KernelList(
+        path=title or path,
+        lines=tuple((number, line) for number, line in kept if line and not line.startswith("#")),
+    )
+
+
+def candidates_by_line(registry: Registry, name: str) -> dict[int, Candidate]:
+    """Return line -> what is generated for it; a line whose instance another one has is left out.
+
+    :raises InputError: the list cannot be read.
+    """
+    conversion = read_list(find_list(name), registry, reading=ListReading(lenient=True))
+    places = ((one.source.rpartition(":")[2], one) for one in list_candidates([conversion], registry))
+    return {int(number): one for number, one in places if number.isdigit()}
 
 
 def consumer_of(registry: Registry, path: Path, id_: str = "") -> Consumer | None:
@@ -86,7 +195,7 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
     :raises InputError: a file, a list or the tree cannot be read.
     """
     owned = list(owned_files(registry, call))
-    lists = kernel_lists(call.sources.conf)
+    lists = kernel_lists(call.conf)
     files: list[FileAudit] = []
     for path, owner in owned:
         if not offers(owner, Consumer.audit):
@@ -94,26 +203,19 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
         request = AuditRequest(
             path=path,
             lists=lists,
-            tree=call.sources.tree,
-            arch=call.device.arch,
-            compute_units=call.device.compute_units or 0,
+            tree=call.tree,
+            arch=call.arch,
+            compute_units=call.compute_units or 0,
         )
-        files.append(_or_empty(owner.audit(request)))
+        file = owner.audit(request)
+        if not file.entries and not file.findings:
+            file.find(Reason.EMPTY_FILE, "holds no entry: nothing was judged", text=path.name)
+        files.append(file)
     return AuditReport(
         files=tuple(files),
         fail_on=frozenset(call.fail_on),
-        lists=tuple(call.sources.conf) or ("the lists that ship with ckprof",),
+        lists=call.conf or ("the lists that ship with ckprof",),
     )
-
-
-def _or_empty(file: FileAudit) -> FileAudit:
-    """Return an audit that says of a file without entries that nothing was judged."""
-    if file.entries or file.findings:
-        return file
-    finding = AuditFinding(
-        reason=Reason.EMPTY_FILE, message="holds no entry: nothing was judged", text=file.path.name
-    )
-    return replace(file, findings=(finding,))
 
 
 def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | None:
@@ -121,7 +223,7 @@ def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | 
 
     :raises InputError: it cannot be written.
     """
-    if not any(finding.removable for finding in file.findings):
+    if not file.removable:
         return None
     owner = consumer_of(registry, file.path, call.consumer)
     if owner is None or not offers(owner, Consumer.audit):
@@ -129,3 +231,18 @@ def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | 
     clean = file.path.with_name(f"{file.path.name}{CLEAN_SUFFIX}")
     write_output(clean, owner.cleaned(file))
     return clean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFormat:
+    """A way to write the result of a command."""
+
+    id: str
+    render: Callable[[Any], str]
+    render_failure: Callable[[CkprofError], str] | None = None
+
+
+def formats(kind: str, renderers: Mapping[str, Callable[[Any], str]]) -> RegistryEntries[ResultFormat]:
+    """Return the formats of a command by their ids."""
+    entries = [(id_, "ckprof", ResultFormat(id=id_, render=render)) for id_, render in renderers.items()]
+    return RegistryEntries(kind, entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,50 +17,17 @@ from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof.version import __version__
 from ckprof.wording import agreeing, counted
-from ckprof_plugins.consumers.audit import audit, write_clean
-from ckprof_plugins.consumers.records import SEVERITIES, Reason, Severity
-from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice, formats
+from ckprof_plugins.consumers.audit import AuditCall, audit, formats, write_clean
+from ckprof_plugins.consumers.records import Reason, Severity
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from ckprof.cli.session import Session
     from ckprof_plugins.consumers.records import AuditFinding, AuditReport, FileAudit
 
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
-def sarif_result(rule: str, level: str, message: str, path: Path, line: int) -> dict[str, Any]:
-    """Return one finding.
-
-    :param level: ``error``, ``warning`` or ``note``.
-    :param line: one-based; 0 for the whole file.
-    """
-    place: dict[str, Any] = {"artifactLocation": {"uri": (checkout_path(path) or path).as_posix()}}
-    if line:
-        place["region"] = {"startLine": line}
-    return {
-        "ruleId": rule,
-        "level": level,
-        "message": {"text": plain(message)},
-        "locations": [{"physicalLocation": place}],
-    }
-
-
-def sarif_document(rules: Mapping[str, str], results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the document.
-
-    :param rules: id -> what it means.
-    """
-    driver = {
-        "name": "ckprof",
-        "version": __version__,
-        "rules": [{"id": id_, "shortDescription": {"text": text}} for id_, text in rules.items()],
-    }
-    run = {"tool": {"driver": driver}, "results": list(results)}
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
 _EPILOG = """\
@@ -90,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="file or folder of a program that uses tuned results: {consumer}",
     )
     add_fields(parser, AuditCall, "consumer")
-    add_fields(parser.add_argument_group("kernels"), KernelLookup, "conf", "tree")
-    add_fields(parser.add_argument_group("device"), UsedDevice, "arch", "compute_units")
+    add_fields(parser.add_argument_group("kernels"), AuditCall, "conf", "tree")
+    add_fields(parser.add_argument_group("device"), AuditCall, "arch", "compute_units")
     group = parser.add_argument_group("result")
     add_fields(group, AuditCall, "fail_on")
     group.add_argument(
@@ -111,13 +78,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a file, a list or an option is wrong.
     """
-    call = chosen(
-        arguments,
-        AuditCall,
-        paths=tuple(arguments.paths),
-        sources=chosen(arguments, KernelLookup),
-        device=chosen(arguments, UsedDevice),
-    )
+    call = chosen(arguments, AuditCall, paths=tuple(arguments.paths))
     with Outputs(arguments, session, AUDIT_FORMATS) as outputs:
         report = audit(session.registry, call)
         fitted = outputs.format.id == "text"
@@ -130,31 +91,6 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return ExitCode.OK if report.passed else ExitCode.FAILED
 
 
-#: what each reason means, for readers of reports
-MEANINGS: Final[Mapping[Reason, str]] = {
-    Reason.MALFORMED_ROW: "the row cannot be read",
-    Reason.MALFORMED_KEY: "the key cannot be read",
-    Reason.MALFORMED_VALUE: "what stands after the key cannot be read",
-    Reason.WRONG_PROBLEM: "sizes of the key contradict each other",
-    Reason.STALE_SOLVER: "the program has no such solver",
-    Reason.WRONG_SOLVER: "the solver is for something else than the key",
-    Reason.UNKNOWN_KERNEL: "no list has the kernel",
-    Reason.UNSUPPORTED: "the kernel does not support the problem",
-    Reason.ID_MISMATCH: "number and name are of different kernels",
-    Reason.WRONG_SPLIT: "the kernel cannot divide the reduction like that",
-    Reason.WRONG_WORKSPACE: "the kernel asks for another workspace",
-    Reason.WRONG_TIME: "the time cannot be one",
-    Reason.WRONG_RESULT: "the kernel computed wrong elements when it was tuned",
-    Reason.DUPLICATE: "another row with the same key is used",
-    Reason.CONFLICT: "rows with the same key differ, and the program rejects the file",
-    Reason.NEVER_HIT: "no lookup forms the key",
-    Reason.WRONG_DEVICE: "the row is for another device",
-    Reason.WRONG_FILE_NAME: "the program does not open a file of this name",
-    Reason.AMBIGUOUS_KERNEL: "several kernels have the name; the first one runs",
-    Reason.AUTOMATIC_SPLIT: "the number of splits depends on occupancy",
-    Reason.DOUBTFUL_TIME: "a time that orders the row before all others",
-    Reason.EMPTY_FILE: "nothing was judged: the file has no entries",
-}
 SCHEMA: Final = "ckprof.audit"
 VERSION: Final = 1
 #: findings of a file that are spelled out as text
@@ -163,22 +99,32 @@ SHOWN: Final = 20
 _OF_ONE_REASON: Final = 5
 
 
-def audit_document(report: AuditReport, shown: int = SHOWN) -> Document:
+def audit_document(report: AuditReport) -> Document:
     """Return the audit as text: per file what was judged, a summary by reason, and the first findings."""
     parts: list[Part] = []
     for file in report.files:
         parts.append(f"{file.path}: {file.label}, {counted(file.entries, 'entry', 'entries')}")
-        rows = [(count, "", text, "") for text, count in file.judged.items()]
+        rows = [(count, "", "", text) for text, count in file.judged.most_common()]
         rows += [
-            (count, reason.value, MEANINGS[reason], SEVERITIES[reason].value)
+            (count, reason.severity.value, reason.value, reason.meaning)
             for reason, count in file.by_reason.most_common()
         ]
         if rows:
-            parts.append(_summary(rows))
+            parts.append(
+                Table(
+                    [
+                        Column("entries", lambda row: row[0], align="right"),
+                        Column("severity", lambda row: row[1]),
+                        Column("reason", lambda row: row[2]),
+                        Column("", lambda row: row[3], whole_below=True),
+                    ],
+                    rows,
+                )
+            )
         lines = [
-            f"{place(file, finding)}: {finding.severity.value}: {finding.reason.value}: {finding.message}\n"
-            f"    {one_line(finding.text)}"
-            for finding in _first(file, shown)
+            f"{place(file, one)}: {one.reason.severity.value}: {one.reason.value}: {one.message}\n"
+            f"    {one_line(one.text)}"
+            for one in _first(file)
         ]
         hidden = len(file.findings) - len(lines)
         if hidden > 0:
@@ -189,32 +135,18 @@ def audit_document(report: AuditReport, shown: int = SHOWN) -> Document:
     return Document(parts)
 
 
-def _first(file: FileAudit, shown: int) -> list[AuditFinding]:
+def _first(file: FileAudit) -> list[AuditFinding]:
     """Return findings to be spelled out: of each reason some, errors first, in the order of the file."""
-    order = sorted(
-        enumerate(file.findings),
-        key=lambda item: (list(Severity).index(item[1].severity), item[0]),
-    )
-    each = min(_OF_ONE_REASON, max(1, shown // max(1, len(file.by_reason))))
-    counts: dict[Reason, int] = {}
+    each = min(_OF_ONE_REASON, max(1, SHOWN // max(1, len(file.by_reason))))
+    counts: Counter[Reason] = Counter()
     kept = []
-    for position, finding in order:
-        counts[finding.reason] = counts.get(finding.reason, 0) + 1
-        if counts[finding.reason] <= each:
-            kept.append((position, finding))
-    return [finding for _, finding in sorted(kept[:shown], key=lambda item: item[0])]
-
-
-def _summary(rows: list[tuple[int, str, str, str]]) -> Table[tuple[int, str, str, str]]:
-    return Table(
-        [
-            Column("entries", lambda row: row[0], align="right"),
-            Column("severity", lambda row: row[3]),
-            Column("reason", lambda row: row[1]),
-            Column("", lambda row: row[2], whole_below=True),
-        ],
-        rows,
-    )
+    for severity in Severity:
+        for position, finding in enumerate(file.findings):
+            if finding.reason.severity is severity:
+                counts[finding.reason] += 1
+                if counts[finding.reason] <= each:
+                    kept.append(position)
+    return [file.findings[position] for position in sorted(kept[:SHOWN])]
 
 
 def place(file: FileAudit, finding: AuditFinding) -> str:
@@ -243,20 +175,15 @@ def render_text(report: AuditReport) -> str:
 
 def render_json(report: AuditReport) -> str:
     """Render all findings."""
-    return (
-        json.dumps(
-            {
-                "schema": SCHEMA,
-                "version": VERSION,
-                "passed": report.passed,
-                "failed": report.failed,
-                "lists": report.lists,
-                "files": [_file_values(file) for file in report.files],
-            },
-            indent=1,
-        )
-        + "\n"
-    )
+    values = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "passed": report.passed,
+        "failed": report.failed,
+        "lists": report.lists,
+        "files": [_file_values(file) for file in report.files],
+    }
+    return json.dumps(values, indent=1) + "\n"
 
 
 def _file_values(file: FileAudit) -> dict[str, Any]:
@@ -264,18 +191,18 @@ def _file_values(file: FileAudit) -> dict[str, Any]:
         "path": str(file.path),
         "label": file.label,
         "entries": file.entries,
-        "judged": dict(file.judged),
+        "judged": dict(file.judged.most_common()),
         "by_reason": {reason.value: count for reason, count in file.by_reason.most_common()},
         "findings": [
             {
-                "line": finding.line,
-                "entry": finding.entry,
-                "severity": finding.severity.value,
-                "reason": finding.reason.value,
-                "message": finding.message,
-                "text": finding.text,
+                "line": one.line,
+                "entry": one.entry,
+                "severity": one.reason.severity.value,
+                "reason": one.reason.value,
+                "message": one.message,
+                "text": one.text,
             }
-            for finding in file.findings
+            for one in file.findings
         ],
     }
 
@@ -285,19 +212,16 @@ def render_junit(report: AuditReport) -> str:
     junit = JUnit("ckprof audit")
     for file in report.files:
         suite = junit.suite(file.path.name)
-        by_reason: dict[Reason, list[AuditFinding]] = {}
-        for finding in file.findings:
-            by_reason.setdefault(finding.reason, []).append(finding)
         for reason in Reason:
             case = junit.case(suite, reason.value)
-            found = by_reason.get(reason, [])
+            found = [finding for finding in file.findings if finding.reason is reason]
             if not found:
                 continue
             text = "\n".join(f"{place(file, one)}: {one.message}: {one.text}" for one in found[:SHOWN])
             if len(found) > SHOWN:
                 text += f"\n... and {len(found) - SHOWN} more"
             if reason in report.fail_on:
-                about = f"{counted(len(found), 'entry', 'entries')}: {MEANINGS[reason]}"
+                about = f"{counted(len(found), 'entry', 'entries')}: {reason.meaning}"
                 add(case, "failure", text, type=reason.value, message=about)
             else:
                 add(case, "system-out", text)
@@ -306,18 +230,26 @@ def render_junit(report: AuditReport) -> str:
 
 def render_sarif(report: AuditReport) -> str:
     """Render each finding as a result of a rule, which is its reason."""
-    results = [
-        sarif_result(
-            finding.reason.value,
-            finding.severity.value,
-            f"{finding.message}: {finding.text}",
-            file.path,
-            finding.line,
-        )
-        for file in report.files
-        for finding in file.findings
-    ]
-    return sarif_document({reason.value: text for reason, text in MEANINGS.items()}, results)
+    driver = {
+        "name": "ckprof",
+        "version": __version__,
+        "rules": [{"id": one.value, "shortDescription": {"text": one.meaning}} for one in Reason],
+    }
+    results = [_sarif_result(file.path, finding) for file in report.files for finding in file.findings]
+    run = {"tool": {"driver": driver}, "results": results}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _sarif_result(path: Path, finding: AuditFinding) -> dict[str, Any]:
+    location: dict[str, Any] = {"artifactLocation": {"uri": (checkout_path(path) or path).as_posix()}}
+    if finding.line:
+        location["region"] = {"startLine": finding.line}
+    return {
+        "ruleId": finding.reason.value,
+        "level": finding.reason.severity.value,
+        "message": {"text": plain(f"{finding.message}: {finding.text}")},
+        "locations": [{"physicalLocation": location}],
+    }
 
 
 #: every format

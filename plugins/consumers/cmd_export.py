@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import CkprofError, ExitCode, InputError, UsageError
 from ckprof.files import write_output
-from ckprof.kernels.candidates import list_candidates
-from ckprof.lists.list_files import find_folder, find_list, find_lists, read_list
-from ckprof.model.conversion import ListReading
+from ckprof.lists.list_files import find_folder, find_list, find_lists
 from ckprof.option import option
 from ckprof.plugin.members import offers
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.wording import counted
+from ckprof_plugins.consumers.attempts import IMPORTED
+from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
-from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
-from ckprof_plugins.consumers.requests import KernelLookup, UsedDevice, kernel_lists
+from ckprof_plugins.consumers.records import ConsumerFiles, ExportRequest, TunedKernel
 
 if TYPE_CHECKING:
     import argparse
@@ -31,12 +29,8 @@ if TYPE_CHECKING:
     from ckprof.store.query import MeasurementSummary
 
 
-#: beginning of the kernel keys of measurements that were imported, of which the name alone is known
-IMPORTED: Final = "name:"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportCall:
+class ExportCall(FileUse):
     """Which winners are written for whom."""
 
     store: Path
@@ -62,23 +56,11 @@ class ExportCall:
             "also winners that were measured on another device than --arch and --compute-units say"
         ),
     )
-    sources: KernelLookup = field(default_factory=KernelLookup)
-    device: UsedDevice = field(default_factory=UsedDevice)
     query: StoreQuery = field(default_factory=StoreQuery)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
-    """What was written."""
-
-    paths: tuple[Path, ...]
-    entries: int
-    #: why nothing was written for a winner -> for how many
-    left_out: Counter[str]
-
-
-def export(registry: Registry, call: ExportCall) -> Exported:
-    """Write the files, all of them or none.
+def export(registry: Registry, call: ExportCall) -> ConsumerFiles:
+    """Write the files, all of them or none; return what was written, by the paths.
 
     :raises UsageError: the device is not known, or there is no such program.
     :raises InputError: the store or a list cannot be read, or a file is there already.
@@ -91,26 +73,30 @@ def export(registry: Registry, call: ExportCall) -> Exported:
     with Store(call.store) as store:
         summaries = _winners(store, call, left_out)
         arch, units = _device(summaries, call)
-        lines = _LinesByInstance(registry, call.sources.conf)
+        lines = _LinesByInstance(registry, call.conf)
         winners = tuple(_tuned(store, summary, lines) for summary in summaries)
     request = ExportRequest(
         winners=winners,
         arch=arch,
         compute_units=units,
         version=call.version,
-        lists=kernel_lists(call.sources.conf),
-        tree=call.sources.tree,
+        lists=kernel_lists(call.conf),
+        tree=call.tree,
     )
     result = consumer.export(request)
-    paths = tuple(call.folder / Path(name).name for name in result.files)
-    for path, content in zip(paths, result.files.values(), strict=True):
+    files = {call.folder / Path(name).name: content for name, content in result.files.items()}
+    for path, content in files.items():
         if path.exists() and path.read_bytes() != content:
             raise InputError(
                 "is there already and has another content; move it away, or name another folder", path
             )
-    for path, content in zip(paths, result.files.values(), strict=True):
+    for path, content in files.items():
         write_output(path, content)
-    return Exported(paths=paths, entries=result.entries, left_out=left_out + result.left_out)
+    return ConsumerFiles(
+        files={str(path): content for path, content in files.items()},
+        entries=result.entries,
+        left_out=left_out + result.left_out,
+    )
 
 
 def _winners(store: Store, call: ExportCall, left_out: Counter[str]) -> list[MeasurementSummary]:
@@ -121,8 +107,7 @@ def _winners(store: Store, call: ExportCall, left_out: Counter[str]) -> list[Mea
         if summary.key.kernel.instance.startswith(IMPORTED) or not summary.ranked_attempts:
             left_out["imported, or not verified"] += 1
         elif not call.any_device and (
-            (call.device.arch and device.arch != call.device.arch)
-            or (call.device.compute_units and device.compute_units != call.device.compute_units)
+            call.arch not in ("", device.arch) or call.compute_units not in (None, device.compute_units)
         ):
             left_out[f"measured on {device.arch} with {device.compute_units} compute units"] += 1
         else:
@@ -132,11 +117,9 @@ def _winners(store: Store, call: ExportCall, left_out: Counter[str]) -> list[Mea
 
 def _device(summaries: list[MeasurementSummary], call: ExportCall) -> tuple[str, int]:
     """Return architecture and compute units: what was asked for, else where all winners were measured."""
-    if call.device.arch and call.device.compute_units:
-        return call.device.arch, call.device.compute_units
-    devices = {(summary.key.device.arch, summary.key.device.compute_units) for summary in summaries}
-    archs = {call.device.arch} if call.device.arch else {arch for arch, _ in devices}
-    units = {call.device.compute_units or 0} if call.device.compute_units else {count for _, count in devices}
+    devices = {(one.key.device.arch, one.key.device.compute_units) for one in summaries}
+    archs = {call.arch} if call.arch else {arch for arch, _ in devices}
+    units = {call.compute_units} if call.compute_units else {count for _, count in devices}
     if len(archs) != 1 or len(units) != 1:
         found = ", ".join(f"{arch} with {count}" for arch, count in sorted(devices)) or "none"
         raise UsageError(
@@ -145,52 +128,42 @@ def _device(summaries: list[MeasurementSummary], call: ExportCall) -> tuple[str,
     return archs.pop(), units.pop()
 
 
-@dataclass(slots=True)
 class _LinesByInstance:
-    """Lines of lists by the instances that they give."""
+    """Lines of lists by the instances that they give.
 
-    registry: Registry
-    names: tuple[str, ...]
-    _read: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    :param names: of lists and folders; the list that was measured if there are none.
+    """
+
+    def __init__(self, registry: Registry, names: tuple[str, ...]) -> None:
+        self._registry = registry
+        self._names = names
+        self._read: dict[str, dict[str, tuple[str, str]]] = {}
 
     def find(self, key: str, source: str) -> tuple[str, str]:
         """Return line and place of an instance; an empty line where no list has it.
 
         :param source: ``file:line`` of the list that was measured.
         """
-        names = self.names or ((source.rpartition(":")[0],) if ":" in source else ())
-        for name in names:
-            for path in self._paths(name):
-                found = self._of(path).get(key)
-                if found is not None:
-                    return found
+        for name in self._names or ((source.rpartition(":")[0],) if ":" in source else ()):
+            folder = find_folder(name)
+            for path in map(str, find_lists(folder, None)) if folder is not None else (name,):
+                if key in self._of(path):
+                    return self._of(path)[key]
         return "", source
-
-    def _paths(self, name: str) -> Iterator[str]:
-        folder = find_folder(name)
-        if folder is not None:
-            yield from map(str, find_lists(folder, None))
-        else:
-            yield name
 
     def _of(self, name: str) -> dict[str, tuple[str, str]]:
         if name not in self._read:
             self._read[name] = {}
             try:
-                path = find_list(name)
-                lines = path.read_text(encoding="utf-8-sig").splitlines()
-                conversion = read_list(path, self.registry, reading=ListReading(lenient=True))
-                candidates = list_candidates([conversion], self.registry)
+                lines = find_list(name).read_text(encoding="utf-8-sig").splitlines()
+                self._read[name] = {
+                    one.instance.key: (lines[number - 1].strip(), f"{name}:{number}")
+                    for number, one in candidates_by_line(self._registry, name).items()
+                }
             except (CkprofError, OSError, UnicodeDecodeError):
                 # a list that is gone: its kernels have no line
-                if self.names:
+                if self._names:
                     raise
-                return {}
-            for one in candidates:
-                number = one.source.rpartition(":")[2]
-                if number.isdigit():
-                    line = lines[int(number) - 1].strip()
-                    self._read[name][one.instance.key] = (line, f"{name}:{number}")
         return self._read[name]
 
 
@@ -238,9 +211,8 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("store", metavar="STORE", type=Path, help="store of a sweep or a search")
     add_fields(parser, ExportCall, "consumer", "folder", "version")
     group = parser.add_argument_group("device")
-    add_fields(group, UsedDevice, "arch", "compute_units")
-    add_fields(group, ExportCall, "any_device")
-    add_fields(parser.add_argument_group("kernels"), KernelLookup, "conf", "tree")
+    add_fields(group, ExportCall, "arch", "compute_units", "any_device")
+    add_fields(parser.add_argument_group("kernels"), ExportCall, "conf", "tree")
     add_fields(parser.add_argument_group("which winners"), StoreQuery, "direction", "dtype", "session")
 
 
@@ -253,12 +225,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         arguments,
         ExportCall,
         store=arguments.store,
-        sources=chosen(arguments, KernelLookup),
-        device=chosen(arguments, UsedDevice),
         query=chosen(arguments, StoreQuery, "direction", "dtype", "session"),
     )
     result = export(session.registry, call)
-    for path in result.paths:
+    for path in result.files:
         session.console.info(f"wrote {path}")
     for why, count in result.left_out.most_common():
         session.console.warning(f"{count} left out: {why}")

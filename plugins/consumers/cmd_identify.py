@@ -8,19 +8,18 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.fields import add_fields, add_format
 from ckprof.cli.outputs import to_output_file
 from ckprof.errors import CkprofError, ExitCode, InputError
-from ckprof.kernels.candidates import list_candidates
-from ckprof.lists.list_files import find_list, read_list
-from ckprof.model.conversion import ListReading
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
@@ -28,9 +27,9 @@ from ckprof.problems.from_log import problems_from_text
 from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
+from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
 from ckprof_plugins.consumers.protocols import CONSUMERS
 from ckprof_plugins.consumers.records import Sighting
-from ckprof_plugins.consumers.requests import KernelLookup, kernel_lists
 
 if TYPE_CHECKING:
     import argparse
@@ -62,7 +61,7 @@ class InstanceMatch:
 class Identified:
     """What a text means."""
 
-    text: str
+    text: str = ""
     #: ``file:line`` or empty
     where: str = ""
     #: how often it occurs in a trace
@@ -75,36 +74,34 @@ class Identified:
     note: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
 class Identifier:
     """Looks texts up in lists.
 
     :param names: of lists and folders; all that ship with ckprof if there are none.
     """
 
-    registry: Registry
-    names: tuple[str, ...] = ()
-    _candidates: dict[str, dict[str, Candidate]] = field(default_factory=dict)
-    _lists: tuple[KernelList, ...] = ()
-    _sources: dict[str, list[str]] = field(default_factory=dict)
-    _lines: dict[str, str] = field(default_factory=dict)
-    _kernels: dict[str, str] = field(default_factory=dict)
-    _found: dict[str, Identified] = field(default_factory=dict)
+    def __init__(self, registry: Registry, names: tuple[str, ...] = ()) -> None:
+        self.registry = registry
+        self._names = names
+        self._candidates: dict[str, dict[str, Candidate]] = {}
+        #: line -> where it stands, and the other way round
+        self._sources: dict[str, list[str]] = {}
+        self._lines: dict[str, str] = {}
+        self._found: dict[str, Identified] = {}
 
-    @property
+    @cached_property
     def lists(self) -> tuple[KernelList, ...]:
         """The lists as text.
 
         :raises InputError: one cannot be read.
         """
-        if not self._lists:
-            self._lists = kernel_lists(self.names)
-            for one in self._lists:
-                for number, line in one.lines:
-                    source = f"{one.path}:{number}"
-                    self._sources.setdefault(line, []).append(source)
-                    self._lines[source] = line
-        return self._lists
+        lists = kernel_lists(self._names)
+        for one in lists:
+            for number, line in one.lines:
+                source = f"{one.path}:{number}"
+                self._sources.setdefault(line, []).append(source)
+                self._lines[source] = line
+        return lists
 
     def identify(self, text: str, where: str = "", count: int = 1) -> Identified:
         """Say what a text means."""
@@ -113,133 +110,116 @@ class Identifier:
         return replace(self._found[text], where=where, count=count)
 
     def _identified(self, text: str) -> Identified:
-        found = Identified(text=text, note="says nothing of a known kernel")
         sightings = [
             sighting
             for consumer in self.registry.entries(CONSUMERS)
             for sighting in consumer.sightings(text, self.lists)
         ]
-        if sightings:
-            # the one that says most
-            best = max(sightings, key=lambda one: (bool(one.lines), one.problem is not None))
-            return self._of_sighting(best, found)
-        return self._of_line(found) or self._of_kernel_name(found) or self._of_command(found) or found
-
-    def _of_sighting(self, sighting: Sighting, found: Identified) -> Identified:
-        matches = tuple(self._match(source, sighting) for source in sighting.lines)
+        if not sightings:
+            found = self._of_line(text.strip()) or self._of_kernel_name(text) or self._of_command(text)
+            return replace(found or Identified(note="says nothing of a known kernel"), text=text)
+        # the one that says most
+        best = max(sightings, key=lambda one: (bool(one.lines), one.problem is not None))
+        problem = self._problem_line(best)
         return Identified(
-            text=found.text,
-            what=sighting.what,
-            direction=sighting.direction,
-            problem=self._problem_line(sighting),
-            matches=matches,
-            note=sighting.note,
+            text=text,
+            what=best.what,
+            direction=best.direction,
+            problem=problem,
+            matches=tuple(self._match(source, problem) for source in best.lines),
+            note=best.note,
         )
 
-    def _of_line(self, found: Identified) -> Identified | None:
+    def _of_line(self, text: str) -> Identified | None:
         """Look up an instance string, or a line in a list's own spelling."""
-        text = found.text.strip()
-        strings = self.registry.strings
         sources = self._sources.get(text, []) if self.lists else []
-        if not sources and "<" in text and strings.knows(text.partition("<")[0]):
+        if not sources and "<" in text and self.registry.strings.knows(text.partition("<")[0]):
             try:
-                parsed = strings.parse(text)
+                parsed = self.registry.strings.parse(text)
             except StringError:
                 return None
-            sources = [
-                f"{one.path}:{number}"
-                for one in self.lists
-                for number, line in one.lines
-                if line.partition("<")[0] == text.partition("<")[0] and self._parses_as(line, parsed)
-            ]
-            sources = sources or self._generated(text, parsed)
+            sources = self._alike(self._lines, text, parsed)
             if not sources:
-                return Identified(text=text, what="instance string", note="no list has this instance")
-        if not sources:
-            return None
-        matches = tuple(self._match(source, Sighting(what="line")) for source in sources)
-        direction = next((self._direction(match) for match in matches if match.kernel), "")
-        return Identified(text=text, what="line of a list", direction=direction, matches=matches)
+                # what kernels print of themselves, exactly or in another spelling
+                printed = {source: one.instance_string for source, one in self._generated.items()}
+                sources = [source for source, line in printed.items() if line == text]
+                sources = sources or self._alike(printed, text, parsed)
+            if not sources:
+                return Identified(what="instance string", note="no list has this instance")
+        return self._of_sources("line of a list", sources) if sources else None
 
-    def _generated(self, text: str, parsed: object) -> list[str]:
-        """Return the lines whose generated kernels print a text, or the same in another spelling."""
-        kernels = [
-            (source, candidate.instance_string)
-            for one in self.lists
-            for source, candidate in self._of_list(str(one.path)).items()
-        ]
-        exact = [source for source, printed in kernels if printed == text]
+    def _alike(self, lines: Mapping[str, str], text: str, parsed: object) -> list[str]:
+        """Return the sources of lines that say the same as a text."""
         name = text.partition("<")[0]
-        return exact or [
-            source
-            for source, printed in kernels
-            if printed.partition("<")[0] == name and self._parses_as(printed, parsed)
-        ]
+        found = []
+        for source, line in lines.items():
+            with suppress(StringError):
+                if line.partition("<")[0] == name and self.registry.strings.parse(line) == parsed:
+                    found.append(source)
+        return found
 
-    def _parses_as(self, line: str, parsed: object) -> bool:
-        try:
-            return self.registry.strings.parse(line) == parsed
-        except StringError:
-            return False
-
-    def _of_kernel_name(self, found: Identified) -> Identified | None:
-        """Look up the names of kernels that ckprof generates, which stand in the symbols of its builds."""
-        names = identifiers(found.text) & self._kernel_names()
-        if not names:
-            return None
-        source = self._kernels[min(names)]
-        match = self._match(source, Sighting(what="kernel"))
+    def _of_sources(self, what: str, sources: Sequence[str]) -> Identified:
+        candidates = filter(None, map(self._candidate, sources))
         return Identified(
-            text=found.text,
-            what="kernel that ckprof generates",
-            direction=self._direction(match),
-            matches=(match,),
+            what=what,
+            direction=next((one.instance.direction for one in candidates), ""),
+            matches=tuple(map(self._match, sources)),
         )
 
-    def _kernel_names(self) -> Set[str]:
-        """Return the names of all kernels of the lists, as they are and as their C++ namespaces have them."""
-        if not self._kernels:
-            for one in self.lists:
-                for source, candidate in self._of_list(str(one.path)).items():
-                    for name in (candidate.name, f"ns_{candidate.name}"):
-                        self._kernels.setdefault(name, source)
-        return self._kernels.keys()
+    @cached_property
+    def _generated(self) -> Mapping[str, Candidate]:
+        """Source -> instance, of all lists."""
+        return {
+            source: candidate
+            for one in self.lists
+            for source, candidate in self._of_list(str(one.path)).items()
+        }
 
-    def _of_command(self, found: Identified) -> Identified | None:
-        if not any(program in found.text for program in programs_of(self.registry.operations)):
+    @cached_property
+    def _kernels(self) -> Mapping[str, str]:
+        """Names of all kernels of the lists, as they are and as their C++ namespaces have them -> source."""
+        kernels: dict[str, str] = {}
+        for source, candidate in self._generated.items():
+            for name in (candidate.name, f"ns_{candidate.name}"):
+                kernels.setdefault(name, source)
+        return kernels
+
+    def _of_kernel_name(self, text: str) -> Identified | None:
+        """Look up the names of kernels that ckprof generates, which stand in the symbols of its builds."""
+        names = identifiers(text) & self._kernels.keys()
+        return (
+            self._of_sources("kernel that ckprof generates", [self._kernels[min(names)]]) if names else None
+        )
+
+    def _of_command(self, text: str) -> Identified | None:
+        operations = self.registry.operations
+        if not any(program in text for program in programs_of(operations)):
             return None
-        log = problems_from_text(found.text, "text", self.registry.operations)
+        log = problems_from_text(text, "text", operations)
         if not log.problems:
             return None
         case = log.problems[0]
-        sighting = Sighting(
-            what="problem", direction=case.direction or "", problem=case.problem, dtype=case.dtype
-        )
+        direction = case.direction or ""
         return Identified(
-            text=found.text,
             what="command with a problem",
-            direction=sighting.direction,
-            problem=self._problem_line(sighting, case),
+            direction=direction,
+            problem=self._case_line(direction, case) if direction else "",
             note="the line names no kernel",
         )
 
-    def _direction(self, match: InstanceMatch) -> str:
-        path = match.source.rpartition(":")[0]
-        candidate = self._of_list(path).get(match.source)
-        return candidate.instance.direction if candidate is not None else ""
+    def _candidate(self, source: str) -> Candidate | None:
+        return self._of_list(source.rpartition(":")[0]).get(source)
 
-    def _match(self, source: str, sighting: Sighting) -> InstanceMatch:
-        path = source.rpartition(":")[0]
+    def _match(self, source: str, problem: str = "") -> InstanceMatch:
         line = self._lines.get(source, "")
-        candidate = self._of_list(path).get(source)
+        candidate = self._candidate(source)
         if candidate is None:
             return InstanceMatch(
                 source=source,
                 line=line,
                 note=f"no kernel is generated for the line: 'ckprof explain {source}' says why",
             )
-        problem = self._problem_line(sighting)
-        command = ["ckprof", "run", candidate.instance.direction, "--conf", path]
+        command = ["ckprof", "run", candidate.instance.direction, "--conf", source.rpartition(":")[0]]
         command += ["--instance", str(candidate.index)]
         if problem:
             command += ["--problem", problem]
@@ -252,34 +232,31 @@ class Identifier:
         )
 
     def _of_list(self, name: str) -> dict[str, Candidate]:
-        """Return source -> instance of a list; a line whose instance another one has is left out."""
+        """Return source -> instance of a list; nothing of one that cannot be read."""
         if name not in self._candidates:
             try:
-                path = find_list(name)
-                conversion = read_list(path, self.registry, reading=ListReading(lenient=True))
-                found = list_candidates([conversion], self.registry)
+                found = candidates_by_line(self.registry, name)
             except CkprofError:
-                found, path = [], Path(name)
-            self._candidates[name] = {
-                f"{name}:{one.source.rpartition(':')[2]}": one for one in found if ":" in one.source
-            }
+                found = {}
+            self._candidates[name] = {f"{name}:{number}": one for number, one in found.items()}
         return self._candidates[name]
 
-    def _problem_line(self, sighting: Sighting, case: ProblemCase | None = None) -> str:
+    def _problem_line(self, sighting: Sighting) -> str:
         if sighting.problem is None or not sighting.direction:
             return ""
-        operation = self.registry.operation(sighting.direction)
-        case = case or ProblemCase(
+        case = ProblemCase(
             problem=sighting.problem,
             direction=sighting.direction,
             dtype=sighting.dtype,
             layout=sighting.layout or None,
         )
+        return self._case_line(sighting.direction, case)
+
+    def _case_line(self, direction: str, case: ProblemCase) -> str:
+        operation = self.registry.operation(direction)
         for form in operation.line_forms:
-            try:
+            with suppress(InputError):
                 return operation.problem_line(case, form)
-            except InputError:
-                continue
         return ""
 
 
@@ -309,20 +286,16 @@ def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
-    start = text.lstrip()[:1]
-    if start in ("{", "["):
-        yield from _of_json(text, path)
+    if text.lstrip()[:1] in ("{", "["):
+        for name, count in Counter(_events(text, path)).items():
+            yield name, str(path), count
         return
     header = next(csv.reader(io.StringIO(text)), [])
     column = next((name for name in _COLUMNS if name in header), None)
     if column is not None:
-        counts: Counter[str] = Counter()
-        first: dict[str, int] = {}
-        for number, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
-            name = row.get(column) or ""
-            counts[name] += 1
-            first.setdefault(name, number)
-        for name, count in counts.items():
+        names = [row.get(column) or "" for row in csv.DictReader(io.StringIO(text))]
+        first = {name: number for number, name in reversed([*enumerate(names, 2)])}
+        for name, count in Counter(names).items():
             if name:
                 yield name, f"{path}:{first[name]}", count
         return
@@ -331,20 +304,18 @@ def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
             yield line, f"{path}:{number}", 1
 
 
-def _of_json(text: str, path: Path) -> Iterator[tuple[str, str, int]]:
+def _events(text: str, path: Path) -> Iterator[str]:
+    """Yield the names of the kernels of a trace."""
     try:
         document: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as exc:
         raise InputError(f"is no JSON: {exc}", path) from None
     events = document.get("traceEvents", []) if isinstance(document, Mapping) else document
-    counts: Counter[str] = Counter()
     for event in events if isinstance(events, Sequence) else []:
         if isinstance(event, Mapping) and event.get("cat") in ("kernel", "Kernel", None):
             name = event.get("name")
             if isinstance(name, str):
-                counts[name] += 1
-    for name, count in counts.items():
-        yield name, str(path), count
+                yield name
 
 
 _EPILOG = """\
@@ -369,7 +340,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "what", metavar="TEXT|FILE", nargs="+", help="a symbol, a line, a string; or a file that holds some"
     )
-    add_fields(parser, KernelLookup, "conf")
+    add_fields(parser, FileUse, "conf")
     add_format(parser)
 
 
@@ -378,7 +349,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a file or a list cannot be read.
     """
-    identifier = Identifier(registry=session.registry, names=chosen(arguments, KernelLookup, "conf").conf)
+    identifier = Identifier(session.registry, tuple(arguments.conf or ()))
     found: list[Identified] = []
     unknown = 0
     for what in arguments.what:

@@ -2,79 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_fields, chosen
-from ckprof.errors import ExitCode, PluginError, UsageError
-from ckprof.model.outcome import Status, Verification
+from ckprof.errors import ExitCode
 from ckprof.model.types import DataType
-from ckprof.option import option
-from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.formats import ImportHints
-from ckprof.store.attempt import Attempt
 from ckprof.wording import counted
-from ckprof_plugins.consumers.audit import required_consumer
-from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
+from ckprof_plugins.consumers.attempts import attempts_of
+from ckprof_plugins.consumers.audit import AuditCall
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.plugin.registry import Registry
-
-
-#: what the verification of attempts says that were taken on trust
-TRUSTED: Final = "none here: taken on trust from"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportCall:
-    """Which files become measurements."""
-
-    paths: tuple[Path, ...]
-    consumer: str = field(
-        default="",
-        metadata=option("program that owns the files (default: what they look like)", metavar="ID"),
-    )
-    trust: bool = field(
-        default=False,
-        metadata=option(
-            "take results for verified, which nothing in the files proves: only then are they ranked, "
-            "compared and trained on; each says so"
-        ),
-    )
-    hints: ImportHints = field(default_factory=ImportHints)
-
-
-def attempts_of(registry: Registry, call: ImportCall, path: Path) -> Iterator[Attempt]:
-    """Yield the measurements of a file, each with its origin.
-
-    :raises InputError: the file cannot be read, or is of no known program.
-    :raises UsageError: the program's files have no times, or do not say what must be known.
-    """
-    owner = required_consumer(registry, path, call.consumer)
-    if not offers(owner, Consumer.measurements):
-        readers = ", ".join(
-            one.id for one in registry.entries(CONSUMERS) if offers(one, Consumer.measurements)
-        )
-        raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")
-    for attempt in owner.measurements(path, call.hints):
-        if not isinstance(attempt, Attempt):
-            raise PluginError(
-                f"plugin {registry.entries(CONSUMERS).provider(owner.id)}: consumer {owner.id!r}: "
-                f"measurements yields {type(attempt).__name__}, expected Attempt"
-            )
-        trusted = call.trust and attempt.status is Status.OK and attempt.verification is None
-        yield replace(attempt, verification=_trusted(path)) if trusted else attempt
-
-
-def _trusted(path: Path) -> Verification:
-    return Verification(
-        max_error=0.0, wrong_elements=0, elements=0, rtol=0.0, atol=0.0, reference=f"{TRUSTED} {path.name}"
-    )
 
 
 _EPILOG = """\
@@ -99,7 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "--store", metavar="FILE", type=Path, required=True, help="store to add to, or a new one"
     )
-    add_fields(parser, ImportCall, "consumer", "trust")
+    add_fields(parser, AuditCall, "consumer")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="take results for verified, which nothing in the files proves: only then are they ranked, "
+        "compared and trained on; each says so",
+    )
     group = parser.add_argument_group("what a file lacks")
     group.add_argument("--arch", metavar="NAME", help="architecture of the device")
     group.add_argument("--target", metavar="ID", help="where the kernels ran: see 'ckprof list targets'")
@@ -121,9 +69,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         arch=arguments.arch or "",
         dtype=DataType.parse(arguments.dtype) if arguments.dtype else None,
     )
-    call = chosen(arguments, ImportCall, paths=tuple(arguments.paths), hints=hints)
+    options = {"consumer": arguments.consumer or "", "trust": arguments.trust}
     # all files are read before the first is added: a wrong one changes nothing
-    read = [(path, list(attempts_of(session.registry, call, path))) for path in call.paths]
+    read = [(path, list(attempts_of(session.registry, path, hints, **options))) for path in arguments.paths]
     total = sum(len(attempts) for _, attempts in read)
     if not total:
         session.console.warning("no file holds a time: nothing is added")

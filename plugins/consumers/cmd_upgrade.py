@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli import shared_options
@@ -12,13 +11,13 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.cli.run_options import add_problem_options, given_problems, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.plain_text import one_line
 from ckprof.report.ci import JUnit, add
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
-from ckprof_plugins.consumers.requests import UsedDevice, formats
-from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradePart, upgrade
+from ckprof_plugins.consumers.audit import FileUse, formats
+from ckprof_plugins.consumers.upgrade import UpgradeCall, upgrade
+from ckprof_plugins.consumers.upgrade_changes import UpgradePart
 from ckprof_plugins.extract.cmd_extract import change_lines
 from ckprof_plugins.extract.lists import comparison_values
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem_case import ProblemCase
     from ckprof.report.document import Part
     from ckprof_plugins.consumers.upgrade import Upgrade
-    from ckprof_plugins.consumers.upgrade_rows import RowChange
 
 
 _EPILOG = """\
@@ -60,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_instance_options(parser)
     add_problem_options(parser)
     shared_options.add_build_options(parser)
-    add_fields(parser.add_argument_group("device of the databases"), UsedDevice, "compute_units")
+    add_fields(parser.add_argument_group("device of the databases"), FileUse, "compute_units")
     group = parser.add_argument_group("result")
     add_fields(group, UpgradeCall, "fail_on")
     group.add_argument(
@@ -90,7 +88,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         selection=selection,
         problems=problems,
         build=shared_options.chosen_build_options(arguments),
-        device=UsedDevice(arch=arguments.arch or "", compute_units=arguments.compute_units),
+        arch=arguments.arch or "",
+        compute_units=arguments.compute_units,
     )
     with Outputs(arguments, session, UPGRADE_FORMATS) as outputs:
         found = upgrade(session.profiler, call)
@@ -115,17 +114,6 @@ VERSION: Final = 1
 #: changes of a part that are spelled out as text
 SHOWN: Final = 20
 
-#: what each part counts, for readers of reports
-_MEANINGS: Final = {
-    UpgradePart.LISTS: "lists with other instances",
-    UpgradePart.KERNELS: "kernels that one side alone has",
-    UpgradePart.CODE: "figures of kernels' code that differ",
-    UpgradePart.WORSE_CODE: "new spills and lost occupancy",
-    UpgradePart.SPLITS: "automatic numbers of splits that flip",
-    UpgradePart.SUPPORT: "problems that are supported on one side alone",
-    UpgradePart.ROWS: "rows of databases that are affected",
-}
-
 
 def upgrade_document(found: Upgrade) -> Document:
     """Return a summary by part, and the first changes of each."""
@@ -140,12 +128,15 @@ def upgrade_document(found: Upgrade) -> Document:
                 [
                     Column("changes", lambda row: row[1], align="right"),
                     Column("part", lambda row: row[0].value),
-                    Column("", lambda row: _MEANINGS[row[0]], whole_below=True),
+                    Column("", lambda row: row[0].meaning, whole_below=True),
                 ],
                 rows,
             )
         )
-    for part, lines in _texts(found).items():
+    texts = _texts(found)
+    # worse code stands among the code
+    del texts[UpgradePart.WORSE_CODE]
+    for part, lines in texts.items():
         shown = lines if part is UpgradePart.LISTS else lines[:SHOWN]
         if len(lines) > len(shown):
             shown = [*shown, f"... and {len(lines) - SHOWN} more; --format json has all of them"]
@@ -172,50 +163,27 @@ def _code_table(changes: Sequence[FigureChange]) -> Table[FigureChange]:
 
 
 def _texts(found: Upgrade) -> dict[UpgradePart, list[str]]:
-    """Return one line for each change, by part; worse code stands among the code."""
-    return {
-        UpgradePart.LISTS: [line for one in found.lists if not one.is_same for line in change_lines(one)],
-        UpgradePart.KERNELS: [
-            f"{one.kernel}: only with {'the new' if one.new else 'the old'}"
-            + (f"; {one_line(one.reason)}" if one.reason else "")
-            for one in found.kernels
-        ],
-        UpgradePart.CODE: [
-            f"{one.name}: {one.field} {one.before} -> {one.after}" + (", worse" if one.worse else "")
-            for one in found.code
-        ],
-        UpgradePart.SPLITS: [
-            f"{one.kernel}: automatic splits {one.old} -> {one.new}: {one.problem}" for one in found.splits
-        ],
-        UpgradePart.SUPPORT: [
-            f"{one.kernel}: {'now supports' if one.gained else 'no longer supports'} {one.problem} "
-            f"split_k {one.split_k}" + (f" ({one.reason})" if one.reason else "")
-            for one in found.support
-        ],
-        UpgradePart.ROWS: [_row_line(one) for one in found.rows],
-    }
+    """Return one line for each change, by part."""
+    texts = {part: [one.text for one in found.of(part)] for part in UpgradePart}
+    texts[UpgradePart.LISTS] = [line for one in found.lists if not one.is_same for line in change_lines(one)]
+    texts[UpgradePart.CODE] = [_code_line(one) + (", worse" if one.worse else "") for one in found.code]
+    texts[UpgradePart.WORSE_CODE] = [_code_line(one) for one in found.code if one.worse]
+    return texts
 
 
-def _row_line(row: RowChange) -> str:
-    place = f"{row.path}:{row.line}" if row.line else str(row.path)
-    if row.finding is None:
-        return f"{place}: the kernel has changed: {row.message}"
-    when = "new" if row.new else "no longer"
-    return f"{place}: {when}: {row.finding.reason.value}: {row.finding.message}"
+def _code_line(one: FigureChange) -> str:
+    return f"{one.name}: {one.field} {one.before} -> {one.after}"
 
 
 def verdict(found: Upgrade) -> str:
     """Return one line that says what the exit code means."""
-    failing = sum(found.counts[part] for part in found.fail_on - _twice(found))
+    # what is among another part that fails the gate as well is counted once
+    twice = {UpgradePart.WORSE_CODE} if UpgradePart.CODE in found.fail_on else set()
+    failing = sum(found.counts[part] for part in found.fail_on - twice)
     total = sum(count for part, count in found.counts.items() if part is not UpgradePart.WORSE_CODE)
     if failing:
         return f"{counted(failing, 'change')} {agreeing(failing, 'fails', 'fail')} the gate, {total} in all"
     return f"{counted(total, 'change')}, none of which fails the gate" if total else "nothing is affected"
-
-
-def _twice(found: Upgrade) -> frozenset[UpgradePart]:
-    """Return what is among another part that fails the gate as well."""
-    return frozenset({UpgradePart.WORSE_CODE} if UpgradePart.CODE in found.fail_on else ())
 
 
 def render_text(found: Upgrade) -> str:
@@ -235,21 +203,14 @@ def render_json(found: Upgrade) -> str:
         "notes": list(found.notes),
         "counts": {part.value: count for part, count in found.counts.items()},
         "lists": [comparison_values(one) for one in found.lists],
-        **{name: [asdict(one) for one in getattr(found, name)] for name in ("kernels", "splits", "support")},
+        "kernels": [one.values for one in found.of(UpgradePart.KERNELS)],
+        "splits": [one.values for one in found.of(UpgradePart.SPLITS)],
+        "support": [one.values for one in found.of(UpgradePart.SUPPORT)],
         "code": [
             {"kernel": one.name, "figure": one.field, "old": one.before, "new": one.after, "worse": one.worse}
             for one in found.code
         ],
-        "rows": [
-            {
-                "path": str(row.path),
-                "line": row.line,
-                "side": "new" if row.new else "old",
-                "reason": row.finding.reason.value if row.finding else "kernel_changed",
-                "message": row.finding.message if row.finding else row.message,
-            }
-            for row in found.rows
-        ],
+        "rows": [one.values for one in found.of(UpgradePart.ROWS)],
     }
     return json.dumps(values, indent=1) + "\n"
 
@@ -259,9 +220,6 @@ def render_junit(found: Upgrade) -> str:
     junit = JUnit("ckprof upgrade")
     suite = junit.suite("upgrade")
     texts = _texts(found)
-    texts[UpgradePart.WORSE_CODE] = [
-        f"{one.name}: {one.field} {one.before} -> {one.after}" for one in found.code if one.worse
-    ]
     for part, count in found.counts.items():
         case = junit.case(suite, part.value)
         if not count:
@@ -271,7 +229,7 @@ def render_junit(found: Upgrade) -> str:
             lines.append(f"... and {len(texts[part]) - SHOWN} more")
         text = "\n".join(lines)
         if part in found.fail_on:
-            add(case, "failure", text, type=part.value, message=f"{count} {_MEANINGS[part]}")
+            add(case, "failure", text, type=part.value, message=f"{count} {part.meaning}")
         else:
             add(case, "system-out", text)
     return junit.render()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof_plugins.consumers.records import AuditFinding, ConsumerFiles, FileAudit, Reason
+from ckprof_plugins.consumers.records import ConsumerFiles, FileAudit, LeftOutError, Reason
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
@@ -36,20 +34,8 @@ OPERATIONS: Final[Mapping[str, str]] = {
 }
 #: names of the tensors of a convolution: input, weight, output
 TENSORS: Final = ("X", "W", "Y")
-_LABEL: Final = "hipDNN override"
 _TIMES: Final = ("min_time_ms", "avg_time_ms", "stddev_ms")
 _KNOB_TYPES: Final[Mapping[str, Any]] = {"int64": int, "float64": (int, float), "string": str}
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """One entry that is in order."""
-
-    operation: str
-    engine: str
-    #: name of a tensor -> its lengths and strides
-    tensors: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]
-    metadata: Mapping[str, Any]
 
 
 def read_document(path: Path) -> Any:
@@ -66,43 +52,29 @@ def read_document(path: Path) -> Any:
 
 
 def audit_file(path: Path) -> FileAudit:
-    """Judge a file; one that is no JSON is refused as a whole.
+    """Judge each override of a file, whose number is its position, from 1; no JSON is refused as a whole.
 
     :raises InputError: it cannot be opened.
     """
     if not path.is_file():
         raise InputError("cannot be read: no such file", path)
+    audit = FileAudit(path=path, label="hipDNN override")
     try:
         document = read_document(path)
     except InputError as exc:
-        finding = AuditFinding(reason=Reason.MALFORMED_ROW, message=exc.message, text=path.name)
-        return FileAudit(path=path, label=_LABEL, entries=0, findings=(finding,))
-    return audit_document(path, document)
-
-
-def audit_document(path: Path, document: Any) -> FileAudit:
-    """Judge each override; the number of a row is its position, from 1."""
-    findings: list[AuditFinding] = []
-
-    def find(reason: Reason, message: str, number: int, text: str) -> None:
-        findings.append(AuditFinding(reason=reason, message=message, line=number, text=text[:160]))
-
+        audit.find(Reason.MALFORMED_ROW, exc.message, text=path.name)
+        return audit
     overrides = document.get("engine_overrides") if isinstance(document, dict) else None
     version = document.get("version") if isinstance(document, dict) else None
     if version != VERSION or isinstance(version, bool):
-        find(
-            Reason.NEVER_HIT,
-            f"version is {version!r}; files of other versions than {VERSION} are refused",
-            0,
-            "",
+        audit.find(
+            Reason.NEVER_HIT, f"version is {version!r}; files of other versions than {VERSION} are refused"
         )
     if not isinstance(overrides, list):
-        find(Reason.MALFORMED_ROW, "engine_overrides is no list", 0, "")
+        audit.find(Reason.MALFORMED_ROW, "engine_overrides is no list")
         overrides = []
     seen: dict[bytes, int] = {}
-    sound = 0
     for number, item in enumerate(overrides, 1):
-        text = msgspec.json.encode(item).decode(errors="replace")
         remarks = list(remarks_of(item))
         if not remarks:
             key = msgspec.json.encode(
@@ -111,17 +83,13 @@ def audit_document(path: Path, document: Any) -> FileAudit:
             first = seen.setdefault(key, number)
             if first != number:
                 remarks = [(Reason.DUPLICATE, f"override {first} is for the same operation and tensors")]
+        text = msgspec.json.encode(item).decode(errors="replace")[:160]
         for reason, message in remarks:
-            find(reason, message, number, text)
-        sound += not remarks
-    judged = {"override in order; it chooses an engine, not a kernel": sound} if sound else {}
-    return FileAudit(
-        path=path,
-        label=_LABEL,
-        entries=len(overrides),
-        judged=judged,
-        findings=tuple(findings),
-    )
+            audit.find(reason, message, number, text)
+        if not remarks:
+            audit.judged["override in order; it chooses an engine, not a kernel"] += 1
+    audit.entries = len(overrides)
+    return audit
 
 
 def remarks_of(item: Any) -> Iterator[tuple[Reason, str]]:
@@ -221,18 +189,6 @@ def _metadata_remarks(metadata: Mapping[str, Any]) -> Iterator[tuple[Reason, str
             )
 
 
-def sound_overrides(document: Any) -> Iterator[tuple[int, Override]]:
-    """Yield number and content of each override that is in order."""
-    items = document.get("engine_overrides", []) if isinstance(document, dict) else []
-    for number, item in enumerate(items if isinstance(items, list) else [], 1):
-        if not list(remarks_of(item)):
-            tensors = {one["tensor_id"]: (tuple(one["dim"]), tuple(one["stride"])) for one in item["tensors"]}
-            yield (
-                number,
-                Override(item["op"], item["engine_name"], tensors, item.get("autotune_metadata", {})),
-            )
-
-
 def packed_strides(lengths: Sequence[int], channels_last: bool) -> list[int]:
     """Return the strides of a tensor without gaps whose lengths are in the order N, C, spatial."""
     if channels_last:
@@ -247,41 +203,25 @@ _NAMES: Final = {direction: name for name, direction in OPERATIONS.items()}
 _LAYOUTS: Final = {"nhwgc": True, "ndhwgc": True, "ngchw": False, "ngcdhw": False}
 
 
-def export(request: ExportRequest) -> ConsumerFiles:
-    """Return the file; nothing for problems that are no convolutions."""
-    left_out: Counter[str] = Counter()
-    overrides: dict[str, tuple[float, dict[str, Any]]] = {}
-    for winner in request.winners:
-        problem = winner.problem
-        if not isinstance(problem, ConvProblem) or winner.direction not in _NAMES:
-            left_out[f"{winner.direction} is no convolution"] += 1
-            continue
-        if winner.layout not in _LAYOUTS:
-            left_out[f"tensors of the layout {winner.layout} have no strides of their own"] += 1
-            continue
-        override = _override(winner, problem)
-        key = json.dumps([override["op"], override["tensors"]])
-        if key not in overrides or winner.time_ms < overrides[key][0]:
-            overrides[key] = (winner.time_ms, override)
-    files = {}
-    if overrides:
-        document = {"version": VERSION, "engine_overrides": [item for _, item in overrides.values()]}
-        files[FILE] = (json.dumps(document, indent=2) + "\n").encode()
-    return ConsumerFiles(files=files, entries=len(overrides), left_out=left_out)
-
-
-def _override(winner: TunedKernel, problem: ConvProblem) -> dict[str, Any]:
+def _override(winner: TunedKernel) -> tuple[str, dict[str, Any]]:
+    """Return what a winner's override is known by, and the override."""
+    problem = winner.problem
+    if not isinstance(problem, ConvProblem) or winner.direction not in _NAMES:
+        raise LeftOutError(f"{winner.direction} is no convolution")
+    if winner.layout not in _LAYOUTS:
+        raise LeftOutError(f"tensors of the layout {winner.layout} have no strides of their own")
     x = [problem.batch, problem.groups * problem.in_channels, *problem.input]
     w = [problem.groups * problem.out_channels, problem.in_channels, *problem.filter]
     y = [problem.batch, problem.groups * problem.out_channels, *problem.output]
     last = _LAYOUTS[winner.layout]
-    return {
+    tensors = [
+        {"tensor_id": name, "dim": dim, "stride": packed_strides(dim, last)}
+        for name, dim in zip(TENSORS, (x, w, y), strict=True)
+    ]
+    override = {
         "op": _NAMES[winner.direction],
         "engine_name": MIOPEN_ENGINE,
-        "tensors": [
-            {"tensor_id": name, "dim": dim, "stride": packed_strides(dim, last)}
-            for name, dim in zip(TENSORS, (x, w, y), strict=True)
-        ],
+        "tensors": tensors,
         "autotune_metadata": {
             # only what is known of the winner; the tuner's own figures are left out
             "rank": 0,
@@ -291,6 +231,11 @@ def _override(winner: TunedKernel, problem: ConvProblem) -> dict[str, Any]:
             "knobs": [],
         },
     }
+    return json.dumps([override["op"], tensors]), override
+
+
+def _file(overrides: list[Any]) -> bytes:
+    return (json.dumps({"version": VERSION, "engine_overrides": overrides}, indent=2) + "\n").encode()
 
 
 class Hipdnn:
@@ -316,11 +261,12 @@ class Hipdnn:
         :raises InputError: the file cannot be read any more.
         """
         document = read_document(audit.path)
-        wrong = {finding.line for finding in audit.findings if finding.removable}
         overrides = document.get("engine_overrides", []) if isinstance(document, dict) else []
-        kept = [item for number, item in enumerate(overrides, 1) if number not in wrong]
-        return (json.dumps({"version": 2, "engine_overrides": kept}, indent=2) + "\n").encode()
+        wrong = audit.removable
+        return _file([item for number, item in enumerate(overrides, 1) if number not in wrong])
 
     def export(self, request: ExportRequest) -> ConsumerFiles:
         """Return a file that has MIOpen run each problem; its own databases choose the kernel."""
-        return export(request)
+        found, left_out = request.fastest(_override)
+        files = {FILE: _file(list(found.values()))} if found else {}
+        return ConsumerFiles(files=files, entries=len(found), left_out=left_out)

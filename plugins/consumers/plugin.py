@@ -24,6 +24,6 @@ def ckprof_register(registry: Additions) -> None:
             "ckprof_plugins.consumers.aiter.consumer:Aiter",
             "ckprof_plugins.consumers.generated_library:GeneratedLibrary",
             "ckprof_plugins.consumers.hipdnn:Hipdnn",
-            "ckprof_plugins.consumers.inductor.list_audit:Inductor",
+            "ckprof_plugins.consumers.inductor.lists:Inductor",
             "ckprof_plugins.consumers.miopen.consumer:Miopen",
         )

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Severity(Enum):
@@ -29,56 +32,47 @@ class Severity(Enum):
 class Reason(Enum):
     """Why a row is remarkable; the value is what users type and what reports print."""
 
-    MALFORMED_ROW = "malformed_row"
-    MALFORMED_KEY = "malformed_key"
-    MALFORMED_VALUE = "malformed_value"
-    #: sizes of the key contradict each other
-    WRONG_PROBLEM = "wrong_problem"
-    #: the program has no such solver or engine, or no longer
-    STALE_SOLVER = "stale_solver"
+    MALFORMED_ROW = ("malformed_row", "the row cannot be read")
+    MALFORMED_KEY = ("malformed_key", "the key cannot be read")
+    MALFORMED_VALUE = ("malformed_value", "what stands after the key cannot be read")
+    WRONG_PROBLEM = ("wrong_problem", "sizes of the key contradict each other")
+    STALE_SOLVER = ("stale_solver", "the program has no such solver")
     #: the solver is for another direction or number of dimensions, or is called by another algorithm
-    WRONG_SOLVER = "wrong_solver"
-    #: no list has the kernel
-    UNKNOWN_KERNEL = "unknown_kernel"
-    #: the kernel's own test rejects the problem
-    UNSUPPORTED = "unsupported"
-    #: number and name of the kernel contradict each other
-    ID_MISMATCH = "id_mismatch"
-    WRONG_SPLIT = "wrong_split"
-    WRONG_WORKSPACE = "wrong_workspace"
-    WRONG_TIME = "wrong_time"
-    #: the result was found wrong when it was tuned
-    WRONG_RESULT = "wrong_result"
-    #: an earlier or a later row with the same key is used in its place
-    DUPLICATE = "duplicate"
-    #: an earlier row has the same key and another content: the owner rejects the whole file
-    CONFLICT = "conflict"
-    #: no lookup forms the key
-    NEVER_HIT = "never_hit"
-    WRONG_DEVICE = "wrong_device"
-    WRONG_FILE_NAME = "wrong_file_name"
-    #: several kernels have the name of the row; the first one runs
-    AMBIGUOUS_KERNEL = "ambiguous_kernel"
-    #: the number of splits is computed when the kernel runs, from occupancy
-    AUTOMATIC_SPLIT = "automatic_split"
-    #: a time of 0 or the like, which nothing depends on
-    DOUBTFUL_TIME = "doubtful_time"
-    #: nothing was judged, for there is nothing
-    EMPTY_FILE = "empty_file"
+    WRONG_SOLVER = ("wrong_solver", "the solver is for something else than the key")
+    UNKNOWN_KERNEL = ("unknown_kernel", "no list has the kernel")
+    UNSUPPORTED = ("unsupported", "the kernel does not support the problem")
+    ID_MISMATCH = ("id_mismatch", "number and name are of different kernels")
+    WRONG_SPLIT = ("wrong_split", "the kernel cannot divide the reduction like that")
+    WRONG_WORKSPACE = ("wrong_workspace", "the kernel asks for another workspace")
+    WRONG_TIME = ("wrong_time", "the time cannot be one")
+    WRONG_RESULT = ("wrong_result", "the kernel computed wrong elements when it was tuned")
+    DUPLICATE = ("duplicate", "another row with the same key is used", Severity.WARNING)
+    CONFLICT = ("conflict", "rows with the same key differ, and the program rejects the file")
+    NEVER_HIT = ("never_hit", "no lookup forms the key", Severity.WARNING)
+    WRONG_DEVICE = ("wrong_device", "the row is for another device", Severity.WARNING)
+    WRONG_FILE_NAME = (
+        "wrong_file_name",
+        "the program does not open a file of this name",
+        Severity.WARNING,
+    )
+    AMBIGUOUS_KERNEL = (
+        "ambiguous_kernel",
+        "several kernels have the name; the first one runs",
+        Severity.NOTE,
+    )
+    AUTOMATIC_SPLIT = ("automatic_split", "the number of splits depends on occupancy", Severity.NOTE)
+    DOUBTFUL_TIME = ("doubtful_time", "a time that orders the row before all others", Severity.NOTE)
+    EMPTY_FILE = ("empty_file", "nothing was judged: the file has no entries", Severity.NOTE)
 
+    #: what it means, for readers of reports
+    meaning: str
+    #: what it means for a row
+    severity: Severity
 
-#: what each reason means for a row
-SEVERITIES: Mapping[Reason, Severity] = {
-    **dict.fromkeys(Reason, Severity.ERROR),
-    Reason.DUPLICATE: Severity.WARNING,
-    Reason.NEVER_HIT: Severity.WARNING,
-    Reason.WRONG_DEVICE: Severity.WARNING,
-    Reason.WRONG_FILE_NAME: Severity.WARNING,
-    Reason.AMBIGUOUS_KERNEL: Severity.NOTE,
-    Reason.AUTOMATIC_SPLIT: Severity.NOTE,
-    Reason.DOUBTFUL_TIME: Severity.NOTE,
-    Reason.EMPTY_FILE: Severity.NOTE,
-}
+    def __new__(cls, value: str, meaning: str, severity: Severity = Severity.ERROR) -> Reason:
+        reason = object.__new__(cls)
+        reason._value_, reason.meaning, reason.severity = value, meaning, severity
+        return reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,34 +89,40 @@ class AuditFinding:
     text: str = ""
 
     @property
-    def severity(self) -> Severity:
-        """What it means for the row."""
-        return SEVERITIES[self.reason]
-
-    @property
     def removable(self) -> bool:
         """True where a file without the row, or the part of it, does not have the finding."""
-        return self.line > 0 and self.severity is not Severity.NOTE
+        return self.line > 0 and self.reason.severity is not Severity.NOTE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileAudit:
-    """What was found in one file."""
+    """What was found in one file; it grows while the file is judged."""
 
     path: Path
     #: what the file is, for people
     label: str
     #: entries that have a time or a kernel of their own
-    entries: int
+    entries: int = 0
     #: what could be judged of the entries -> how many of them, e.g. ``kernel supported``
-    judged: Mapping[str, int] = field(default_factory=dict)
+    judged: Counter[str] = field(default_factory=Counter)
     #: in the order of the file
-    findings: tuple[AuditFinding, ...] = ()
+    findings: list[AuditFinding] = field(default_factory=list)
+
+    def find(
+        self, reason: Reason, message: str, line: int = 0, text: str = "", entry: int | None = None
+    ) -> None:
+        """Add a finding."""
+        self.findings.append(AuditFinding(reason=reason, message=message, line=line, entry=entry, text=text))
 
     @property
     def by_reason(self) -> Counter[Reason]:
         """Reason -> findings."""
         return Counter(finding.reason for finding in self.findings)
+
+    @property
+    def removable(self) -> set[int]:
+        """Lines that a file without what is wrong lacks."""
+        return {finding.line for finding in self.findings if finding.removable}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +204,28 @@ class ExportRequest:
     version: str = ""
     lists: tuple[KernelList, ...] = ()
     tree: Path | None = None
+
+    def fastest(self, entry: Callable[[TunedKernel], tuple[K, V]]) -> tuple[dict[K, V], Counter[str]]:
+        """Return what is written for the fastest winner of each key, and why nothing is -> for how many.
+
+        :param entry: returns key and content for a winner; raises :class:`LeftOutError`.
+        """
+        found: dict[K, V] = {}
+        times: dict[K, float] = {}
+        left_out: Counter[str] = Counter()
+        for winner in self.winners:
+            try:
+                key, content = entry(winner)
+            except LeftOutError as exc:
+                left_out[str(exc)] += 1
+                continue
+            if key not in times or winner.time_ms < times[key]:
+                times[key], found[key] = winner.time_ms, content
+        return found, left_out
+
+
+class LeftOutError(Exception):
+    """Why nothing is written for a winner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

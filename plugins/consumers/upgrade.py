@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,9 +14,7 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.option import members, option
 from ckprof.plain_text import one_line
 from ckprof.wording import counted
-from ckprof_plugins.consumers.requests import UsedDevice
-from ckprof_plugins.consumers.upgrade_builds import UpgradeBuilds
-from ckprof_plugins.consumers.upgrade_rows import RowJudge
+from ckprof_plugins.consumers.upgrade_changes import RowJudge, UpgradeBuilds, UpgradePart
 from ckprof_plugins.extract.lists import ExtractedFile, ExtractRequest, extract_lists, find_extractor
 
 if TYPE_CHECKING:
@@ -25,28 +22,8 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import FigureChange
     from ckprof.model.problem_case import ProblemCase
     from ckprof.session import Session
-    from ckprof_plugins.consumers.upgrade_builds import LostKernel, SplitChange, SupportChange
-    from ckprof_plugins.consumers.upgrade_rows import RowChange
+    from ckprof_plugins.consumers.upgrade_changes import Change
     from ckprof_plugins.extract.lists import ExtractionReport, ListComparison
-
-
-class UpgradePart(Enum):
-    """What may change; the value is what users type and what reports print."""
-
-    #: instances of the library's lists
-    LISTS = "lists"
-    #: kernels that one side alone compiles
-    KERNELS = "kernels"
-    #: registers, spills, LDS, size or occupancy of kernels that both compile
-    CODE = "code"
-    #: of these, new spills and lost occupancy
-    WORSE_CODE = "worse_code"
-    #: automatic numbers of splits
-    SPLITS = "splits"
-    #: whether a kernel supports a problem
-    SUPPORT = "support"
-    #: rows of databases
-    ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,28 +34,27 @@ class Upgrade:
     old: str
     new: str
     lists: tuple[ListComparison, ...] = ()
-    kernels: tuple[LostKernel, ...] = ()
     code: tuple[FigureChange, ...] = ()
-    splits: tuple[SplitChange, ...] = ()
-    support: tuple[SupportChange, ...] = ()
-    rows: tuple[RowChange, ...] = ()
+    #: of kernels, splits, support and rows
+    changes: tuple[Change, ...] = ()
     #: what was looked at, e.g. ``2 kernels built for both``
     judged: tuple[str, ...] = ()
     #: what was not, and why
     notes: tuple[str, ...] = ()
     fail_on: frozenset[UpgradePart] = field(default_factory=lambda: frozenset(UpgradePart))
 
+    def of(self, part: UpgradePart) -> list[Change]:
+        """Return what has changed of kernels, splits, support or rows."""
+        return [one for one in self.changes if one.part is part]
+
     @property
     def counts(self) -> dict[UpgradePart, int]:
         """How much has changed of each part."""
         return {
+            **{part: len(self.of(part)) for part in UpgradePart},
             UpgradePart.LISTS: sum(not one.is_same for one in self.lists),
-            UpgradePart.KERNELS: len(self.kernels),
             UpgradePart.CODE: len(self.code),
             UpgradePart.WORSE_CODE: sum(one.worse for one in self.code),
-            UpgradePart.SPLITS: len(self.splits),
-            UpgradePart.SUPPORT: len(self.support),
-            UpgradePart.ROWS: len(self.rows),
         }
 
     @property
@@ -147,7 +123,9 @@ class UpgradeCall:
     selection: Selection | None = None
     problems: tuple[ProblemCase, ...] = ()
     build: BuildOptions = field(default_factory=BuildOptions)
-    device: UsedDevice = field(default_factory=UsedDevice)
+    #: of the device that uses the databases; what they say if there is none
+    arch: str = ""
+    compute_units: int | None = None
     fail_on: tuple[UpgradePart, ...] = field(
         default=tuple(UpgradePart),
         metadata=option(
@@ -176,35 +154,36 @@ def upgrade(session: Session, call: UpgradeCall) -> Upgrade:
     notes: list[str] = []
     judged: list[str] = []
     reports = [_extracted(session, side, call, notes) for side in (old, new)]
-    found = Upgrade(old=old.name, new=new.name, fail_on=frozenset(call.fail_on))
+    lists: tuple[ListComparison, ...] = ()
     if reports[0] is not None and reports[1] is not None:
         lists = _list_changes(session, reports[0], reports[1])
         judged.append(counted(len(lists), "list"))
-        found = replace(found, lists=lists)
+    changes: list[Change] = []
     builds: UpgradeBuilds | None = None
     if call.selection is not None:
-        builds = UpgradeBuilds.of(session, call, call.selection, (old, new))
-        found = builds.judge(session, call, found)
+        builds = UpgradeBuilds(session, call, call.selection, (old, new))
+        changes += builds.changes()
         judged += builds.judged
     if call.databases:
-        judge = RowJudge(
-            registry=session.registry,
-            reports=(reports[0], reports[1]),
-            trees=(old.source, new.source),
-            device=call.device,
-            changed=builds.changed_lines() if builds is not None else {},
-            splits=builds.splits_of if builds is not None else None,
-        )
-        rows = tuple(judge.judge(call.databases))
+        judge = RowJudge(session, call, reports, (old.source, new.source), builds)
+        changes += judge.changes()
         judged.append(f"{counted(judge.entries, 'entry', 'entries')} of databases")
         notes += judge.notes
-        found = replace(found, rows=rows)
     if not judged:
         raise UsageError(
             "nothing to compare: there are no lists of both sides, no instances (--conf) and no databases "
             f"(--database): {'; '.join(notes)}"
         )
-    return replace(found, judged=tuple(judged), notes=tuple(notes))
+    return Upgrade(
+        old=old.name,
+        new=new.name,
+        lists=lists,
+        code=builds.comparison.changes if builds is not None else (),
+        changes=tuple(changes),
+        judged=tuple(judged),
+        notes=tuple(notes),
+        fail_on=frozenset(call.fail_on),
+    )
 
 
 def _require_alike(old: UpgradeSide, new: UpgradeSide, call: UpgradeCall) -> None:

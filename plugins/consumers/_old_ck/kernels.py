@@ -239,7 +239,7 @@ AUTOMATIC: Final = -1
 
 @dataclass(slots=True)
 class Case:
-    """One kernel and one problem."""
+    """One kernel and one problem, and whether it supports it."""
 
     values: Mapping[str, str]
     kind: str
@@ -248,6 +248,9 @@ class Case:
     dtype: str
     splits: int
     arch: str
+    #: the condition that is not met; empty if all are
+    unmet: str = ""
+    #: true where some conditions could not be judged
     partial: bool = False
 
     def number(self, *names: str) -> int | None:

@@ -2,14 +2,14 @@
 
 Conditions are those of the library in November 2025, for channels-last layouts, in its order; where a program
 owns other layouts it transposes them first. The first condition that is not met is named. A condition on a
-parameter that a line does not say is passed over, and :attr:`SupportVerdict.partial` says so. That a
+parameter that a line does not say is passed over, and :attr:`Case.partial` says so. That a
 workspace was set is taken for granted.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from math import ceil, gcd, prod
 from typing import TYPE_CHECKING, Final
 
@@ -29,10 +29,13 @@ from ckprof_plugins.consumers._old_ck.kernels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ckprof_plugins.consumers._old_ck.kernels import OldKernel
     from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+#: conditions in the order of the library: each returns what is not met
+Rules = tuple[Callable[[Case], str], ...]
 
 
 def _data_split(case: Case) -> str:
@@ -160,15 +163,14 @@ def _explicit_split(case: Case) -> str:
     return ""
 
 
-#: in the order of the library
-BACKWARD_DATA: Final[tuple[Callable[[Case], str], ...]] = (
+BACKWARD_DATA: Final[Rules] = (
     known_arch,
     _data_split,
     meets_specialization,
     _data_vectors,
     addressable,
 )
-BACKWARD_WEIGHT: Final[tuple[Callable[[Case], str], ...]] = (
+BACKWARD_WEIGHT: Final[Rules] = (
     known_arch,
     _weight_split,
     _weight_loop,
@@ -177,7 +179,7 @@ BACKWARD_WEIGHT: Final[tuple[Callable[[Case], str], ...]] = (
     _weight_vectors,
     addressable,
 )
-EXPLICIT_PRODUCT: Final[tuple[Callable[[Case], str], ...]] = (
+EXPLICIT_PRODUCT: Final[Rules] = (
     known_arch,
     _explicit_split,
     _pointwise,
@@ -257,8 +259,7 @@ def _two_steps(case: Case) -> str:
     return f"two stages of prefetching need an even number of steps, not {steps}" if steps % 2 else ""
 
 
-#: in the order of the library
-FORWARD: Final[tuple[Callable[[Case], str], ...]] = (
+FORWARD: Final[Rules] = (
     known_arch,
     meets_specialization,
     _forward_groups,
@@ -271,25 +272,15 @@ FORWARD: Final[tuple[Callable[[Case], str], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SupportVerdict:
-    """Whether a kernel supports a problem."""
-
-    #: the condition that is not met; empty if all are
-    unmet: str = ""
-    #: true where some conditions could not be judged
-    partial: bool = False
-
-
 #: part of the names of classes -> their conditions
-_RULES: Final[Mapping[str, tuple[Callable[[Case], str], ...]]] = {
+_RULES: Final[Mapping[str, Rules]] = {
     "ConvFwd": FORWARD,
     "ConvBwdData": BACKWARD_DATA,
     "ConvBwdWeight": BACKWARD_WEIGHT,
 }
 
 
-def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, arch: str) -> SupportVerdict:
+def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, arch: str) -> Case:
     """Say whether a kernel supports a problem.
 
     :param dtype: name of the type of the operands, e.g. ``fp16``.
@@ -298,11 +289,8 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
     """
     case = Case(kernel.values, kernel.kind, kernel.specialization, problem, dtype, splits, arch)
     rules = EXPLICIT_PRODUCT if kernel.kind == EXPLICIT else _RULES[_direction(kernel.kind)]
-    for rule in rules:
-        unmet = rule(case)
-        if unmet:
-            return SupportVerdict(unmet, case.partial)
-    return SupportVerdict("", case.partial)
+    case.unmet = next(filter(None, (rule(case) for rule in rules)), "")
+    return case
 
 
 #: parameters that conditions depend on

@@ -159,7 +159,7 @@ class ComposableKernel:
                     what="device function of the old library",
                     direction=direction,
                     dtype=DataType(dtype) if dtype else None,
-                    lines=tuple(_line(kernel) for kernel in kernels),
+                    lines=tuple(kernel.source for kernel in kernels),
                     note=note if kernels else "no list has a kernel with its numbers",
                 )
             ]
@@ -195,13 +195,9 @@ def _named(name: str, index: KernelIndex) -> Sighting:
     return Sighting(
         what=what,
         direction=next(id_ for part, id_ in directions.items() if f"GroupedConv{part}" in name),
-        lines=tuple(_line(kernel) for kernel in kernels),
+        lines=tuple(kernel.source for kernel in kernels),
         note="" if kernels else "no list has it",
     )
-
-
-def _line(kernel: OldKernel) -> str:
-    return kernel.source
 
 
 @cache

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.kernel import KernelRef
-from ckprof.model.outcome import Conditions, Measurement, Status
 from ckprof.model.types import DataType
-from ckprof.store.attempt import Attempt, Session
-from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.store.attempt import Session
+from ckprof.store.key import DeviceKey
+from ckprof_plugins.consumers.attempts import imported_attempt
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof.store.attempt import Attempt
     from ckprof_plugins.consumers.records import AuditRequest, ConsumerFiles, ExportRequest, FileAudit
 
 
@@ -107,15 +107,6 @@ class TunedRow:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TunedTable:
-    """A table with its rows."""
-
-    layout: TableLayout
-    header: tuple[str, ...]
-    rows: tuple[TunedRow, ...]
-
-
 def layout_of(header: tuple[str, ...]) -> TableLayout | None:
     """Return the kind of a table; ``None`` for another one."""
     names = set(header)
@@ -128,8 +119,8 @@ def header_of(data: bytes) -> tuple[str, ...]:
     return tuple(line.rstrip("\r").split(","))
 
 
-def read_table(path: Path) -> TunedTable:
-    """Return the rows of a table.
+def read_table(path: Path) -> tuple[TableLayout, list[TunedRow]]:
+    """Return the columns and the rows of a table.
 
     :raises InputError: the file cannot be read, or is no such table.
     """
@@ -142,7 +133,7 @@ def read_table(path: Path) -> TunedTable:
     if layout is None:
         raise InputError("has not the columns of a table of tuned kernels", path, 1)
     text = data.removeprefix(_BOM).decode("utf-8", errors="replace")
-    return TunedTable(layout, header, tuple(_rows(text, header)))
+    return layout, list(_rows(text, header))
 
 
 def _rows(text: str, header: tuple[str, ...]) -> Iterator[TunedRow]:
@@ -190,63 +181,41 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
 
     :raises InputError: the file cannot be read, or its rows are no plain products.
     """
-    table = read_table(path)
-    if not table.layout.has_kernel:
-        raise InputError(
-            f"is a table of {table.layout.label}, whose rows are no products of one kernel", path
-        )
+    layout, rows = read_table(path)
+    if not layout.has_kernel:
+        raise InputError(f"is a table of {layout.label}, whose rows are no products of one kernel", path)
     session = Session.of_file(path, path.read_bytes(), "AITER table", hints.tags)
-    for sequence, row in enumerate(table.rows):
-        sizes = {name: integer(row.cells.get(name, "1")) for name in ("B", "M", "N", "K", "cu_num")}
-        time_us = number(row.cells.get("us", ""))
-        if row.problem or time_us is None or not math.isfinite(time_us) or time_us <= 0:
+    for sequence, row in enumerate(rows):
+        cells = row.cells
+        sizes = [integer(cells.get(name, "1")) or 0 for name in ("B", "M", "N", "K", "cu_num")]
+        time_us = number(cells.get("us", ""))
+        if row.problem or time_us is None or not math.isfinite(time_us) or time_us <= 0 or min(sizes) < 1:
             continue
-        if any(size is None or size < 1 for size in sizes.values()):
-            continue
-        yield _attempt(row.cells, sizes, time_us / 1e3, hints, session, sequence)
-
-
-def _attempt(
-    cells: Mapping[str, str],
-    sizes: Mapping[str, int | None],
-    time_ms: float,
-    hints: ImportHints,
-    session: Session,
-    sequence: int,
-) -> Attempt:
-    name = cells.get("kernelName") or f"kernel {cells['kernelId']}"
-    units = sizes["cu_num"] or 0
-    share = number(cells.get("errRatio", "0"))
-    wrong = share is not None and share > MOST_WRONG
-    exponent = integer(cells.get("splitK", "0")) or 0
-    dtype = hints.dtype or next((one for start, one in _TYPES.items() if name.startswith(start)), None)
-    measurement = Measurement(
-        median_ms=time_ms, spread_ms=0.0, min_ms=time_ms, mean_ms=time_ms, samples=1, stopped_by=""
-    )
-    problem = GemmProblem(m=sizes["M"] or 1, n=sizes["N"] or 1, k=sizes["K"] or 1, batch=sizes["B"] or 1)
-    return Attempt(
-        key=MeasurementKey(
-            operation=OperationKey(direction=_PRODUCT),
-            problem=problem,
-            split_k=1 << min(max(exponent, 0), 20),
-            kernel=KernelKey(instance=f"name:{name} {dtype.value if dtype else ''}"),
-            device=DeviceKey(
+        batch, m, n, k, units = sizes
+        name = cells.get("kernelName") or f"kernel {cells['kernelId']}"
+        share = number(cells.get("errRatio", "0"))
+        wrong = share is not None and share > MOST_WRONG
+        exponent = integer(cells.get("splitK", "0")) or 0
+        dtype = hints.dtype or next((one for start, one in _TYPES.items() if name.startswith(start)), None)
+        yield imported_attempt(
+            session,
+            sequence,
+            DeviceKey(
                 target=hints.target,
                 model=hints.device,
                 arch=hints.arch or cells.get("gfx", "") or DEVICES.get(units, ""),
                 compute_units=units,
             ),
-            toolchain=ToolchainKey(),
-            method=MethodKey(clock="", version=0, cache=""),
-        ),
-        session=session,
-        sequence=sequence,
-        kernel=KernelRef(name=name, dtype=dtype, layout=hints.layout or _LAYOUT),
-        status=Status.WRONG_RESULT if wrong else Status.OK,
-        reason=f"{share:.1%} of the elements were wrong when it was tuned" if wrong else "",
-        measurement=None if wrong else measurement,
-        conditions=Conditions(started=session.started, order=sequence),
-    )
+            _PRODUCT,
+            GemmProblem(m=m, n=n, k=k, batch=batch),
+            name,
+            dtype=dtype,
+            spelled_type=dtype.value if dtype else "",
+            layout=hints.layout or _LAYOUT,
+            time_ms=time_us / 1e3,
+            split_k=1 << min(max(exponent, 0), 20),
+            wrong=f"{share:.1%} of the elements were wrong when it was tuned" if wrong else "",
+        )
 
 
 class Aiter:
@@ -277,7 +246,7 @@ class Aiter:
             lines = audit.path.read_bytes().split(b"\n")
         except OSError as exc:
             raise InputError(f"cannot be read: {exc.strerror}", audit.path) from None
-        wrong = {finding.line for finding in audit.findings if finding.removable}
+        wrong = audit.removable
         kept = [line.rstrip(b"\r") for number, line in enumerate(lines, 1) if number not in wrong]
         return b"".join(line + b"\n" for line in kept if line.strip())
 

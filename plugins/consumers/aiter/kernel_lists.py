@@ -14,13 +14,14 @@ import ast
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof_plugins.consumers.records import ConsumerFiles
+from ckprof.model.types import DataType
+from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
@@ -43,10 +44,6 @@ class KernelsOfFile:
     prefix: str
     #: number -> name
     names: Mapping[int, str]
-
-    def number_of(self, name: str) -> int | None:
-        """Return the number of a name; ``None`` if it is not in the list."""
-        return next((number for number, other in self.names.items() if other == name), None)
 
 
 def read_tree(root: Path) -> tuple[KernelsOfFile, ...]:
@@ -82,18 +79,11 @@ def _lists_of(path: Path) -> Iterator[KernelsOfFile]:
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
                 names[key.value] = _name_of(value, classes.get(value.func.id), path)
         if names:
-            prefix = _common_prefix(list(names.values()))
+            # the words that all names begin with, up to the first number
+            words = zip(*(name.split("_") for name in names.values()), strict=False)
+            common = takewhile(lambda group: len(set(group)) == 1 and not group[0][:1].isdigit(), words)
+            prefix = "_".join(group[0] for group in common)
             yield KernelsOfFile(path=path, prefix=prefix, names=names)
-
-
-def _common_prefix(names: list[str]) -> str:
-    """Return the words that all names begin with, up to the first number."""
-    words = []
-    for group in zip(*(name.split("_") for name in names), strict=False):
-        if len(set(group)) > 1 or group[0][:1].isdigit():
-            break
-        words.append(group[0])
-    return "_".join(words)
 
 
 def _name_of(call: ast.Call, kind: ast.ClassDef | None, path: Path) -> str:
@@ -149,19 +139,23 @@ def _evaluated(node: ast.expr, scope: Mapping[str, Any], path: Path) -> Any:
             raise InputError(f"cannot evaluate {ast.unparse(node)[:60]!r}", path, node.lineno)
 
 
-#: type of the operands -> list of kernels, table, and its columns
-_TABLES: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
-    "bf16": (
-        "bf16_batched",
-        "bf16_tuned_batched_gemm.csv",
-        (
-            *("cu_num", "B", "M", "N", "K", "kernelId", "splitK", "us", "kernelName"),
-            "tflops",
-            "bw",
-            "errRatio",
-        ),
-    ),
-}
+#: the table that is written, its columns, and the list of the kernels that it names
+_TABLE: Final = "bf16_tuned_batched_gemm.csv"
+_COLUMNS: Final = (
+    "cu_num",
+    "B",
+    "M",
+    "N",
+    "K",
+    "kernelId",
+    "splitK",
+    "us",
+    "kernelName",
+    "tflops",
+    "bw",
+    "errRatio",
+)
+_PREFIX: Final = "bf16_batched"
 _LINE: Final = re.compile(
     r"BlkSize: (\d+), BlkTile: (\d+)x(\d+)x(\d+), WaveTile: (\d+)x(\d+), .*?WaveMap: (\d+)x(\d+), "
     r".*?Scheduler: (\w+), BlkGemmPipelineVersion: v(\d)"
@@ -180,64 +174,52 @@ def export(request: ExportRequest) -> ConsumerFiles:
     if request.tree is None:
         raise UsageError("AITER's rows have numbers of its own lists: add --tree, its installation")
     lists = read_tree(request.tree)
-    left_out: Counter[str] = Counter()
-    tables: dict[str, dict[tuple[int, ...], tuple[float, list[object]]]] = {}
-    for winner in request.winners:
-        problem = winner.problem
-        if not isinstance(problem, GemmProblem):
-            left_out[f"{winner.direction} is no product of matrices"] += 1
-            continue
-        found = _kernel(winner, lists)
-        if isinstance(found, str):
-            left_out[found] += 1
-            continue
-        number, name = found
-        _, table, _ = _TABLES[winner.dtype.value]
-        key = (request.compute_units, problem.batch, problem.m, problem.n, problem.k)
-        rows = tables.setdefault(table, {})
-        if key not in rows or winner.time_ms < rows[key][0]:
-            tflops = problem.flop / winner.time_ms / 1e9
-            size = 2 * problem.batch * (problem.m * problem.k + problem.k * problem.n + problem.m * problem.n)
-            cells = [*key, number, winner.splits.bit_length() - 1, f"{winner.time_ms * 1e3:.4f}", name]
-            cells += [f"{tflops:.2f}", f"{size / winner.time_ms / 1e6:.2f}", "0.0"]
-            rows[key] = (winner.time_ms, cells)
-    columns = {table: names for _, table, names in _TABLES.values()}
-    files = {
-        table: _text(columns[table], [cells for _, (_, cells) in sorted(rows.items())])
-        for table, rows in tables.items()
-    }
-    return ConsumerFiles(files=files, entries=sum(map(len, tables.values())), left_out=left_out)
+    rows, left_out = request.fastest(lambda winner: _row(winner, request.compute_units, lists))
+    files = {}
+    if rows:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows((*key, *cells) for key, cells in sorted(rows.items()))
+        files[_TABLE] = text.getvalue().encode()
+    return ConsumerFiles(files=files, entries=len(rows), left_out=left_out)
 
 
-def _kernel(winner: TunedKernel, lists: tuple[KernelsOfFile, ...]) -> tuple[int, str] | str:
-    """Return number and name of a winner's kernel, or why it has none."""
-    if winner.dtype.value not in _TABLES or winner.layout != "rcr":
-        return f"no table has products of {winner.dtype.value} {winner.layout}"
+def _row(
+    winner: TunedKernel, units: int, lists: tuple[KernelsOfFile, ...]
+) -> tuple[tuple[int, ...], tuple[object, ...]]:
+    """Return the cells of a winner's key, and the others."""
+    problem = winner.problem
+    if not isinstance(problem, GemmProblem):
+        raise LeftOutError(f"{winner.direction} is no product of matrices")
+    if winner.dtype is not DataType.BF16 or winner.layout != "rcr":
+        raise LeftOutError(f"no table has products of {winner.dtype.value} {winner.layout}")
     if winner.splits < 1 or winner.splits & (winner.splits - 1):
-        return f"rows say the power of two that the splits are, not {winner.splits}"
-    prefix = _TABLES[winner.dtype.value][0]
-    found = _LINE.search(winner.line)
+        raise LeftOutError(f"rows say the power of two that the splits are, not {winner.splits}")
+    number, name = _kernel(winner.line, lists)
+    size = 2 * problem.batch * (problem.m * problem.k + problem.k * problem.n + problem.m * problem.n)
+    time_ms, exponent = winner.time_ms, winner.splits.bit_length() - 1
+    figures = f"{problem.flop / time_ms / 1e9:.2f}", f"{size / time_ms / 1e6:.2f}", "0.0"
+    key = (units, problem.batch, problem.m, problem.n, problem.k)
+    return key, (number, exponent, f"{time_ms * 1e3:.4f}", name, *figures)
+
+
+def _kernel(line: str, lists: tuple[KernelsOfFile, ...]) -> tuple[int, str]:
+    """Return number and name of the kernel of a line.
+
+    :raises LeftOutError: there is none, or there are several.
+    """
+    found = _LINE.search(line)
     if found is None:
-        return "no list that was given has the kernel, or its line is of another library"
+        raise LeftOutError("no list that was given has the kernel, or its line is of another library")
     wanted = (*found.groups()[:8], found[9].lower(), found[10])
-    for one in lists:
-        if one.prefix == prefix:
-            fitting = [
-                (number, name)
-                for number, name in one.names.items()
-                if (parts := _NAME.search(name)) is not None and parts.groups() == wanted
-            ]
-            if len(fitting) == 1:
-                return fitting[0]
-            if fitting:
-                return f"{len(fitting)} kernels of {one.path.name} have its numbers"
-            return f"no kernel of {one.path.name} has its numbers"
-    return f"the tree has no list of kernels called {prefix}..."
-
-
-def _text(columns: tuple[str, ...], rows: list[list[object]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    listed = next((one for one in lists if one.prefix == _PREFIX), None)
+    if listed is None:
+        raise LeftOutError(f"the tree has no list of kernels called {_PREFIX}...")
+    parts = ((number, name, _NAME.search(name)) for number, name in listed.names.items())
+    fitting = [(number, name) for number, name, part in parts if part and part.groups() == wanted]
+    if len(fitting) > 1:
+        raise LeftOutError(f"{len(fitting)} kernels of {listed.path.name} have its numbers")
+    if not fitting:
+        raise LeftOutError(f"no kernel of {listed.path.name} has its numbers")
+    return fitting[0]

@@ -6,8 +6,8 @@ import importlib.util
 import logging
 import os
 import sys
-from dataclasses import dataclass, field
-from functools import partial, wraps
+from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -37,17 +37,16 @@ _HEADER: Final = "include/ck/ck.hpp"
 _CONFIGURED: Final = "include/ck/config.h"
 
 
-@dataclass(slots=True, kw_only=True)
 class Activation:
     """What was put in place; :meth:`undo` restores what was there."""
 
-    provider: Provider
-    _undo: list[Callable[[], object]] = field(default_factory=list)
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self._undoing = ExitStack()
 
     def undo(self) -> None:
         """Restore modules and methods, the last one first."""
-        while self._undo:
-            self._undo.pop()()
+        self._undoing.close()
 
 
 def activate(
@@ -90,7 +89,7 @@ def activate(
         lists=lists,
         arch=arch,
     )
-    activation = Activation(provider=provider)
+    activation = Activation(provider)
     try:
         _install(activation, modules_of(provider))
         _wrap_templates(activation)
@@ -172,7 +171,7 @@ def _install(activation: Activation, modules: Mapping[str, ModuleType]) -> None:
             sys.modules.pop(name, None)
         sys.modules.update(before)
 
-    activation._undo.append(restore)
+    activation._undoing.callback(restore)
 
 
 def _wrap_templates(activation: Activation) -> None:
@@ -186,8 +185,8 @@ def _wrap_templates(activation: Activation) -> None:
             original = template.gen_ops
         except (ImportError, AttributeError) as exc:
             raise ToolchainError(f"this torch has no templates for Composable Kernel: {exc}") from None
-        activation._undo.append(partial(sys.modules.pop, module_name, None))
-        activation._undo.append(partial(setattr, template, "gen_ops", original))
+        activation._undoing.callback(sys.modules.pop, module_name, None)
+        activation._undoing.callback(setattr, template, "gen_ops", original)
         template.gen_ops = _choosing(activation.provider, original)
 
 

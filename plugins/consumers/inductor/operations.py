@@ -35,7 +35,7 @@ NEVER_CHOSEN: Final = frozenset({DataType.INT8})
 Sizes = tuple[int, ...]
 
 
-@dataclass(kw_only=False)
+@dataclass
 class _Operation:
     """What torch calls of every operation."""
 
@@ -172,7 +172,6 @@ class CKGemmOperation(_Operation):
     b_compute_dtype: str | None = None
 
 
-@dataclass
 class CKBatchedGemmOperation(CKGemmOperation):
     """``DeviceBatchedGemmMultiD_Xdl_CShuffle_V3``: the same fields."""
 

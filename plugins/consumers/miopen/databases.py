@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -24,8 +24,7 @@ from ckprof.errors import InputError
 from ckprof.private_folders import temporary_folder
 from ckprof.store.schema import APPLICATION_ID
 from ckprof_plugins.consumers.miopen.keys import (
-    NUMBER_COLUMNS,
-    TEXT_COLUMNS,
+    COLUMNS,
     MiopenKey,
     WrongKeyError,
     of_columns,
@@ -46,17 +45,10 @@ _WAYS: Final = {"Fwd": "F", "Bwd": "B", "Wrw": "W"}
 IMPLICIT_GEMM: Final = "ImplicitGEMM"
 
 
-class _PerformanceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Names of solvers -> algorithm; names of those that the library no longer has."""
-
-    solvers: dict[str, str]
-    removed: frozenset[str]
-
-
 @cache
-def table() -> _PerformanceTable:
-    """Return the solvers of October 2024."""
-    return msgspec.json.decode((files(__package__) / "solvers.json").read_bytes(), type=_PerformanceTable)
+def solvers() -> Mapping[str, str | None]:
+    """Return the algorithm of each solver of October 2024; ``None`` where the library no longer has it."""
+    return msgspec.json.decode((files(__package__) / "solvers.json").read_bytes(), type=dict[str, str | None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +92,10 @@ def algorithm_text(letter: str, name: str = IMPLICIT_GEMM) -> str:
 
 @cache
 def algorithm_of(solver: str) -> str | None:
-    """Return the algorithm of a solver; ``None`` for an unknown one."""
+    """Return the algorithm of a solver; ``None`` for one that there is not."""
     if grouped_solver(solver) is not None:
         return IMPLICIT_GEMM
-    return table().solvers.get(solver)
+    return solvers().get(solver)
 
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
@@ -199,29 +191,18 @@ def text_rows(data: bytes) -> Iterator[TextRow]:
         yield TextRow(number, text, key, contents, problem)
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """One row of the table ``perf_db`` of a SQLite database."""
+def table_rows(path: Path) -> Iterator[tuple[int, MiopenKey | str, SolverEntry]]:
+    """Yield number, key and entry of the rows of a table ``perf_db``, in the order of their numbers.
 
-    number: int
-    solver: str
-    values: str
-    #: ``None``: there is no usable row ``config`` for it
-    key: MiopenKey | None
-    problem: str = ""
-
-
-def table_rows(path: Path) -> Iterator[TableRow]:
-    """Yield the rows in the order of their numbers.
+    In place of a key stands why there is no usable row ``config`` for it.
 
     :raises InputError: the file is no such database.
     """
-    columns = ", ".join(f"c.{name}" for name in (*TEXT_COLUMNS, *NUMBER_COLUMNS))
+    columns = ", ".join(f"c.{name}" for name in COLUMNS)
     query = (
         f"SELECT p.id, p.solver, p.params, p.config, c.id, {columns} "  # noqa: S608 - names of columns
         "FROM perf_db p LEFT JOIN config c ON c.id = p.config ORDER BY p.id"
     )
-    names = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
@@ -231,18 +212,15 @@ def table_rows(path: Path) -> Iterator[TableRow]:
                 if not isinstance(number, int):
                     continue
                 if found is None:
-                    yield TableRow(number, str(solver), str(values), None, f"there is no config {config}")
-                    continue
-                if found not in keys:
-                    try:
-                        keys[found] = of_columns(dict(zip(names, cells[5:], strict=True)))
-                    except WrongKeyError as exc:
-                        keys[found] = str(exc)
-                key = keys[found]
-                if isinstance(key, str):
-                    yield TableRow(number, str(solver), str(values), None, key)
+                    key: MiopenKey | str = f"there is no config {config}"
                 else:
-                    yield TableRow(number, str(solver), str(values), key)
+                    if found not in keys:
+                        try:
+                            keys[found] = of_columns(dict(zip(COLUMNS, cells[5:], strict=True)))
+                        except WrongKeyError as exc:
+                            keys[found] = str(exc)
+                    key = keys[found]
+                yield number, key, SolverEntry(0, f"{solver}:{values}", str(solver), str(values))
     except (sqlite3.Error, OverflowError, UnicodeDecodeError) as exc:
         raise InputError(f"cannot be read as MIOpen's performance database: {exc}", path) from None
 

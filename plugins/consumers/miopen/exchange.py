@@ -11,20 +11,19 @@ from __future__ import annotations
 import math
 import sqlite3
 import tempfile
-from collections import Counter
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.kernel import KernelRef
-from ckprof.model.outcome import Conditions, Measurement, Status
 from ckprof.model.types import DataType
 from ckprof.private_folders import temporary_folder
-from ckprof.store.attempt import Attempt, Session
-from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.store.attempt import Session
+from ckprof.store.key import DeviceKey
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers.attempts import imported_attempt
 from ckprof_plugins.consumers.miopen.databases import (
     algorithm_text,
     is_database,
@@ -37,9 +36,9 @@ from ckprof_plugins.consumers.miopen.databases import (
     user_perf_name,
     user_sqlite_name,
 )
-from ckprof_plugins.consumers.miopen.kernel_check import workspace_bytes
 from ckprof_plugins.consumers.miopen.keys import (
     CHANNELS_LAST,
+    COLUMNS,
     NUMBER_COLUMNS,
     TEXT_COLUMNS,
     TYPES,
@@ -47,14 +46,16 @@ from ckprof_plugins.consumers.miopen.keys import (
     WrongKeyError,
     of_problem,
     parse_find_key,
+    workspace_bytes,
 )
-from ckprof_plugins.consumers.records import ConsumerFiles
+from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
     from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof.store.attempt import Attempt
     from ckprof_plugins.consumers._old_ck.kernels import KernelIndex
     from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
 
@@ -79,7 +80,7 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
         raise UsageError(f"{path}: the name does not say the device: add --arch")
     session = Session.of_file(path, data, "MIOpen find-db", hints.tags)
     device = DeviceKey(target=hints.target, model=hints.device, arch=arch, compute_units=name.compute_units)
-    sequence = 0
+    sequence = count()
     seen: set[str] = set()
     for row in text_rows(data):
         if row.problem or row.key in seen:
@@ -94,31 +95,19 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
             time_ms = _time(entry.values)
             if entry.problem or time_ms is None:
                 continue
-            yield Attempt(
-                key=MeasurementKey(
-                    operation=OperationKey(direction=key.direction),
-                    problem=problem,
-                    kernel=KernelKey(instance=f"name:{entry.solver} {key.types} {_layout(key)}"),
-                    device=device,
-                    toolchain=ToolchainKey(),
-                    method=MethodKey(clock="", version=0, cache=""),
-                ),
-                session=session,
-                sequence=sequence,
-                kernel=KernelRef(name=entry.solver, dtype=_TYPES.get(key.dtype), layout=_layout(key)),
-                status=Status.OK,
+            yield imported_attempt(
+                session,
+                next(sequence),
+                device,
+                key.direction,
+                problem,
+                entry.solver,
+                dtype=_TYPES.get(key.dtype),
+                spelled_type=f"{key.types} {_layout(key)}",
+                layout=_layout(key),
+                time_ms=time_ms,
                 workspace_bytes=_workspace(entry.values),
-                measurement=Measurement(
-                    median_ms=time_ms,
-                    spread_ms=0.0,
-                    min_ms=time_ms,
-                    mean_ms=time_ms,
-                    samples=1,
-                    stopped_by="",
-                ),
-                conditions=Conditions(started=session.started, order=sequence),
             )
-            sequence += 1
 
 
 def _time(values: str) -> float | None:
@@ -147,10 +136,6 @@ _SPELLED: Final = {ours: spelled for spelled, ours in TYPES.items()}
 _LAYOUTS: Final = {"nhwgc": 2, "ndhwgc": 3}
 
 
-class _UnnamedError(Exception):
-    """Why nothing is written for a winner."""
-
-
 def export(request: ExportRequest) -> ConsumerFiles:
     """Return find-db, performance database as text, and the same in SQLite's format.
 
@@ -162,75 +147,68 @@ def export(request: ExportRequest) -> ConsumerFiles:
             "the names of MIOpen's databases hold its version: add --version MAJOR.MINOR.PATCH.TWEAK, as the "
             f"files that it has written show it{f', not {request.version!r}' if request.version else ''}"
         )
-    left_out: Counter[str] = Counter()
-    rows: dict[str, tuple[MiopenKey, str, str, str]] = {}
-    times: dict[str, float] = {}
     index = index_of(request.lists)
-    for winner in request.winners:
-        try:
-            key, parameters, entry = _row(winner, request.arch, index)
-        except _UnnamedError as exc:
-            left_out[str(exc)] += 1
-            continue
-        text = key.find_text()
-        if text not in times or winner.time_ms < times[text]:
-            times[text] = winner.time_ms
-            rows[text] = (key, solver_name(key.letter, key.ndim), parameters, entry)
-    find = "".join(f"{text}={solver}:{entry}\n" for text, (_, solver, _, entry) in sorted(rows.items()))
-    perf = {key.perf_text(): (key, solver, parameters) for key, solver, parameters, _ in rows.values()}
-    texts = "".join(f"{text}={solver}:{value}\n" for text, (_, solver, value) in sorted(perf.items()))
+    found, left_out = request.fastest(lambda winner: _row(winner, request.arch, index))
+    # rows are written in the order of their keys, of each kind once
+    rows = [row for _, row in sorted(found.items())]
+    find = "".join(f"{key.find_text()}={_solver(key)}:{entry}\n" for key, _, entry in rows)
+    perf = {key.perf_text(): (key, parameters) for key, parameters, _ in found.values()}
+    texts = "".join(f"{text}={_solver(key)}:{value}\n" for text, (key, value) in sorted(perf.items()))
     files: dict[str, bytes] = {}
     if rows:
         device = (request.arch, request.compute_units)
         files[user_find_name(*device, version)] = find.encode()
         files[user_perf_name(*device, version)] = texts.encode()
-        files[user_sqlite_name(*device)] = _table(list(perf.values()))
+        files[user_sqlite_name(*device)] = _table(perf.values())
     return ConsumerFiles(files=files, entries=len(rows), left_out=left_out)
 
 
-def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[MiopenKey, str, str]:
-    """Return key, parameters and find-db entry of a winner.
+def _solver(key: MiopenKey) -> str:
+    return solver_name(key.letter, key.ndim)
 
-    :raises _UnnamedError: there is none.
+
+def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[str, tuple[MiopenKey, str, str]]:
+    """Return the key of a winner as text, and key, parameters and find-db entry.
+
+    :raises LeftOutError: there is none.
     """
     problem = winner.problem
     if not isinstance(problem, ConvProblem) or winner.direction not in ("fwd", "bwd_data", "bwd_weight"):
-        raise _UnnamedError(f"{winner.direction} is no convolution")
+        raise LeftOutError(f"{winner.direction} is no convolution")
     ndim, dtype = _LAYOUTS.get(winner.layout), _SPELLED.get(winner.dtype.value)
     if ndim != problem.ndim or dtype is None:
-        raise _UnnamedError(f"no solver has kernels of {problem.ndim}D {winner.layout} {winner.dtype.value}")
+        raise LeftOutError(f"no solver has kernels of {problem.ndim}D {winner.layout} {winner.dtype.value}")
     if problem.left_pads != problem.right_pads:
-        raise _UnnamedError("pads differ left and right, and keys have one of them")
+        raise LeftOutError("pads differ left and right, and keys have one of them")
     if not winner.line:
-        raise _UnnamedError("no list that was given has the kernel: add --conf with the list of the sweep")
+        raise LeftOutError("no list that was given has the kernel: add --conf with the list of the sweep")
     family = (winner.direction, problem.ndim, winner.dtype.value)
     kernel = next((one for other, one in kernels_of(winner.line, winner.source, 0) if other == family), None)
     if kernel is None or kernel.kind.startswith("DeviceGroupedConvBwdWeight_Explicit"):
-        raise _UnnamedError("its list line is no operation of the old library that solvers look up")
+        raise LeftOutError("its list line is no operation of the old library that solvers look up")
     name = kernel.names[0]
     first = next(iter(index.find(family, name)), None)
     if first is not None and first.line != kernel.line and first.complete:
-        raise _UnnamedError("another kernel of the lists has the same name, and would run in its place")
+        raise LeftOutError("another kernel of the lists has the same name, and would run in its place")
     splits = winner.splits
     if splits < 1 or (winner.direction == "fwd" and splits != 1):
-        raise _UnnamedError(f"solvers of {winner.direction} have no {splits} splits")
+        raise LeftOutError(f"solvers of {winner.direction} have no {splits} splits")
     if winner.direction == "bwd_data" and splits != 1:
-        raise _UnnamedError("the solver of backward data has splits in newer versions alone")
+        raise LeftOutError("the solver of backward data has splits in newer versions alone")
     unmet = support(kernel, problem, winner.dtype.value, splits, arch).unmet
     if unmet:
-        raise _UnnamedError(f"the old library's kernel does not support the problem: {unmet}")
+        raise LeftOutError(f"the old library's kernel does not support the problem: {unmet}")
     key = of_problem(problem, winner.direction, dtype, CHANNELS_LAST[problem.ndim - 2])
     parameters = f"{name}+{splits}" if winner.direction == "bwd_weight" else name
     entry = f"{winner.time_ms:.6g},{workspace_bytes(key, problem)},{algorithm_text(key.letter)}"
-    return key, parameters, entry
+    return key.find_text(), (key, parameters, entry)
 
 
-def _table(rows: Sequence[tuple[MiopenKey, str, str]]) -> bytes:
+def _table(rows: Iterable[tuple[MiopenKey, str]]) -> bytes:
     """Return a database with the tables as the library makes them."""
-    columns = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
     texts = ",".join(f"`{name}` TEXT NOT NULL" for name in TEXT_COLUMNS)
     numbers = ",".join(f"`{name}` INT NOT NULL" for name in NUMBER_COLUMNS)
-    names = ",".join(columns)
+    names = ",".join(COLUMNS)
     with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         path = Path(folder, "database")
         with closing(sqlite3.connect(path)) as connection:
@@ -241,14 +219,15 @@ def _table(rows: Sequence[tuple[MiopenKey, str, str]]) -> bytes:
                 "`config` INTEGER NOT NULL,`params` TEXT NOT NULL);"
                 "CREATE UNIQUE INDEX `idx_perf_db` ON perf_db(solver, config);"
             )
-            for number, (key, solver, value) in enumerate(rows, 1):
-                cells: Mapping[str, int | str] = key.columns()
+            marks = ",".join("?" * (len(COLUMNS) + 1))
+            for number, (key, value) in enumerate(rows, 1):
                 connection.execute(
-                    f"INSERT INTO config (id,{names}) VALUES ({','.join('?' * (len(columns) + 1))})",  # noqa: S608
-                    (number, *(cells[name] for name in columns)),
+                    f"INSERT INTO config (id,{names}) VALUES ({marks})",  # noqa: S608
+                    (number, *key.columns().values()),
                 )
                 connection.execute(
-                    "INSERT INTO perf_db (solver, config, params) VALUES (?, ?, ?)", (solver, number, value)
+                    "INSERT INTO perf_db (solver, config, params) VALUES (?, ?, ?)",
+                    (_solver(key), number, value),
                 )
             connection.commit()
         return path.read_bytes()

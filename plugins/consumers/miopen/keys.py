@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from math import prod
 from typing import Final, NamedTuple
 
 from ckprof.errors import InputError
+from ckprof_plugins.consumers._old_ck.kernels import SIZES
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: letter of a key -> id of the direction
@@ -44,6 +46,7 @@ NUMBER_COLUMNS: Final = (
     *("conv_stride_h", "conv_stride_w", "conv_stride_d", "dilation_h", "dilation_w", "dilation_d"),
     *("bias", "group_count"),
 )
+COLUMNS: Final = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
 
 
 def _find_pattern(ndim: int) -> re.Pattern[str]:
@@ -148,10 +151,7 @@ class MiopenKey(NamedTuple):
             self.groups,
         )
         texts = (self.layouts[0], self.types, self.letter)
-        return {
-            **dict(zip(TEXT_COLUMNS, texts, strict=True)),
-            **dict(zip(NUMBER_COLUMNS, numbers, strict=True)),
-        }
+        return dict(zip(COLUMNS, (*texts, *numbers), strict=True))
 
     def perf_text(self) -> str:
         """Return the key of a performance database in text form."""
@@ -181,16 +181,17 @@ class MiopenKey(NamedTuple):
                 )
             )
         try:
-            problem = _problem(
-                self.groups,
-                self.batch,
-                y_channels // self.groups,
-                x_channels // self.groups,
-                self.filter,
-                x,
-                self.strides,
-                self.dilations,
-                self.pads,
+            problem = _convolution(
+                groups=self.groups,
+                batch=self.batch,
+                out_channels=y_channels // self.groups,
+                in_channels=x_channels // self.groups,
+                filter=self.filter,
+                input=x,
+                strides=self.strides,
+                dilations=self.dilations,
+                left_pads=self.pads,
+                right_pads=self.pads,
             )
         except InputError as exc:
             raise WrongKeyError(exc.message) from None
@@ -200,30 +201,8 @@ class MiopenKey(NamedTuple):
         return problem
 
 
-@lru_cache(maxsize=1 << 14)
-def _problem(
-    groups: int,
-    batch: int,
-    out_channels: int,
-    in_channels: int,
-    filter: tuple[int, ...],
-    input: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-    pads: tuple[int, ...],
-) -> ConvProblem:
-    return ConvProblem(
-        groups=groups,
-        batch=batch,
-        out_channels=out_channels,
-        in_channels=in_channels,
-        filter=filter,
-        input=input,
-        strides=strides,
-        dilations=dilations,
-        left_pads=pads,
-        right_pads=pads,
-    )
+#: equal rows of several databases give one object
+_convolution: Final = lru_cache(maxsize=1 << 14)(ConvProblem)
 
 
 def parse_find_key(text: str) -> MiopenKey:
@@ -347,6 +326,30 @@ def of_problem(problem: ConvProblem, direction: str, types: str, layout: str) ->
         letter=LETTERS[direction],
         groups=problem.groups,
     )
+
+
+_ALIGNMENT: Final = 256
+#: bytes of an element of the buffer for sums
+_SUM_SIZE: Final = 4
+
+
+def workspace_bytes(key: MiopenKey, problem: ConvProblem) -> int:
+    """Return the bytes of workspace that a find-db states for a key.
+
+    :param key: of one type for all tensors.
+    """
+    groups, size = problem.groups, SIZES[key.dtype]
+    x = problem.batch * groups * problem.in_channels * prod(problem.input)
+    y = problem.batch * groups * problem.out_channels * prod(problem.output)
+    weight = groups * problem.out_channels * problem.in_channels * prod(problem.filter)
+    sums = 0
+    if key.letter == "W" and key.dtype == "fp16" and (problem.in_channels % 2 or problem.out_channels % 2):
+        # "out" of a weight gradient is x
+        sums = _SUM_SIZE * x
+    if not key.is_channels_first:
+        return sums
+    buffers = [x * size, y * size, weight * size, sums]
+    return sum(-(-one // _ALIGNMENT) * _ALIGNMENT for one in buffers)
 
 
 def _number(text: str) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ckprof_plugins.consumers._old_ck.kernels import KernelIndex, OldKernel
 from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers.audit import kernel_lists
 from ckprof_plugins.consumers.records import KernelList
-from ckprof_plugins.consumers.requests import kernel_lists
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 LETTERS = {"fwd": "F", "bwd_data": "B", "bwd_weight": "W"}

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pandas
 import pytest
@@ -17,10 +18,9 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.store.key import DeviceKey, KernelKey, OperationKey
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.consumers.audit import audit
+from ckprof_plugins.consumers.audit import AuditCall, audit
 from ckprof_plugins.consumers.cmd_export import ExportCall, export
 from ckprof_plugins.consumers.records import Severity
-from ckprof_plugins.consumers.requests import AuditCall, KernelLookup, UsedDevice
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from plugins.consumers.tests.databases import Tuned
@@ -82,20 +82,24 @@ def exported(registry, store, folder, consumer="miopen", **changes):
     return export(registry, ExportCall(**{**values, **changes}))
 
 
+def paths_of(done):
+    return [Path(name) for name in done.files]
+
+
 @pytest.mark.parametrize("direction", LISTS)
 def test_what_is_exported_audits_clean_and_is_found_by_the_owners_keys(registry, tmp_path, direction):
     attempts = list(measured(registry, direction))
     done = exported(registry, stored(tmp_path, attempts), tmp_path / "out")
     assert done.entries + sum(done.left_out.values()) == len(attempts)
     assert done.entries > 5
-    assert sorted(path.name for path in done.paths) == [
+    assert sorted(path.name for path in paths_of(done)) == [
         "gfx942130.HIP.3_2_0_5f2ae8c.udb.txt",
         "gfx942130.HIP.3_2_0_5f2ae8c.ufdb.txt",
         "gfx942130_1.1.0.udb",
     ]
-    call = AuditCall(paths=(tmp_path / "out",), device=UsedDevice(arch="gfx942", compute_units=304))
+    call = AuditCall(paths=(tmp_path / "out",), arch="gfx942", compute_units=304)
     report = audit(registry, call)
-    found = {finding.severity for file in report.files for finding in file.findings}
+    found = {finding.reason.severity for file in report.files for finding in file.findings}
     assert found <= {Severity.NOTE}
     assert all(file.entries == done.entries for file in report.files)
     lines = (tmp_path / "out" / "gfx942130.HIP.3_2_0_5f2ae8c.udb.txt").read_text().splitlines()
@@ -140,7 +144,7 @@ def test_only_the_fastest_verified_kernel_is_written(registry, tmp_path):
         for one, time, verified in zip(by_list, (0.3, 0.1, 0.2), (True, False, True), strict=True)
     ]
     done = exported(registry, stored(tmp_path, same), tmp_path / "out")
-    find = next(path for path in done.paths if "ufdb" in path.name).read_text()
+    find = next(path for path in paths_of(done) if "ufdb" in path.name).read_text()
     assert done.entries == 1
     assert ":0.1," not in find
     assert ":0.2," in find
@@ -153,13 +157,13 @@ def test_imported_and_foreign_winners_are_left_out(registry, tmp_path):
         second, key=replace(second.key, device=replace(DEVICE, arch="gfx90a", compute_units=104))
     )
     store = stored(tmp_path, [imported, elsewhere])
-    device = UsedDevice(arch="gfx942", compute_units=304)
-    done = exported(registry, store, tmp_path / "out", device=device)
+    device = {"arch": "gfx942", "compute_units": 304}
+    done = exported(registry, store, tmp_path / "out", **device)
     assert done.entries == 0
     assert done.left_out == {"imported, or not verified": 1, "measured on gfx90a with 104 compute units": 1}
-    assert done.paths == ()
+    assert done.files == {}
     assert not (tmp_path / "out").exists()
-    assert exported(registry, store, tmp_path / "out", device=device, any_device=True).entries == 1
+    assert exported(registry, store, tmp_path / "out", **device, any_device=True).entries == 1
 
 
 @pytest.mark.parametrize(
@@ -180,9 +184,9 @@ def test_what_is_missing_is_said(registry, tmp_path, change, part):
 def test_a_file_that_is_there_stays(registry, tmp_path):
     store = stored(tmp_path, list(measured(registry, "bwd_data")))
     done = exported(registry, store, tmp_path / "out")
-    before = {path: path.read_bytes() for path in done.paths}
+    before = {path: path.read_bytes() for path in paths_of(done)}
     exported(registry, store, tmp_path / "out")
-    next(path for path in done.paths if "ufdb" in path.name).write_text("mine\n")
+    next(path for path in paths_of(done) if "ufdb" in path.name).write_text("mine\n")
     with pytest.raises(InputError, match="there already"):
         exported(registry, store, tmp_path / "out")
     assert sum(path.read_bytes() != content for path, content in before.items()) == 1
@@ -191,7 +195,7 @@ def test_a_file_that_is_there_stays(registry, tmp_path):
 def test_overrides_of_hipdnn_name_packed_tensors(registry, tmp_path):
     attempts = list(measured(registry, "bwd_weight"))[:1]
     done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "hipdnn")
-    (path,) = done.paths
+    (path,) = paths_of(done)
     (override,) = json.loads(path.read_text())["engine_overrides"]
     assert (override["op"], override["engine_name"]) == ("conv_wgrad", "MIOPEN_ENGINE")
     assert override["tensors"] == [
@@ -205,7 +209,7 @@ def test_overrides_of_hipdnn_name_packed_tensors(registry, tmp_path):
 def test_a_table_for_generated_libraries_names_instances_by_their_keys(registry, tmp_path):
     attempts = list(measured(registry, "fwd"))[:2]
     done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "generated")
-    (path,) = done.paths
+    (path,) = paths_of(done)
     text = path.read_text()
     assert done.entries == 2
     for attempt in attempts:
@@ -260,13 +264,13 @@ def test_rows_of_aiter_name_the_trees_kernel_by_both(registry, tmp_path):
         attempt = make_attempt(number, number, 0.25, key=key, split_chosen=2)
         attempts.append(replace(attempt, kernel=one.selected().ref))
     assert {one.kernel.dtype.value for one in attempts} == {"bf16"}
-    sources = KernelLookup(conf=(str(conf),), tree=tmp_path / "tree")
-    done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "aiter", sources=sources)
-    (path,) = done.paths
+    sources = {"conf": (str(conf),), "tree": tmp_path / "tree"}
+    done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "aiter", **sources)
+    (path,) = paths_of(done)
     assert 0 < done.entries < len(attempts)
     table = pandas.read_csv(path).drop_duplicates().set_index(["cu_num", "B", "M", "N", "K"]).to_dict("index")
     for (units, batch, *_), row in table.items():
         assert (units, batch, row["splitK"], row["us"]) == (304, 1, 1, 250.0)
         assert row["kernelId"] in (4, 9)
-    assert audit(registry, AuditCall(paths=(path,), sources=sources)).passed
+    assert audit(registry, AuditCall(paths=(path,), **sources)).passed
     assert any("has its numbers" in why for why in done.left_out)

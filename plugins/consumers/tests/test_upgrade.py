@@ -17,11 +17,11 @@ from ckprof.measure.support import SupportAnswer
 from ckprof.model.device import Occupancy
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.consumers import upgrade as module
-from ckprof_plugins.consumers import upgrade_builds
+from ckprof_plugins.consumers import upgrade_changes
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
 from ckprof_plugins.consumers.cmd_upgrade import render_json, render_junit, render_text, verdict
-from ckprof_plugins.consumers.records import Reason
-from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradePart, UpgradeSide, upgrade
+from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradeSide, upgrade
+from ckprof_plugins.consumers.upgrade_changes import UpgradePart
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.extract.lists import ExtractRequest, extract_lists
 from plugins.consumers.tests.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
@@ -65,6 +65,10 @@ def fwd_row(vector, tile, block):
     return Tuned(PROBLEM, "F", "fp16", kernel, 1).perf_row()
 
 
+def placed(row):
+    return tuple(row.values[name] for name in ("line", "side", "reason"))
+
+
 def test_a_side_is_a_folder_a_package_or_a_compiler(tmp_path):
     package = tmp_path / "a.deb"
     package.write_bytes(b"")
@@ -93,12 +97,12 @@ def test_lists_that_change_and_rows_that_this_affects(profiler, trees, tmp_path)
     # four specializations of the kernel whose tile has changed
     assert (profiled.added_count, len(profiled.removed)) == (4, 4)
     assert {change.name for one in profiled.removed for change in one.changes} == {"MPerBlock", "NPerBlock"}
-    (row,) = found.rows
-    assert (row.line, row.new, row.finding.reason) == (2, True, Reason.UNKNOWN_KERNEL)
+    (row,) = found.of(UpgradePart.ROWS)
+    assert placed(row) == (2, "new", "unknown_kernel")
     assert not found.passed
     back = upgrade(profiler, UpgradeCall(old=str(new), new=str(old), databases=(database,)))
-    (row,) = back.rows
-    assert (row.line, row.new) == (2, False)
+    (row,) = back.of(UpgradePart.ROWS)
+    assert placed(row)[:2] == (2, "old")
 
 
 def test_packages_are_compared_by_what_was_compiled(profiler, tmp_path, monkeypatch):
@@ -129,9 +133,9 @@ def test_numbers_of_a_programs_own_kernels_that_move(profiler, tmp_path):
     table.write_text("\n".join([HEADER, *rows, ""]))
     call = UpgradeCall(old=str(tmp_path / "old"), new=str(tmp_path / "new"), databases=(table,))
     found = upgrade(profiler, call)
-    assert [(row.line, row.new, row.finding.reason) for row in found.rows] == [
-        (3, True, Reason.UNKNOWN_KERNEL),
-        (4, True, Reason.UNKNOWN_KERNEL),
+    assert [placed(row) for row in found.of(UpgradePart.ROWS)] == [
+        (3, "new", "unknown_kernel"),
+        (4, "new", "unknown_kernel"),
     ]
     # neither side is a tree of the library
     assert sum("no lists" in note for note in found.notes) == 2
@@ -217,9 +221,9 @@ def built(profiler, monkeypatch):
         ]
         return inspection, SimpleNamespace(rejected=rejected)
 
-    monkeypatch.setattr(upgrade_builds, "inspect_what_compiles", inspect)
+    monkeypatch.setattr(upgrade_changes, "inspect_what_compiles", inspect)
     monkeypatch.setattr(
-        upgrade_builds, "support_answers", lambda session, selection, build, queries: answers[build.compiler]
+        upgrade_changes, "support_answers", lambda session, selection, build, queries: answers[build.compiler]
     )
     monkeypatch.setattr(module.shutil, "which", lambda name: name)
     return selection, chosen
@@ -248,14 +252,22 @@ def test_code_splits_and_support_of_two_builds(profiler, built):
         (first.name, "vgpr_spills"): (0, 3, True),
         (second.name, "occupancy"): (1, 4, False),
     }
-    assert [(one.kernel, one.new, one.reason) for one in found.kernels] == [
-        (third.name, False, "register\nallocation failed")
+    assert [one.values for one in found.of(UpgradePart.KERNELS)] == [
+        {"kernel": third.name, "new": False, "reason": "register\nallocation failed"}
     ]
-    (split,) = found.splits
-    assert (split.kernel, split.old, split.new) == (second.name, automatic(second, 1), automatic(second, 4))
-    assert split.old != split.new
-    (support,) = found.support
-    assert (support.kernel, support.gained, support.reason) == (second.name, False, "too wide")
+    (split,) = found.of(UpgradePart.SPLITS)
+    old, new = automatic(second, 1), automatic(second, 4)
+    problem = PROBLEM.describe()
+    assert split.values == {"kernel": second.name, "problem": problem, "old": old, "new": new}
+    assert old != new
+    (support,) = found.of(UpgradePart.SUPPORT)
+    assert support.values == {
+        "kernel": second.name,
+        "problem": problem,
+        "split_k": 1,
+        "gained": False,
+        "reason": "too wide",
+    }
     assert found.counts[UpgradePart.WORSE_CODE] == 1 and not found.passed
 
 
@@ -276,16 +288,16 @@ def test_what_fails_the_gate_is_the_users_choice(profiler, built, fail_on, passe
 
 def test_a_side_that_compiles_nothing_has_lost_every_kernel(profiler, built, monkeypatch):
     selection, chosen = built
-    usual = upgrade_builds.inspect_what_compiles
+    usual = upgrade_changes.inspect_what_compiles
 
     def nothing_new(session, selection, build):
         inspection, library = usual(session, selection, build)
         return (inspection if build.compiler == "old" else replace(inspection, kernels=())), library
 
-    monkeypatch.setattr(upgrade_builds, "inspect_what_compiles", nothing_new)
+    monkeypatch.setattr(upgrade_changes, "inspect_what_compiles", nothing_new)
     found = upgrade(profiler, call_of(selection, fail_on=(UpgradePart.KERNELS,)))
-    assert [one.kernel for one in found.kernels] == [one.name for one in chosen]
-    assert not (found.code or found.splits or found.passed)
+    assert [one.values["kernel"] for one in found.of(UpgradePart.KERNELS)] == [one.name for one in chosen]
+    assert not (found.code or found.of(UpgradePart.SPLITS) or found.passed)
 
 
 def test_instances_that_no_side_compiles_are_an_error(profiler, built, monkeypatch):
@@ -293,7 +305,7 @@ def test_instances_that_no_side_compiles_are_an_error(profiler, built, monkeypat
     empty = Inspection(target="hip", arch="gfx942", api_level="2025-11", compiler="c", kernels=())
     rejected = [SimpleNamespace(candidate=chosen[0], reason="no such\ntile")]
     monkeypatch.setattr(
-        upgrade_builds, "inspect_what_compiles", lambda *_: (empty, SimpleNamespace(rejected=rejected))
+        upgrade_changes, "inspect_what_compiles", lambda *_: (empty, SimpleNamespace(rejected=rejected))
     )
     with pytest.raises(NothingLeftError, match="neither side has a kernel of the instances: no such"):
         upgrade(profiler, call_of(selection))
@@ -315,14 +327,17 @@ def test_rows_whose_kernels_have_changed_are_told(profiler, built, tmp_path):
     database = tmp_path / "gfx942130.db.txt"
     database.write_text("".join(f"{row}\n" for row in rows))
     found = upgrade(profiler, call_of(selection, databases=(database,)))
-    messages = {row.line: row.message for row in found.rows if row.finding is None}
+    rows = found.of(UpgradePart.ROWS)
+    messages = {
+        row.values["line"]: row.values["message"] for row in rows if placed(row)[2] == "kernel_changed"
+    }
     assert sorted(messages) == [1, 2, 3]
     assert "vgprs 200 -> 180" in messages[1] and "automatic" not in messages[1]
     old, new = automatic(second, 1), automatic(second, 4)
     assert f"occupancy 1 -> 4, automatic splits {old} -> {new}" in messages[2]
     assert "automatic" not in messages[3]
-    # kernels are looked up in the same lists for both compilers
-    assert not [row for row in found.rows if row.finding is not None]
+    # no others: kernels are looked up in the same lists for both compilers
+    assert len(messages) == len(rows)
 
 
 def test_reports_hold_every_change(profiler, built):

@@ -126,7 +126,7 @@ def test_every_seeded_fault_is_named_and_nothing_else(tmp_path, tree, seed):
     assert {finding.line: finding.reason for finding in audit.findings} == expected
     audit.path.write_bytes(Aiter().cleaned(audit))
     again = Aiter().audit(AuditRequest(path=audit.path, tree=tree))
-    assert (again.entries, again.findings) == (len(FAULTS), ())
+    assert (again.entries, again.findings) == (len(FAULTS), [])
 
 
 def looked_up(path, key, columns):
@@ -163,7 +163,7 @@ def test_both_generations_and_the_device(tmp_path, tree):
     audit = audited(tmp_path, [with_gfx("gfx942"), with_gfx("gfx950")], tree, newer, arch="gfx942")
     assert [(f.line, f.reason) for f in audit.findings] == [(3, Reason.WRONG_DEVICE)]
     audit = audited(tmp_path, [with_gfx("gfx942", "asm")], tree, newer)
-    assert audit.findings == ()
+    assert audit.findings == []
     assert next(iter(audit.judged)).startswith("a kernel in assembler")
     audit = audited(tmp_path, [row()], tree, compute_units=80)
     assert [f.reason for f in audit.findings] == [Reason.WRONG_DEVICE]

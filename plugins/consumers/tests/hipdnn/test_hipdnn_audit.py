@@ -73,7 +73,7 @@ def test_every_seeded_fault_is_named_and_can_be_removed(tmp_path, item, reason):
     assert [(finding.line, finding.reason) for finding in audit.findings] == [(2, reason)]
     audit.path.write_bytes(Hipdnn().cleaned(audit))
     again = Hipdnn().audit(AuditRequest(path=audit.path))
-    assert (again.entries, again.findings) == (2, ())
+    assert (again.entries, again.findings) == (2, [])
 
 
 def test_equal_overrides_and_another_version(tmp_path):

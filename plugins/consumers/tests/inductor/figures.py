@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof
 from ckprof.model.types import DataType
-from ckprof_plugins.consumers.inductor.library_lists import listed_convolutions
-from ckprof_plugins.consumers.inductor.ranking import Models, best_first
+from ckprof_plugins.consumers.inductor.lists import listed_convolutions
+from ckprof_plugins.consumers.inductor.provider import Models, best_first
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
@@ -91,7 +91,7 @@ def by_name(model: TimeModel, table: Measurements) -> Order:
 def as_operations(models: Models, table: Measurements) -> Order:
     """Return the order in which the provider offers kernels with the tiles and pipelines of the columns."""
     columns = [name for name in table.kernels if name.split("_")[1] in _VERSIONS]
-    base = listed_convolutions(["forward/profiler/nhwgc_bf16"])[0][0].operation
+    base = listed_convolutions(["forward/profiler/nhwgc_bf16"])[0][0][0]
     operations = [_operation(base, name) for name in columns]
 
     def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:

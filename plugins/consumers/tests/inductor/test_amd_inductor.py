@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import ckprof_converters
-from ckprof_plugins.consumers.inductor.library_lists import library_lists, listed_convolutions
+from ckprof_plugins.consumers.inductor.lists import library_lists, listed_convolutions
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
 
@@ -99,9 +99,9 @@ def test_operations_are_the_kernels_of_their_lists(tmp_path):
     if not (root / "include/ck/ck.hpp").is_file() or not compiler:
         pytest.skip("CK_BUILDER_ROOT has no tree of November, or HIPCXX names no compiler")
     listed = listed_convolutions(["forward/profiler"])[0]
-    direct = [one for one in listed if one.operation.direct_load]
+    direct = [one for one in listed if one[0].direct_load]
     convolutions = [*random.Random(8).sample(listed, 3), *random.Random(8).sample(direct, 1)]
-    calls = [("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3", one.operation) for one in convolutions]
+    calls = [("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3", one[0]) for one in convolutions]
     names = [one.kernel.names[0] for one in convolutions]
     for kind, device, printed in (
         ("DeviceGemm_Xdl_CShuffleV3", "DeviceGemmMultiD_Xdl_CShuffle_V3", "DeviceGemmXdlUniversal"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.consumers.inductor.list_audit import Inductor
+from ckprof_plugins.consumers.audit import kernel_lists
+from ckprof_plugins.consumers.inductor.lists import Inductor
 from ckprof_plugins.consumers.records import AuditRequest, Reason
-from ckprof_plugins.consumers.requests import kernel_lists
 from plugins.consumers.tests.inductor.library_tree import product
 
 CONVOLUTION = (

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from ckprof.errors import InputError
-from ckprof_plugins.consumers.inductor.library_lists import KIND, library_lists, listed_convolutions
+from ckprof_plugins.consumers.inductor.lists import KIND, library_lists, listed_convolutions
 from ckprof_plugins.consumers.inductor.operations import (
     CKBatchedGemmOperation,
     CKGroupedConvFwdOp,
@@ -85,10 +85,10 @@ def test_what_an_operation_cannot_say_is_refused(line, message):
 
 def test_lists_that_ship_give_operations_with_names_of_their_own():
     found, _ = listed_convolutions(["forward/profiler"])
-    names = {one.operation.name() for one in found}
+    names = {operation.name() for operation, _, _ in found}
     assert len(names) == len(found) == 636
     # both half types have direct loads
-    assert sum(one.operation.direct_load == "true" for one in found) == 48
+    assert sum(operation.direct_load == "true" for operation, _, _ in found) == 48
 
 
 def test_a_library_has_what_its_sources_use(tmp_path):

@@ -10,12 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof_plugins.consumers.miopen.kernel_check import workspace_bytes
 from ckprof_plugins.consumers.miopen.keys import (
     WrongKeyError,
     of_problem,
     parse_find_key,
     parse_perf_key,
+    workspace_bytes,
 )
 from ckprof_plugins.directions._convolution.sample import random_convolution
 from plugins.consumers.tests.databases import LETTERS, Tuned

@@ -198,7 +198,7 @@ def test_rows_in_order_are_all_found_and_supported(tmp_path, seed):
     path = tmp_path / PERF
     path.write_text("".join(f"{one.perf_row()}\n" for one in rows.values()))
     audit = audited(path, arch="gfx942", compute_units=304)
-    assert (audit.findings, audit.entries) == ((), len(rows))
+    assert (audit.findings, audit.entries) == ([], len(rows))
     assert audit.judged == {"kernel supported": len(rows)}
 
 
@@ -242,7 +242,7 @@ def test_entries_of_the_first_version_are_understood(tmp_path):
     old = "miopenConvolutionFwdAlgoGEMM:GemmFwdRest,23.3,401408,rocBlas,<unused>"
     path.write_text(f"{one.find_key()}={old}\n")
     audit = audited(path)
-    assert (audit.findings, audit.entries) == ((), 1)
+    assert (audit.findings, audit.entries) == ([], 1)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_a_sqlite_database_row_by_row(tmp_path):
     assert [(f.line, f.reason) for f in audit.findings] == [(2, Reason.WRONG_SPLIT), (3, Reason.NEVER_HIT)]
     assert audit.judged == {"kernel supported": 1}
     path.write_bytes(Miopen().cleaned(audit))
-    assert (audited(path).entries, audited(path).findings) == (1, ())
+    assert (audited(path).entries, audited(path).findings) == (1, [])
 
 
 def test_other_databases_are_not_recognised(tmp_path):
