@@ -8,7 +8,6 @@ from ckprof.cli.convert_report import report_conversion
 from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.events import Level, Message, Progress, ProgressEnded, StatusLine
 from ckprof.kernels.choose import ListRead
-from ckprof.measure.events import BaselineMeasured, OperandsReady, WorkerLost, WorkerReady
 
 if TYPE_CHECKING:
     from ckprof.cli.console import Console
@@ -46,20 +45,6 @@ class EventMessages:
                 console.status(event.text)
             case ListRead():
                 report_conversion(event.conversion, console)
-            case WorkerReady():
-                console.detail(f"device: {event.device}")
-            case OperandsReady():
-                console.detail(
-                    f"problem {event.problem_index}: {event.dtype.value} {event.layout.name} operands and "
-                    f"reference in {event.seconds:.2f} s"
-                )
-            case BaselineMeasured():
-                outcome = event.outcome.outcome
-                console.detail(
-                    f"{outcome.status.value}: baseline {event.outcome.baseline} {outcome.reason}".rstrip()
-                )
-            case WorkerLost():
-                console.detail(f"worker lost: {event.reason}")
             case _ if isinstance(event, SWEEP_EVENTS):
                 self._sweep(event)
 

@@ -27,7 +27,6 @@ from ckprof.measure.round_times import ProcessShares, Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundOptions, Visit
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.measure.support import build_checked_library
-from ckprof.measure.workers import DeviceUse
 from ckprof.model.device import Reading
 from ckprof.model.outcome import RoundTime
 from ckprof.sweep.device_sweep import open_library, sweep_run_options
@@ -216,8 +215,8 @@ def settle_unclear(
             library = build_checked_library(session, selection, _as_measured(build, key))
             how = sweep_run_options(run, library.recipe)
             # one of the two sides takes the device's lock for both
-            device = DeviceUse(locks=not libraries)
-            opened = stack.enter_context(open_library(session, library, how, device=device))
+            lock = None if libraries else ""
+            opened = stack.enter_context(open_library(session, library, how, lock=lock))
             _check_same(opened.shared, key, side.label, option)
             libraries.append(opened)
         return settle(comparison, sides, keys, _TwoBenches(*libraries), options.limits)

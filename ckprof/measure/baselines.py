@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.measure.events import BaselineMeasured
-from ckprof.measure.executor import Executor, Repeat
+from ckprof.measure.executor import Executor
 from ckprof.measure.options import ReferencePlace, round_options, visit_timing
 from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions, Visit
@@ -55,7 +54,8 @@ class Baselines:
 
     def __init__(self, sources: Sequence[OpenBaseline] = ()) -> None:
         self._sources = tuple(sources)
-        self._on_event: Callable[[Event], None] = ignore
+        #: called with each outcome as it comes
+        self.on_measured: Callable[[BaselineOutcome], None] = lambda outcome: None
         self._executors: dict[str, Executor] = {}
         self._descriptions: dict[str, str] = {}
         self._keeps_samples = False
@@ -85,7 +85,6 @@ class Baselines:
         :param arch: architecture that it is for; empty for the one that it was built for.
         :raises ToolchainError: a baseline cannot be used; the message says why.
         """
-        self._on_event = on_event
         self._keeps_samples = options.keep_samples
         # The peak is that of the target's kernels; the vendor's may use other units.
         options = replace(options, peak_flops=())
@@ -133,7 +132,7 @@ class Baselines:
                 outcome=self._measured(id_, problem_index, rounds, timing),
             )
             self.outcomes.append(outcome)
-            self._on_event(BaselineMeasured(outcome=outcome))
+            self.on_measured(outcome)
 
     def _measured(
         self,
@@ -147,7 +146,7 @@ class Baselines:
         if timing is None:
             return executor.measure(id_, problem_index)
         first, later = timing
-        outcome = executor.measure(id_, problem_index, repeat=Repeat(timing=first))
+        outcome = executor.measure(id_, problem_index, timing=first)
         visits: list[tuple[RoundTime, Measurement]] = []
         while outcome.status is Status.OK and outcome.measurement is not None:
             measured, place = outcome.measurement, ("0", len(visits) + 1)
@@ -156,8 +155,7 @@ class Baselines:
             if len(visits) >= rounds:
                 outcome = summed_up(outcome, visits, self._stopped_by)
                 break
-            repeat = Repeat(timing=later, verified=executor.verified)
-            outcome = executor.measure(id_, problem_index, repeat=repeat)
+            outcome = executor.measure(id_, problem_index, timing=later, verified=executor.verified)
         return outcome if self._keeps_samples else outcome.without_samples()
 
     def _stopped_by(self, visits: Sequence[Measurement], samples: Sequence[float]) -> str:

@@ -13,14 +13,13 @@ from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
-from ckprof.measure.events import OperandsReady, ProblemStarted, WorkerReady
-from ckprof.measure.executor import Executor, Repeat
+from ckprof.measure.executor import Executor
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
-from ckprof.measure.workers import DeviceUse, OpenedDevice, device_lock
-from ckprof.model.device import Reading
+from ckprof.measure.workers import device_lock
+from ckprof.model.device import DeviceIdentity, Reading
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.tensor import layout_named
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.measured import Verified
+    from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.rounds import KernelCell, Visit
@@ -101,7 +100,10 @@ class KernelBench:
     :param options: how kernels are run, verified and timed.
     :param observers: what reads evidence between rounds.
     :param on_event: called with what happens.
-    :param device: how the device is shared.
+    :param before_problem: called with each problem and its position before its first group.
+    :param lock: what the device is called on its host, where that is not its index; ``None``: another bench
+        of this process has the device's lock.
+    :param lock_folder: of the lock files, if not the usual one.
     :param baselines: what is measured as well, on the same operands.
     """
 
@@ -112,14 +114,17 @@ class KernelBench:
         observers: Sequence[Observer] = (),
         on_event: Callable[[Event], None] = ignore,
         *,
-        device: DeviceUse | None = None,
+        before_problem: Callable[[Problem, int], None] = lambda problem, index: None,
+        lock: str | None = "",
+        lock_folder: Path | None = None,
         baselines: Baselines | None = None,
     ) -> None:
         self.library = library
         self._options = options
         self._observers = observers
         self._on_event = on_event
-        self._use = device or DeviceUse()
+        self._before_problem = before_problem
+        self._lock, self._lock_folder = lock, lock_folder
         self._baselines = baselines or Baselines()
         self._timing = timing_settings(options)
         self._stack = ExitStack()
@@ -137,8 +142,11 @@ class KernelBench:
         self._blocked: Outcome | None = None
         #: cell -> what was found right in its last visit; of those that were not visited there is none
         self._verified: dict[KernelCell, Verified | None] = {}
-        #: what the target says of the device; false until it is opened, or without a library
-        self.device = OpenedDevice()
+        #: what the target says of the device, in one line for people; empty until it is opened, or without a
+        #: library
+        self.device = ""
+        #: what tells the device from others, as far as the target says it
+        self.identity = DeviceIdentity()
 
     def __enter__(self) -> KernelBench:
         library = self.library
@@ -156,22 +164,15 @@ class KernelBench:
             )
             self._executor = stack.enter_context(executor)
             opened = executor.open()
-            target = opened.target
-            self.device = OpenedDevice(text=opened.device, identity=opened.identity)
-            self._on_event(
-                WorkerReady(
-                    target=target,
-                    device=opened.device,
-                    kernels=len(opened.keys),
-                    identity=opened.identity,
-                )
-            )
+            self.device = opened.device
+            self.identity = opened.identity or DeviceIdentity(model=opened.device)
+            self._on_event(Message(f"device: {self.device}", Level.DETAIL))
             if self._options.device_name:
-                text = f"times are those that this machine takes for {self.device.text}: no hardware's"
+                text = f"times are those that this machine takes for {self.device}: no hardware's"
                 self._on_event(Message(text, Level.WARNING))
-            if self._use.locks:
-                label = self._use.label or str(self._options.device)
-                stack.enter_context(device_lock(target, label, self._on_event, self._use.lock_folder))
+            if self._lock is not None:
+                name = self._lock or self._options.device
+                stack.enter_context(device_lock(opened.target, name, self._on_event, self._lock_folder))
             baselines = self._baselines.opened(
                 self._options, self._folder, self._on_event, library.path, library.arch
             )
@@ -191,7 +192,7 @@ class KernelBench:
         """Compute operands and reference, and have workers load them."""
         if self._started != (group.problem_index, group.problem):
             self._started = group.problem_index, group.problem
-            self._on_event(ProblemStarted(problem_index=group.problem_index, problem=group.problem))
+            self._before_problem(group.problem, group.problem_index)
         self._close_group()
         outcome_of = self.library.outcome_of
         runnable = [kernel for kernel in group.kernels.values() if outcome_of(kernel, group.problem) is None]
@@ -202,15 +203,9 @@ class KernelBench:
         except InsufficientMemoryError as exc:
             self._blocked = _unsupported(UnmetRequirement(rule="memory", message=str(exc)))
             return
-        self._on_event(
-            OperandsReady(
-                problem_index=group.problem_index,
-                layout=self.library.layout(runnable[0]),
-                dtype=runnable[0].dtype,
-                instances=len(runnable),
-                seconds=self._prepared.seconds,
-            )
-        )
+        text = f"problem {group.problem_index}: {runnable[0].dtype.value} {runnable[0].layout} operands and "
+        text += f"reference in {self._prepared.seconds:.2f} s"
+        self._on_event(Message(text, Level.DETAIL))
         self._executor.set_problem(self._prepared)
 
     def _prepare(
@@ -266,12 +261,15 @@ class KernelBench:
         if executor is None:
             raise ValueError("the bench is not open")
         first, later = group.timing or (self._timing, self._timing)
-        repeat = Repeat(
+        outcome = executor.measure(
+            kernel.key,
+            group.problem_index,
+            cell.split_k,
+            kernel.split_sum,
             timing=later if cell in self._verified else first,
             verified=self._verified.get(cell),
             exact=exact if not isinstance(exact, str) else None,
         )
-        outcome = executor.measure(kernel.key, group.problem_index, cell.split_k, kernel.split_sum, repeat)
         if isinstance(exact, str):
             outcome = replace(outcome, one_set=exact)
         self._verified[cell] = executor.verified or self._verified.get(cell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +11,7 @@ import msgspec
 
 from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
-from ckprof.measure.events import KernelStarted, KernelTimed
-from ckprof.measure.kernel_measurement import KernelMeasurement
-from ckprof.measure.measured import KernelRequest, Measured, Verified, not_met
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
 from ckprof.measure.options import cache_bytes, timing_settings
 from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.worker import messages
@@ -21,7 +19,7 @@ from ckprof.measure.worker.guards import read_tensor, without_gaps
 from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerTimeout
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerState, WorkerTurns
-from ckprof.model.outcome import Outcome, Status
+from ckprof.model.outcome import Status
 from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
@@ -34,9 +32,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.events import Event
+    from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.worker.remote import RemoteLibrary
+    from ckprof.model.outcome import Outcome
     from ckprof.model.types import DataType
 
 #: seconds that verification and copying get: a fixed part and one per million elements
@@ -45,15 +45,6 @@ _OWN_WORK_S_PER_ELEMENT = 1e-6
 #: source and destination of a copy that measures the bandwidth: neither may be served from a cache
 _COPY_FACTOR = 2
 _LEAST_COPY_BYTES = 2**26
-
-#: what a stage of a measurement is called in a reason
-_STAGES = {
-    "support": "in the support test",
-    "run": "in the first run",
-    "verify": "while its result was verified",
-    "time": "while it was timed",
-}
-
 
 #: launches of a kernel that is suspected to be wrong now and then, and seconds that they may take
 _SUSPECT_LAUNCHES: Final = 150
@@ -67,10 +58,6 @@ def _searching(timing: TimingSettings) -> TimingSettings:
         min_samples=max(timing.min_samples, _SUSPECT_LAUNCHES),
         max_time_s=max(timing.max_time_s, min(_SUSPECT_S, timing.timeout_s / 2)),
     )
-
-
-def _lacks_memory(measured: Measured) -> bool:
-    return any(unmet.rule in MEMORY_RULES for unmet in measured.unmet_requirements)
 
 
 class _Doubt(Enum):
@@ -87,18 +74,6 @@ class _Doubt(Enum):
     FAILED = "failed"
     #: workers that wait for their turn hold the memory that it lacks
     CROWDED = "crowded"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
-    """What a measurement is that is one of several of its kernel."""
-
-    #: how this one samples
-    timing: TimingSettings
-    #: what an earlier one found right
-    verified: Verified | None = None
-    #: the problem with operands whose sums are exact
-    exact: PreparedProblem | None = None
 
 
 class Executor:
@@ -135,7 +110,7 @@ class Executor:
         #: whether workers verify results on their device
         self.can_check = False
         #: why no kernel can be measured on the current problem
-        self._blocking_failure: Measured | None = None
+        self._lacking: UnmetRequirement | None = None
         #: least number of bytes with which caches were flushed
         self._flush_bytes = self._timing.flush_bytes
         #: what the last measurement found right
@@ -207,7 +182,7 @@ class Executor:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
         self._problem = problem
         self._worker.note_emptied()
-        self._blocking_failure = None
+        self._lacking = None
         self._one_set = ""
 
     @property
@@ -246,58 +221,44 @@ class Executor:
         problem_index: int,
         split_k: int = 1,
         split_sum: SplitSum = SplitSum.RESULT_TYPE,
-        repeat: Repeat | None = None,
+        *,
+        timing: TimingSettings | None = None,
+        verified: Verified | None = None,
+        exact: PreparedProblem | None = None,
     ) -> Outcome:
         """Measure one kernel on the current problem.
 
         :param key: content key of the instance.
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :param split_sum: how the kernel adds them up.
-        :param repeat: what differs from a measurement that stands alone.
+        :param timing: how it is sampled, if not as the options say.
+        :param verified: what an earlier measurement of it found right.
+        :param exact: the problem with operands whose sums are exact.
         :raises DeviceLostError: the device is of no use any more since the kernel was launched.
         :raises ToolchainError: workers do not start any more, or the device is of no use.
         """
-        self._on_event(KernelStarted(key=key, problem_index=problem_index))
         self._broken = ""
-        exact = repeat.exact if repeat is not None else None
         request = KernelRequest(
             key=key,
+            problem_index=problem_index,
             split_k=split_k,
             split_sum=split_sum,
-            timing=repeat.timing if repeat is not None else self._timing,
+            timing=timing or self._timing,
             own_limit_s=self._own_work_limit_s(),
             least_ms=self._least_ms(self._current_problem()),
-            verified=repeat.verified if repeat is not None else None,
+            verified=verified,
             exact=exact if not self._one_set else None,
         )
-        again, measured = False, self._attempt(request, problem_index)
-        while isinstance(measured, _Doubt):
+        self.verified = None
+        again, outcome = False, self._attempt(request)
+        while isinstance(outcome, _Doubt):
             self._turns.end_waiting()
-            again = again or measured is not _Doubt.CROWDED
-            if measured is _Doubt.WRONG:
+            again = again or outcome is not _Doubt.CROWDED
+            if outcome is _Doubt.WRONG:
                 request = replace(request, suspected=True, timing=_searching(request.timing))
-            measured = self._attempt(request, problem_index, again=again)
-        self.verified = measured.verified
-        self._one_set = self._one_set or measured.one_set
-        if measured.measurement is not None:
-            timing_s, flush_s = measured.timing_s, measured.flush_s
-            self._on_event(
-                KernelTimed(key=key, problem_index=problem_index, timing_s=timing_s, flush_s=flush_s)
-            )
-            self._note_flush(max(0, measured.flush_bytes))
-        return Outcome(
-            key=key,
-            problem_index=problem_index,
-            status=measured.status,
-            reason=measured.reason,
-            unmet_requirements=measured.unmet_requirements,
-            split_k=split_k if measured.split_k is None else measured.split_k,
-            split_k_deduced=split_k < 1,
-            measurement=measured.measurement,
-            verification=measured.verification,
-            launched=measured.launched,
-            one_set=self._one_set if exact is not None else "",
-        )
+            outcome = self._attempt(request, again=again)
+        self._one_set = self._one_set or outcome.one_set
+        return replace(outcome, one_set=self._one_set if exact is not None else "")
 
     def _note_flush(self, used_bytes: int) -> None:
         if used_bytes < self._flush_bytes:
@@ -322,9 +283,7 @@ class Executor:
             yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)
             position += stored.size
 
-    def _attempt(
-        self, request: KernelRequest, problem_index: int, *, again: bool = False
-    ) -> Measured | _Doubt:
+    def _attempt(self, request: KernelRequest, *, again: bool = False) -> Outcome | _Doubt:
         """Have the kernel measured; a worker that does not survive it makes the outcome.
 
         :param again: an attempt before had no outcome.
@@ -332,30 +291,24 @@ class Executor:
         :raises ToolchainError: no kernel is to blame: a new worker cannot use the device either.
         """
         try:
-            blocking_failure = self._prepare_worker()
-            if blocking_failure is not None:
-                return blocking_failure
+            lacking = self._prepare_worker()
+            if lacking is not None:
+                return request.not_met(lacking, NOT_ASKED)
             alone = self._worker.state is WorkerState.READY
             self._worker.state = WorkerState.USED
             measurement = KernelMeasurement(self.library, self._current_problem(), request)
             try:
-                measured = measurement.measure()
+                outcome = measurement.measure()
             except WorkerFailure as failure:
                 return self._lost(failure, measurement, request, may_pass=not again, alone=alone)
-            return self._judged(measured, request, may_pass=not again, alone=alone)
+            return self._judged(outcome, measurement, may_pass=not again, alone=alone)
         except ToolchainError as exc:
             if not self._broken or isinstance(exc.__cause__, WorkerNotStarted):
                 raise
-            lost = Outcome(
-                key=request.key,
-                problem_index=problem_index,
-                status=Status.RUN_ERROR,
-                reason=f"the device failed beside this kernel, {self._broken}",
-                split_k=request.split_k,
-                split_k_deduced=request.split_k < 1,
-                launched=False,
-            )
-            raise DeviceLostError(str(exc), lost) from exc
+            reason = f"the device failed beside this kernel, {self._broken}"
+            raise DeviceLostError(
+                str(exc), request.outcome(Status.RUN_ERROR, reason, launched=False)
+            ) from exc
 
     def _lost(
         self,
@@ -365,17 +318,16 @@ class Executor:
         *,
         may_pass: bool,
         alone: bool,
-    ) -> Measured | _Doubt:
+    ) -> Outcome | _Doubt:
         """Return what it means that a worker did not survive a kernel.
 
         :param may_pass: the kernel may be tried again.
         :param alone: no other kernel has run in the worker.
         """
         timed_out = isinstance(failure, WorkerTimeout)
-        stage = _STAGES[measurement.stage]
-        reason = f"{stage}: {failure}"
+        reason = f"{measurement.stage}: {failure}"
         if timed_out:
-            reason = f"not done within {self._options.timeout_s:g} s, killed {stage}"
+            reason = f"not done within {self._options.timeout_s:g} s, killed {measurement.stage}"
         self._broken = reason
         self._worker.discard(f"kernel {request.key}: {reason}")
         if may_pass and not timed_out and (failure.of_device or not alone):
@@ -383,35 +335,39 @@ class Executor:
         # Before the kernel is blamed: a device that is lost fails whatever is launched.
         self._prepare_worker()
         status = Status.RUN_TIMEOUT if timed_out else Status.RUN_ERROR
-        return Measured(status=status, reason=reason, split_k=measurement.split_k)
+        return request.outcome(status, reason, split_k=measurement.split_k)
 
     def _judged(
-        self, measured: Measured, request: KernelRequest, *, may_pass: bool, alone: bool
-    ) -> Measured | _Doubt:
+        self, outcome: Outcome, measurement: KernelMeasurement, *, may_pass: bool, alone: bool
+    ) -> Outcome | _Doubt:
         """Return what a measurement means whose worker has survived it; the parameters are as before."""
-        if _lacks_memory(measured) and self._turns.end_waiting():
+        lacks_memory = any(unmet.rule in MEMORY_RULES for unmet in outcome.unmet_requirements)
+        if lacks_memory and self._turns.end_waiting():
             return _Doubt.CROWDED
         doubt: _Doubt | None = None
-        if measured.status is Status.WRONG_RESULT and not alone:
+        if outcome.status is Status.WRONG_RESULT and not alone:
             doubt = _Doubt.WRONG
-        failed = measured.status is Status.RUN_ERROR and measured.tainted
+        failed = outcome.status is Status.RUN_ERROR and measurement.tainted
         if failed and may_pass:
             doubt = _Doubt.FAILED
         if failed or doubt is not None:
-            self._broken = measured.reason
-        if measured.tainted or doubt is not None:
-            self._worker.discard(f"kernel {request.key} {measured.reason}")
+            self._broken = outcome.reason
+        if measurement.tainted or doubt is not None:
+            self._worker.discard(f"kernel {outcome.key} {outcome.reason}")
         if failed and doubt is None:
             self._prepare_worker()
-        return doubt or measured
+        if doubt is None and outcome.measurement is not None:
+            self.verified = measurement.verified
+            self._note_flush(measurement.flush_bytes)
+        return doubt or outcome
 
-    def _prepare_worker(self, *, again: bool = False) -> Measured | None:
-        """Have a worker with the problem loaded, or say what to report instead.
+    def _prepare_worker(self, *, again: bool = False) -> UnmetRequirement | None:
+        """Have a worker with the problem loaded, or say why no kernel can run on it.
 
         :raises ToolchainError: new workers do not start, or cannot load the problem; no kernel is to blame.
         """
-        if self._blocking_failure is not None:
-            return self._blocking_failure
+        if self._lacking is not None:
+            return self._lacking
         problem = self._current_problem()
         if self._worker.process is not None:
             try:
@@ -448,9 +404,8 @@ class Executor:
             return self._prepare_worker()
         hint = "; --reference host needs less of the device's" if problem.on_device else ""
         reason = f"not enough memory: {rejected}{hint}"
-        lacking = UnmetRequirement(rule=reply.rule, message=reason)
-        self._blocking_failure = not_met(lacking, NOT_ASKED, reason=reason)
-        return self._blocking_failure
+        self._lacking = UnmetRequirement(rule=reply.rule, message=reason)
+        return self._lacking
 
     def _current_problem(self) -> PreparedProblem:
         if self._problem is None:

@@ -7,29 +7,17 @@ device has found, and digests tell whether operands and reference are still thos
 
 from __future__ import annotations
 
+import re
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 
-from ckprof.measure.measured import (
-    AUDIT_LEAST_S,
-    AUDIT_SHARE,
-    KernelRequest,
-    Measured,
-    Verified,
-    dishonest,
-    implausible,
-    not_met,
-    not_run,
-    with_share,
-    written_late,
-)
+from ckprof.measure.plausibility import dishonest, implausible
 from ckprof.measure.verify.comparison import compare, comparison_of
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.storage import storage_type
@@ -37,14 +25,15 @@ from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolera
 from ckprof.measure.worker import guards, messages
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
-from ckprof.measure.worker.sampling import Audit, Sample, Sampled, Sampling
+from ckprof.measure.worker.sampling import Audit, Sample
 from ckprof.model.computation import Rounding, Tolerance
-from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Status, Verification
+from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Outcome, Status, Verification
 from ckprof.model.ranking import summarise
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import MEMORY_IN_USE, UnmetRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -52,6 +41,65 @@ if TYPE_CHECKING:
     from ckprof.measure.verify.comparison import ResultComparison
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
+    from ckprof.measure.worker.sampling import TimingSettings
+    from ckprof.model.types import SplitSum
+
+Given = TypeVar("Given")
+
+#: what a rejected run may name first: the id of the condition that is not met
+_NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): (?P<message>.+)", re.DOTALL)
+#: share of the time of sampling that looking at launches may take
+AUDIT_SHARE: Final = 0.08
+#: seconds that it may take in any case, and that launches may take which are made for that alone
+AUDIT_LEAST_S: Final = 0.02
+_VERIFYING: Final = "while its result was verified"
+
+#: digest of all bytes of a result that was compared and found right, and what was found: the same bytes need
+#: no second look
+Verified: TypeAlias = tuple[bytes, Verification]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRequest:
+    """Which kernel is measured, and how."""
+
+    key: str
+    problem_index: int = 0
+    #: splits of the reduction; less than 1 lets the kernel choose
+    split_k: int
+    split_sum: SplitSum
+    timing: TimingSettings
+    #: seconds for verification and copying, each time
+    own_limit_s: float
+    #: least duration that the device could need, in milliseconds; 0 if that is not known
+    least_ms: float = 0.0
+    #: what an earlier measurement of the kernel on the problem found right; then only the result of the timed
+    #: runs is judged
+    verified: Verified | None = None
+    #: the problem with operands whose sums are exact; the kernel runs on it first, unless it was right before
+    exact: PreparedProblem | None = None
+    #: a launch was wrong for which a kernel before may be to blame: every one is looked at
+    suspected: bool = False
+
+    def outcome(self, status: Status, reason: str = "", **known: Any) -> Outcome:
+        """Return what became of the kernel; ``known`` is what else an outcome says."""
+        return Outcome(
+            key=self.key,
+            problem_index=self.problem_index,
+            status=status,
+            reason=reason,
+            split_k=known.pop("split_k", self.split_k),
+            split_k_deduced=self.split_k < 1,
+            **known,
+        )
+
+    def not_met(self, *unmet: UnmetRequirement) -> Outcome:
+        """Return what becomes of the kernel if it cannot run: unsupported, unless that may pass."""
+        reason = unmet[0].message if unmet else "the kernel gave no reason"
+        if any(requirement.rule == MEMORY_IN_USE for requirement in unmet):
+            reason = f"not launched: {reason}; others use the device's memory now"
+            return self.outcome(Status.RUN_ERROR, reason, launched=False)
+        return self.outcome(Status.UNSUPPORTED, reason, unmet_requirements=unmet)
 
 
 class KernelMeasurement:
@@ -67,23 +115,30 @@ class KernelMeasurement:
         self._prepared = prepared
         self._request = request
         self._remaining_s = request.timing.timeout_s
-        self._verified = request.verified
+        #: the last result that was found right
+        self.verified = request.verified
         self._digest = blake2b()
-        #: what is going on: ``support``, ``run``, ``verify`` or ``time``
-        self.stage = "support"
+        #: what is going on, as reasons say it
+        self.stage = "in the support test"
         #: why the kernel does not run on exact operands, though it should; empty where it does
         self.one_set = ""
-        #: splits of the reduction, once the support test has said how many
-        self.split_k: int | None = None
+        #: the kernel did what may harm the next one: the worker must not be used any more
+        self.tainted = False
+        #: splits of the reduction, as asked for until the support test has said how many
+        self.split_k = request.split_k
+        #: bytes touched before every sample, once it was timed
+        self.flush_bytes = 0
         self._roundings = prepared.roundings
+        #: of the first run: milliseconds by the launcher, and seconds on the parent's clock
+        self._first = 0.0, 0.0
 
-    def measure(self) -> Measured:
+    def measure(self) -> Outcome:
         """Run one kernel and say what became of it.
 
         :raises WorkerFailure: the worker is lost; :attr:`stage` says when.
         """
         request, support = self._request, self._support()
-        if isinstance(support, Measured):
+        if isinstance(support, Outcome):
             return support
         self._roundings = max(self._roundings, support.roundings)
         # Who was told a number has no choice: the tolerance depends on it.
@@ -94,113 +149,105 @@ class KernelMeasurement:
         first = self._run_exact(run, exact) if exact is not None else None
         if first is None:
             exact, first = None, self._run_first(run, verify=not repeated)
-        measured = first.measured
-        if measured.status is Status.OK:
-            measured = self._sampled(run, first, fresh=exact is not None)
+        outcome = (
+            first if first.status is not Status.OK else self._sampled(run, first, fresh=exact is not None)
+        )
         self._library.check_silence()
-        return replace(measured, split_k=splits, one_set=self.one_set)
+        return replace(outcome, split_k=splits, one_set=self.one_set)
 
-    def _support(self) -> messages.Support | Measured:
+    def _support(self) -> messages.Support | Outcome:
         request = self._request
         query = messages.SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
         try:
-            with self._clock() as clock:
-                (support,) = self._library.support(request.key, (query,), clock.limit_s)
+            (support,), _ = self._charged(partial(self._library.support, request.key, (query,)))
         except RequestFailed as failure:
-            return Measured(status=Status.RUN_ERROR, reason=str(failure))
+            return request.outcome(Status.RUN_ERROR, str(failure))
         unmet = support.unmet_requirements
         if support.status is AbiStatus.OK and not unmet:
             return support
-        reason = unmet[0].message if unmet else "the kernel gave no reason"
+        rejected = request.not_met(*unmet)
         if support.status is AbiStatus.FAILED:
-            measured = Measured(status=Status.RUN_ERROR, reason=f"in the support test: {reason}")
-        else:
-            measured = not_met(*unmet, reason=reason)
-        return replace(measured, split_k=support.split_k)
+            reason = f"in the support test: {unmet[0].message if unmet else rejected.reason}"
+            rejected = request.outcome(Status.RUN_ERROR, reason)
+        return replace(rejected, split_k=support.split_k)
 
-    def _sampled(self, run: messages.RunOnce, first: _First, *, fresh: bool) -> Measured:
+    def _tainted(self, status: Status, reason: str, verification: Verification | None = None) -> Outcome:
+        """Return what becomes of a kernel after which the worker must not be used any more."""
+        self.tainted = True
+        return self._request.outcome(status, reason, verification=verification)
+
+    def _sampled(self, run: messages.RunOnce, first: Outcome, *, fresh: bool) -> Outcome:
         """Time a kernel that has run once, and verify again.
 
         :param fresh: it has run on other operands.
         """
         request = self._request
-        self.stage = "time"
+        self.stage = "while it was timed"
         sample = Sample(
             key=request.key,
             split_k=run.split_k,
             timing=request.timing,
-            first_ms=first.time_ms,
-            first_s=first.elapsed_s,
+            first_ms=self._first[0],
+            first_s=self._first[1],
             rtol=self._tolerance().rtol,
             atol=self._tolerance().atol,
-            verified="" if self._verified is None else self._verified.digest.hex(),
+            verified="" if self.verified is None else self.verified[0].hex(),
             fresh=fresh,
             audit_share=self._audit_share(),
             audit_least_s=AUDIT_LEAST_S,
         )
-        with self._clock() as clock:
-            sampled = self._library.sample(sample, clock.limit_s)
+        sampled, elapsed_s = self._charged(partial(self._library.sample, sample))
         if isinstance(sampled, messages.Ran):
             # An error may stay with the device, and the next kernel would be blamed for it.
-            return replace(first.measured, status=Status.RUN_ERROR, reason=sampled.reason, tainted=True)
-        sampling, elapsed_s = sampled.sampling, clock.elapsed_s
+            return self._tainted(Status.RUN_ERROR, sampled.reason, first.verification)
+        sampling = sampled.sampling
         # Without time for another run, the first one is the sample.
-        only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (first.time_ms,)
+        only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (self._first[0],)
         if only_first and fresh:
             # That one had other operands.
             first = self._run_first(run, verify=True)
-            sampling = msgspec.structs.replace(sampling, samples_ms=(first.time_ms,))
+            sampling = msgspec.structs.replace(sampling, samples_ms=(self._first[0],))
         if only_first:
-            elapsed_s += first.elapsed_s
-        if first.measured.status is not Status.OK:
-            return first.measured
-        reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(sampled.audit)
+            elapsed_s += self._first[1]
+        if first.status is not Status.OK:
+            return first
+        audit = sampled.audit
+        reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(audit)
         if reason:
-            return replace(first.measured, status=Status.RUN_ERROR, reason=reason, tainted=True)
-        self.stage = "verify"
-        odd = self._verify_launches(sampled.audit)
-        last = odd or (first.measured if only_first and request.verified is None else self._verify())
+            return self._tainted(Status.RUN_ERROR, reason, first.verification)
+        self.stage = _VERIFYING
+        odd = self._verify_launches(audit)
+        last = odd or (first if only_first and request.verified is None else self._verify())
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
-        return self._timed(last, sampled, sampling, elapsed_s)
-
-    def _timed(
-        self,
-        last: Measured,
-        sampled: Sampled,
-        sampling: Sampling,
-        elapsed_s: float,
-    ) -> Measured:
-        """Return a right result with its times."""
-        keep = self._request.timing.keep_samples
+        self.flush_bytes = max(0, sampled.flush_bytes)
+        times = summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=request.timing.keep_samples)
+        seen = last.verification
         return replace(
             last,
-            verified=self._verified,
-            verification=with_share(last.verification, sampled.audit),
-            measurement=replace(
-                summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=keep),
-                launches=sampling.launches,
-                units=sampled.units,
-            ),
-            timing_s=min(sampling.wall_s, elapsed_s),
-            flush_s=sampling.flush_s,
-            flush_bytes=sampled.flush_bytes,
+            # the first launch was looked at in any case
+            verification=seen and replace(seen, launches=audit.launches + 1, checked=audit.checked + 1),
+            measurement=replace(times, launches=sampling.launches, units=sampled.units),
         )
 
-    def _run_first(self, run: messages.RunOnce, *, verify: bool) -> _First:
+    def _run_first(self, run: messages.RunOnce, *, verify: bool) -> Outcome:
         """Run the kernel once, and compare the result if that is wanted."""
-        self.stage = "run"
-        with self._clock() as clock:
-            ran = self._library.run(run, clock.limit_s)
-        measured = Measured(status=Status.OK)
+        self.stage = "in the first run"
+        ran, elapsed_s = self._charged(partial(self._library.run, run))
+        self._first = ran.time_ms, elapsed_s
+        if ran.status is AbiStatus.REJECTED:
+            named = _NAMED_CONDITION.fullmatch(ran.reason)
+            rule, message = named.groups() if named else ("run", ran.reason or "the kernel gave no reason")
+            return self._request.not_met(UnmetRequirement(rule=rule, message=message))
         if ran.status is not AbiStatus.OK:
-            measured = not_run(ran)
-        elif verify:
-            self.stage = "verify"
-            measured = self._verify()
-        return _First(time_ms=ran.time_ms, elapsed_s=clock.elapsed_s, measured=measured)
+            # An error may stay with the device, and the next kernel would be blamed for it.
+            return self._tainted(Status.RUN_ERROR, ran.reason or "the run failed without a reason")
+        if not verify:
+            return self._request.outcome(Status.OK)
+        self.stage = _VERIFYING
+        return self._verify()
 
-    def _run_exact(self, run: messages.RunOnce, exact: PreparedProblem) -> _First | None:
+    def _run_exact(self, run: messages.RunOnce, exact: PreparedProblem) -> Outcome | None:
         """Run the kernel once on operands whose sums are exact; it does not pay for that.
 
         :returns: ``None`` where there is no memory for their reference: it has not run.
@@ -211,26 +258,20 @@ class KernelMeasurement:
         if isinstance(reply, messages.ProblemRejected):
             self.one_set = f"not enough memory: {reply.reason}"
         else:
-            remaining_s, verified = self._remaining_s, self._verified
+            remaining_s, verified = self._remaining_s, self.verified
             self._prepared = exact.loaded(reply)
             first = self._run_first(run, verify=True)
-            self._prepared, self._remaining_s, self._verified = usual, remaining_s, verified
-            if first.measured.status is Status.WRONG_RESULT:
-                reason = f"{first.measured.reason} (with exact operands)"
-                first = replace(first, measured=replace(first.measured, reason=reason))
-            if first.measured.tainted:
+            self._prepared, self._remaining_s, self.verified = usual, remaining_s, verified
+            if first.status is Status.WRONG_RESULT:
+                first = replace(first, reason=f"{first.reason} (with exact operands)")
+            if self.tainted:
                 return first
         back = self._library.set_operands(usual.request.operands, limit_s)
-        if isinstance(back, messages.ProblemRejected) and (
-            first is None or first.measured.status is Status.OK
-        ):
+        if isinstance(back, messages.ProblemRejected) and (first is None or first.status is Status.OK):
             # the device has lost memory since the problem was loaded; the worker must load it again
-            lacking = UnmetRequirement(rule=back.rule, message=f"not enough memory: {back.reason}")
-            return _First(
-                time_ms=0.0,
-                elapsed_s=0.0,
-                measured=replace(not_met(lacking, reason=lacking.message), tainted=True),
-            )
+            self.tainted = True
+            message = f"not enough memory: {back.reason}"
+            return self._request.not_met(UnmetRequirement(rule=back.rule, message=message))
         return first
 
     def _audit_share(self) -> float:
@@ -239,14 +280,14 @@ class KernelMeasurement:
             return 0.0
         return 1.0 if self._request.suspected else AUDIT_SHARE
 
-    def _verify_launches(self, audit: Audit) -> Measured | None:
+    def _verify_launches(self, audit: Audit) -> Outcome | None:
         """Judge what was seen of launches in between, and results that wait for it.
 
         :returns: ``None`` if all is right.
         """
-        late = written_late(audit)
-        if late:
-            return Measured(status=Status.WRONG_RESULT, reason=late, tainted=True)
+        if audit.late_bytes:
+            late = f"wrote {audit.late_bytes} bytes of its result after the launch was over"
+            return self._tainted(Status.WRONG_RESULT, late)
         if audit.findings is not None:
             elements = self._prepared.result.elements
             found = comparison_of(audit.findings, elements, self._tolerance())
@@ -270,7 +311,7 @@ class KernelMeasurement:
         types, tolerance = self._prepared.types, self._tolerance()
         return compare(self._result(read), reference, types.result, tolerance, rounding, ocp=types.ocp)
 
-    def _verify(self) -> Measured:
+    def _verify(self) -> Outcome:
         """Look for writes outside, and compare the result with the reference, unless it was right before.
 
         :returns: ``ok`` or ``wrong_result``.
@@ -280,12 +321,12 @@ class KernelMeasurement:
             return self._verify_on_device()
         damage = guards.out_of_bounds_writes(self._read, prepared.tensors)
         if damage:
-            return Measured(status=Status.WRONG_RESULT, reason=damage, tainted=True)
+            return self._tainted(Status.WRONG_RESULT, damage)
         if prepared.reference is None:
-            return Measured(status=Status.OK)
+            return self._request.outcome(Status.OK)
         right = self._right_results()
         if right and (verification := right.get(self._read_digest())) is not None:
-            return Measured(status=Status.OK, verification=verification)
+            return self._request.outcome(Status.OK, verification=verification)
         reference, types, tolerance = prepared.reference, prepared.types, self._tolerance()
         return self._judge(
             lambda rounding: compare(
@@ -297,8 +338,7 @@ class KernelMeasurement:
         """Return results that are known to be right, by the digests of their bytes."""
         prepared = self._prepared
         if prepared.expected is None:
-            verified = self._verified
-            return {} if verified is None else {verified.digest: verified.verification}
+            return {} if self.verified is None else dict([self.verified])
         nothing_wrong = Verification(
             max_error=0.0,
             wrong_elements=0,
@@ -309,7 +349,7 @@ class KernelMeasurement:
         )
         return dict.fromkeys(prepared.expected.digests, nothing_wrong)
 
-    def _verify_on_device(self) -> Measured:
+    def _verify_on_device(self) -> Outcome:
         """Have the device compare, and look at what it says of guards and of what must stay as it was.
 
         :returns: ``ok`` or ``wrong_result``.
@@ -327,10 +367,10 @@ class KernelMeasurement:
         judged = self._judge(compared)
         damage = next(filter(None, damages), "")
         if damage:
-            return Measured(status=Status.WRONG_RESULT, reason=damage, tainted=True)
+            return self._tainted(Status.WRONG_RESULT, damage)
         return judged
 
-    def _judge(self, compared: Callable[[Rounding], ResultComparison]) -> Measured:
+    def _judge(self, compared: Callable[[Rounding], ResultComparison]) -> Outcome:
         """Return what becomes of the result, rounded in the way in which it is least wrong.
 
         :param compared: compares it with the reference, rounded in one way.
@@ -341,13 +381,11 @@ class KernelMeasurement:
         for rounding in roundings_of(prepared.types.result) if rounds_once else (Rounding.NONE,):
             comparisons.append(comparison := compared(rounding))
             if comparison.verification.passed:
-                self._verified = Verified(digest=self._digest.digest(), verification=comparison.verification)
-                return Measured(status=Status.OK, verification=comparison.verification)
+                self.verified = self._digest.digest(), comparison.verification
+                return self._request.outcome(Status.OK, verification=comparison.verification)
         least = min(comparisons, key=lambda one: one.verification.wrong_elements)
-        return Measured(
-            status=Status.WRONG_RESULT,
-            reason=least.reason(prepared.result),
-            verification=least.verification,
+        return self._request.outcome(
+            Status.WRONG_RESULT, least.reason(prepared.result), verification=least.verification
         )
 
     def _tolerance(self) -> Tolerance:
@@ -383,30 +421,10 @@ class KernelMeasurement:
     def _read(self, tensor: str, start: int, size: int) -> NDArray[np.uint8]:
         return self._library.copy_out(tensor, start, size, self._request.own_limit_s)
 
-    @contextmanager
-    def _clock(self) -> Iterator[_Clock]:
-        """Charge the kernel for what happens meanwhile; it does not pay for verification."""
-        clock = _Clock(limit_s=self._remaining_s, start_s=time.monotonic())
-        yield clock
-        clock.elapsed_s = time.monotonic() - clock.start_s
-        self._remaining_s = max(0.0, self._remaining_s - clock.elapsed_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _First:
-    """The first run of a measurement, or of some operands in one."""
-
-    #: as the launcher reported it
-    time_ms: float
-    #: on the parent's clock
-    elapsed_s: float
-    measured: Measured
-
-
-@dataclass(slots=True, kw_only=True)
-class _Clock:
-    """The parent's clock while the worker works for a kernel."""
-
-    limit_s: float
-    start_s: float
-    elapsed_s: float = 0.0
+    def _charged(self, ask: Callable[[float], Given]) -> tuple[Given, float]:
+        """Return what a worker says within what is left of the kernel's time, and the seconds it took."""
+        started = time.monotonic()
+        given = ask(self._remaining_s)
+        elapsed_s = time.monotonic() - started
+        self._remaining_s = max(0.0, self._remaining_s - elapsed_s)
+        return given, elapsed_s

@@ -9,11 +9,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.measure.events import ProblemStarted
 from ckprof.model.device import Reading
 
 if TYPE_CHECKING:
-    from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
@@ -100,7 +98,7 @@ def combine(readings: list[Reading]) -> Reading:
 class PluginHooks:
     """Calls the hooks of a measurement.
 
-    :param session: its plugins are notified, and then its listener.
+    :param session: its plugins are notified.
     :param library: the built kernels.
     """
 
@@ -108,12 +106,6 @@ class PluginHooks:
         self._session = session
         self._direction = library.direction.id
         self._instances = {candidate.instance.key: candidate.instance for candidate in library.candidates}
-
-    def tell(self, event: Event) -> None:
-        """Pass an event on to the listener; plugins learn of problems."""
-        if isinstance(event, ProblemStarted):
-            self.before_problem(event.problem, event.problem_index)
-        self._session.tell(event)
 
     def before_problem(self, problem: Problem, problem_index: int) -> None:
         """Call ``ckprof_before_problem``."""

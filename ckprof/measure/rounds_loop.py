@@ -101,8 +101,8 @@ class RoundsLoop:
     """Visits the kernels of one group after the other."""
 
     bench: Bench
-    #: called when a round begins, with its number
-    on_round_started: Callable[[KernelGroup, int], None] = lambda group, number: None
+    #: called when a round begins
+    on_round_started: Callable[[], None] = lambda: None
     #: called with each warning about the machine when it is seen for the first time
     on_warning: Callable[[str], None] = lambda text: None
     #: called with the visit beside which the device was lost, before the error ends the loop
@@ -140,7 +140,7 @@ class RoundsLoop:
                     # a round that drifted does not count: its process measures again
                     self._take_turn(group.shares.turn(rounds + drifted_before - len(contest.drifted)))
                 rounds += 1
-                self.on_round_started(group, number)
+                self.on_round_started()
                 reading = self._observe()
             started = time.time(), self.clock()
             part = group.part(visit.cell)

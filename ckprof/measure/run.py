@@ -2,98 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.candidates import same_kernels, substitutions
 from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
-from ckprof.measure.events import BaselineMeasured, KernelMeasured, RoundStarted
 from ckprof.measure.host import run_environment
 from ckprof.measure.observers import PluginHooks, observers
 from ckprof.measure.options import ReferencePlace, options_on
 from ckprof.measure.requests import NOTHING_BESIDE
-from ckprof.measure.run_outcomes import RunRounds, run_groups
+from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
-from ckprof.measure.workers import DeviceUse, OpenedDevice
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.results import RunResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest, Unfused
     from ckprof.measure.run_outcomes import Recorder
-    from ckprof.model.outcome import Outcome
+    from ckprof.model.outcome import BaselineOutcome, Outcome
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.types import DataType
-    from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
-
-#: weight of the latest measurement in the mean of what one takes
-_WEIGHT: Final = 0.1
-
-
-class RunPace:
-    """Counts measurements and what they take.
-
-    :param cells: outcomes that the run has in the end: kernels x problems x splits.
-    :param baselines: times that baselines are measured.
-    :param clock: monotonic seconds.
-    """
-
-    def __init__(self, cells: int, baselines: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._cells = cells
-        self._baselines = baselines
-        self._baselines_done, self._baselines_s = 0, 0.0
-        self._outcomes = 0
-        self._clock = clock
-        self._before = clock()
-        self._mean_s: float | None = None
-        #: measurements so far
-        self.done = 0
-
-    def begin(self) -> None:
-        """Note that a round begins: what was before is no measurement."""
-        self._before = self._clock()
-
-    def outcome_known(self) -> None:
-        """Note that nothing more is measured for one outcome."""
-        self._outcomes += 1
-
-    def baseline_measured(self) -> None:
-        """Note a measurement of a baseline, whose launches may take far longer than those of kernels."""
-        now = self._clock()
-        self._baselines_s += now - self._before
-        self._before = now
-        self._baselines_done += 1
-
-    def measured(self, left: int, unknown: int) -> tuple[int, float]:
-        """Note a measurement.
-
-        :param left: measurements that may still follow for the kernels that share its operands.
-        :param unknown: how many of these have no outcome yet.
-        :returns: measurements that are left at most, and the seconds that they take.
-        """
-        now = self._clock()
-        took_s, self._before = now - self._before, now
-        self._mean_s = took_s if self._mean_s is None else (1 - _WEIGHT) * self._mean_s + _WEIGHT * took_s
-        self.done += 1
-        # Those that come later take as many measurements each as those so far, these included.
-        begun = self._outcomes + unknown
-        later = max(0, self._cells - begun)
-        left += round(later * (self.done + left) / begun) if begun else later
-        # before one was measured, baselines are taken for kernels
-        baseline_s = self._baselines_s / self._baselines_done if self._baselines_done else self._mean_s
-        baselines = max(0, self._baselines - self._baselines_done)
-        return left, left * self._mean_s + baselines * baseline_s
 
 
 class Run:
@@ -128,13 +67,11 @@ class Run:
         self.options = options_on(options, library.recipe)
         #: what is compared with the kernels; it collects its outcomes itself
         self.baselines = Baselines() if baselines is None else baselines
-        #: what the target says of the device; false until a worker has opened it
-        self.device = OpenedDevice()
         self._bench: KernelBench | None = None
         self._rounds: RunRounds | None = None
         self._recorder: Recorder | None = None
+        self.baselines.on_measured = self._baseline_measured
         self._hooks = PluginHooks(session, library)
-        self._names = {kernel.key: kernel.name for kernel in library.kernels}
         self._total = sum(
             problem.takes(kernel) * len(problem.splits or self.options.splits)
             for problem in self.problems
@@ -152,6 +89,16 @@ class Run:
         """What was measured of kernels whose outcome was not known when the run was ended."""
         return self._rounds.abandoned if self._rounds is not None else ()
 
+    @property
+    def device(self) -> str:
+        """What the target says of the device, in one line; empty until a worker has opened it."""
+        return self._bench.device if self._bench is not None else ""
+
+    @property
+    def identity(self) -> DeviceIdentity:
+        """What tells the device from others."""
+        return self._bench.identity if self._bench is not None else DeviceIdentity()
+
     def measure_roof(self, dtype: DataType | None) -> float:
         """Return what the device reaches per second, see :meth:`KernelBench.measure_roof`.
 
@@ -161,7 +108,7 @@ class Run:
 
     def environment(self) -> dict[str, object]:
         """Return what it takes to reproduce the run."""
-        return run_environment(self.library.recipe, self.device.text, self.options.as_plain(), Path.cwd())
+        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
 
     def outcomes(
         self, open_recorder: Callable[[Run], Recorder] | None = None
@@ -175,14 +122,15 @@ class Run:
         :param open_recorder: called as soon as the device is known; returns what keeps each measurement.
         :raises CkprofError: the library cannot be used, or a plugin broke its contract.
         """
-        tell, names, total = self._session.tell, self._names, self._total
-        tell(Progress(what="run", done=0, total=total))
+        tell = self._session.tell
+        names = {kernel.key: kernel.name for kernel in self.library.kernels}
+        tell(Progress(what="run", done=0, total=self._total))
         try:
             with ExitStack() as stack:
                 bench = self._open(stack)
                 self._recorder = open_recorder(self) if open_recorder is not None else None
                 self._rounds = RunRounds(
-                    bench, self.options, self._on_event, self._recorder, bench.measure_baselines
+                    bench, self.options, tell, self._recorder, bench.measure_baselines, self._pace
                 )
                 groups = run_groups(
                     bench.library, self.options, self.library.kernels, self._begun(), self.unfused
@@ -192,7 +140,6 @@ class Run:
                     self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
                     # First to who keeps it: what is shown must not be lost when a signal comes now.
                     yield outcome
-                    self._pace.outcome_known()
                     text = f"{outcome.status.value}: {names[outcome.key]} {outcome.reason}".rstrip()
                     tell(Message(text, Level.DETAIL))
         finally:
@@ -200,21 +147,18 @@ class Run:
 
     def _open(self, stack: ExitStack) -> KernelBench | BesideBench:
         """Open the library for as long as the stack is open."""
-        own = stack.enter_context(self._new_bench(observers(self._session), self.baselines))
-        self.device, self._bench = own.device, own
+        new_bench = partial(
+            KernelBench,
+            BenchLibrary.of(self.library),
+            self.options,
+            on_event=self._session.tell,
+            before_problem=self._hooks.before_problem,
+        )
+        own = new_bench(observers=observers(self._session), baselines=self.baselines)
+        self._bench = stack.enter_context(own)
         if not self.unfused.problems:
             return own
-        other = stack.enter_context(self._new_bench(device=DeviceUse(locks=False)))
-        return BesideBench(own, other, self.baselines)
-
-    def _new_bench(
-        self,
-        seen_by: Sequence[Observer] = (),
-        baselines: Baselines | None = None,
-        device: DeviceUse | None = None,
-    ) -> KernelBench:
-        library = BenchLibrary.of(self.library)
-        return KernelBench(library, self.options, seen_by, self._on_event, device=device, baselines=baselines)
+        return BesideBench(own, stack.enter_context(new_bench(lock=None)), self.baselines)
 
     def _begun(self) -> Iterator[ProblemCase]:
         """Yield the problems; their operands, and baselines before them, may take longer than kernels."""
@@ -224,22 +168,13 @@ class Run:
                 return
             yield problem
 
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, BaselineMeasured) and self._recorder is not None:
-            self._recorder.add_baseline(event.outcome)
-        self._hooks.tell(event)
-        if isinstance(event, RoundStarted):
-            self._pace.begin()
-        elif isinstance(event, BaselineMeasured):
-            self._pace.baseline_measured()
-        elif isinstance(event, KernelMeasured):
-            left, eta_s = self._pace.measured(event.left, event.unknown)
-            name, measured = self._names[event.outcome.key], event.outcome.measurement
-            if measured is not None:
-                text = f"round {event.round}: {measured.median_ms:.4g} ms {name}"
-                self._session.tell(Message(text, Level.DETAIL))
-            done = self._pace.done
-            self._session.tell(Progress(what="run", done=done, total=done + left, name=name, eta_s=eta_s))
+    def _baseline_measured(self, measured: BaselineOutcome) -> None:
+        if self._recorder is not None:
+            self._recorder.add_baseline(measured)
+        self._pace.baseline_measured()
+        outcome = measured.outcome
+        text = f"{outcome.status.value}: baseline {measured.baseline} {outcome.reason}".rstrip()
+        self._session.tell(Message(text, Level.DETAIL))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

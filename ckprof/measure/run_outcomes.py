@@ -6,13 +6,13 @@ What a time is of several visits says :mod:`ckprof.model.ranking`.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from ckprof.events import Level, Message
+from ckprof.events import Level, Message, Progress
 from ckprof.measure.baselines import groups_beside
-from ckprof.measure.events import KernelMeasured, RoundStarted
 from ckprof.measure.options import round_options, visit_timing
 from ckprof.measure.requests import NOTHING_BESIDE
 from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
@@ -24,7 +24,7 @@ from ckprof.model.ranking import summed_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from ckprof.events import Event
+    from ckprof.events import Listener
     from ckprof.measure.bench import BenchLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import Unfused
@@ -33,6 +33,65 @@ if TYPE_CHECKING:
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import BaselineOutcome, Measurement, Verification
     from ckprof.model.problem_case import ProblemCase
+
+
+#: weight of the latest measurement in the mean of what one takes
+_WEIGHT: Final = 0.1
+
+
+class RunPace:
+    """Counts measurements and what they take.
+
+    :param cells: outcomes that the run has in the end: kernels x problems x splits.
+    :param baselines: times that baselines are measured.
+    :param clock: monotonic seconds.
+    """
+
+    def __init__(self, cells: int, baselines: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cells = cells
+        self._baselines = baselines
+        self._baselines_done, self._baselines_s = 0, 0.0
+        self._outcomes = 0
+        self._clock = clock
+        self._before = clock()
+        self._mean_s: float | None = None
+        #: measurements so far
+        self.done = 0
+
+    def begin(self) -> None:
+        """Note that a round begins: what was before is no measurement."""
+        self._before = self._clock()
+
+    def outcome_known(self) -> None:
+        """Note that nothing more is measured for one outcome."""
+        self._outcomes += 1
+
+    def baseline_measured(self) -> None:
+        """Note a measurement of a baseline, whose launches may take far longer than those of kernels."""
+        now = self._clock()
+        self._baselines_s += now - self._before
+        self._before = now
+        self._baselines_done += 1
+
+    def measured(self, left: int, unknown: int) -> tuple[int, float]:
+        """Note a measurement.
+
+        :param left: measurements that may still follow for the kernels that share its operands.
+        :param unknown: how many of these have no outcome yet.
+        :returns: measurements that are left at most, and the seconds that they take.
+        """
+        now = self._clock()
+        took_s, self._before = now - self._before, now
+        self._mean_s = took_s if self._mean_s is None else (1 - _WEIGHT) * self._mean_s + _WEIGHT * took_s
+        self.done += 1
+        # Those that come later take as many measurements each as those so far, these included.
+        begun = self._outcomes + unknown
+        later = max(0, self._cells - begun)
+        left += round(later * (self.done + left) / begun) if begun else later
+        # before one was measured, baselines are taken for kernels
+        baseline_s = self._baselines_s / self._baselines_done if self._baselines_done else self._mean_s
+        baselines = max(0, self._baselines - self._baselines_done)
+        return left, left * self._mean_s + baselines * baseline_s
 
 
 class Recorder(Protocol):
@@ -96,28 +155,31 @@ class RunRounds:
     """Measures groups of kernels, and yields one outcome per kernel and number of splits.
 
     :param bench: open.
-    :param on_event: called with what happens; an exception from it ends the run.
+    :param tell: called with what happens; an exception from it ends the run.
     :param recorder: keeps each measurement.
     :param after_group: called when the rounds of a group are over, while its operands are there.
+    :param pace: says how long it still takes.
     """
 
     def __init__(
         self,
         bench: Bench,
         options: RunOptions,
-        on_event: Callable[[Event], None],
+        tell: Listener,
         recorder: Recorder | None = None,
         after_group: Callable[[KernelGroup], None] = lambda group: None,
+        pace: RunPace | None = None,
     ) -> None:
         self.options = options
         self._after_group = after_group
-        self._on_event = on_event
+        self._say = tell
         self._recorder = recorder
+        self._pace = pace or RunPace(0)
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
         self._loop = RoundsLoop(
             bench=bench,
-            on_round_started=self._round_started,
+            on_round_started=self._pace.begin,
             on_warning=self._warn,
             on_device_lost=recorder.add_lost if recorder is not None else lambda sample: None,
         )
@@ -150,6 +212,7 @@ class RunRounds:
                         self._yielded.add(sample.visit.cell)
                         kept = self.options.keep_samples
                         yield sample.outcome if kept else sample.outcome.without_samples()
+                        self._pace.outcome_known()
                     elif timing_of(sample.outcome) is None:
                         yield from self._tell([sample.visit.cell], pool)
                 # Also of those that have left: what they are compared with has changed since.
@@ -166,24 +229,21 @@ class RunRounds:
             yield outcome
             # not before: a caller that is interrupted may not have kept it
             self._yielded.add(cell)
+            self._pace.outcome_known()
 
     def _tell_measured(self, sample: Sample) -> None:
-        contest = sample.group.contest
-        self._on_event(
-            KernelMeasured(
-                outcome=sample.outcome,
-                round=sample.visit.round,
-                left=contest.remaining_visits,
-                unknown=len(contest.cells) - len(self._yielded),
-            )
-        )
-
-    def _round_started(self, group: KernelGroup, number: int) -> None:
-        self._on_event(RoundStarted(problem_index=group.problem_index, round=number))
+        contest, name, pace = sample.group.contest, sample.kernel.name, self._pace
+        unknown = len(contest.cells) - len(self._yielded)
+        left, eta_s = pace.measured(contest.remaining_visits, unknown)
+        if sample.outcome.measurement is not None:
+            median_ms = sample.outcome.measurement.median_ms
+            text = f"round {sample.visit.round}: {median_ms:.4g} ms {name}"
+            self._say(Message(text, Level.DETAIL))
+        self._say(Progress(what="run", done=pace.done, total=pace.done + left, name=name, eta_s=eta_s))
 
     def _warn(self, text: str) -> None:
         self.warnings.append(text)
-        self._on_event(Message(text, Level.WARNING))
+        self._say(Message(text, Level.WARNING))
 
 
 def run_groups(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,8 +13,7 @@ import filelock
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.events import Message
-from ckprof.measure.events import WorkerLost
+from ckprof.events import Level, Message
 from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerProcess
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.private_folders import lock_file, runtime_folder
@@ -26,21 +24,7 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.measure.worker import messages
-    from ckprof.model.device import DeviceIdentity
     from ckprof.model.outcome import Outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedDevice:
-    """A device as its target describes it; false until a worker has opened it."""
-
-    #: one line for people
-    text: str = ""
-    #: what tells devices apart; ``None`` where the target does not say
-    identity: DeviceIdentity | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.text)
 
 
 class DeviceLostError(ToolchainError):
@@ -52,18 +36,6 @@ class DeviceLostError(ToolchainError):
     def __init__(self, message: str, outcome: Outcome) -> None:
         super().__init__(message)
         self.outcome = outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceUse:
-    """How a bench has the device to itself."""
-
-    #: take the device's lock; of several benches of one process, one takes it for all
-    locks: bool = True
-    #: what the device is called on its host, where that is not its index
-    label: str = ""
-    #: of the lock files, if not the usual one
-    lock_folder: Path | None = None
 
 
 @contextmanager
@@ -209,7 +181,7 @@ class ReplacedWorker:
     def discard(self, reason: str) -> None:
         """End the worker, because it must not be used any more."""
         self.leave(at_once=True)
-        self._on_event(WorkerLost(reason=reason))
+        self._on_event(Message(f"worker lost: {reason}", Level.DETAIL))
 
     def rest(self, limit_s: float) -> None:
         """Have the worker, if there is one, hold no problem: it waits for its next turn."""

@@ -12,7 +12,7 @@ from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.observers import PluginHooks, observers
 from ckprof.measure.options import options_on
 from ckprof.measure.support import build_checked_library
-from ckprof.measure.workers import OpenedDevice
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import Purpose
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
-    from ckprof.measure.workers import DeviceUse
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
@@ -62,17 +61,19 @@ def open_library(
     library: BuiltLibrary,
     options: RunOptions,
     observers: Sequence[Observer] = (),
-    device: DeviceUse | None = None,
+    lock: str | None = "",
 ) -> Iterator[OpenedLibrary]:
     """Have a worker load a library inside of a block; plugins learn of its problems.
 
     :param options: of :func:`sweep_run_options`.
-    :param device: how the device is shared.
+    :param lock: see :class:`~ckprof.measure.bench.KernelBench`.
     :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
     """
     hooks, target = PluginHooks(session, library), session.registry.targets.find(library.recipe.target)
-    with KernelBench(BenchLibrary.of(library), options, observers, hooks.tell, device=device) as bench:
-        shared = shared_key(library.direction.id, target, library.recipe, options, bench.device)
+    own = BenchLibrary.of(library)
+    before = hooks.before_problem
+    with KernelBench(own, options, observers, session.tell, before_problem=before, lock=lock) as bench:
+        shared = shared_key(library.direction.id, target, library.recipe, options, bench.identity)
         yield OpenedLibrary(library=library, bench=bench, shared=shared, hooks=hooks)
 
 
@@ -115,7 +116,7 @@ def plan_sweep(
     build_dir = build_dir_for(session, request.selection.candidates, request.build, Purpose.RUN)
     run = sweep_run_options(request.options, build_dir.recipe)
     target = session.target(request.build.target)
-    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, OpenedDevice())
+    shared = shared_key(build_dir.direction.id, target, build_dir.recipe, run, DeviceIdentity())
     kernels = [candidate.selected() for candidate in request.selection.candidates]
     path = Path(options.store)
     if is_shard_folder(options.store) or not path.exists():
@@ -125,7 +126,7 @@ def plan_sweep(
         if on_host and cpus is not None:
             recipe = build_dir.recipe
             identity = identify_device(
-                target, recipe.arch, recipe.machine_identity, run, OpenedDevice(), cpus
+                target, recipe.arch, recipe.machine_identity, run, DeviceIdentity(), cpus
             )
             shared = replace(shared, device=device_key(recipe.target, recipe.arch, identity))
         if not target.embedded:
@@ -180,9 +181,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             dtypes = [kernel.dtype for kernel in library.kernels]
             roofs = device_roofs(target, library.recipe.arch, run.device, bench.measure_roof, dtypes)
         further = {**roof_evidence(opened.shared.device, roofs), **layer_evidence(request.problems)}
-        record = new_session(
-            session.manager, run, options.rounds.seed, options.tags, bench.device.text, further
-        )
+        record = new_session(session.manager, run, options.rounds.seed, options.tags, bench.device, further)
         recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)
         summary = Sweep(plan, bench, recorder, _watch(session, options, opened.hooks)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.workers import OpenedDevice
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.protocols import Target
@@ -38,16 +37,16 @@ METHOD_VERSION: Final = 1
 
 
 def shared_key(
-    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, opened: OpenedDevice
+    direction: str, target: Target, recipe: BuildRecipe, options: RunOptions, seen: DeviceIdentity
 ) -> SharedKey:
     """Return the parts of a key that do not depend on kernel and problem.
 
     The device is what really computes, even where it runs kernels that were made for another architecture,
     which is kept as ``arch``.
 
-    :param opened: what the library said of the device; not used for targets that compute on the host.
+    :param seen: what the library said of the device; not used for targets that compute on the host.
     """
-    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, opened)
+    identity = identify_device(target, recipe.arch, recipe.machine_identity, options, seen)
     device = device_key(recipe.target, recipe.arch, identity)
     return shared_key_of(direction, recipe, options, device, (identity.driver, identity.clock))
 
@@ -110,16 +109,15 @@ def identify_device(
     arch: str,
     machine_identity: str,
     options: RunOptions,
-    opened: OpenedDevice,
+    seen: DeviceIdentity,
     cpus: int | None = None,
 ) -> DeviceIdentity:
     """Return what identifies the device that kernels run on here.
 
     :param machine_identity: what ``-march=native`` meant where they were built.
-    :param opened: what the library said of the device.
+    :param seen: what the library said of the device.
     :param cpus: that a worker may run on, by default those of this process.
     """
-    seen = opened.identity or DeviceIdentity(model=opened.text)
     cpus = available_cpus() if cpus is None else cpus
     if options.device_name:
         return replace(seen, host=_emulating(options.device_name, cpus))

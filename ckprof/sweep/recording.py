@@ -197,12 +197,12 @@ class _RunRecorder(Recorder):
     def __init__(self, session: ProfilerSession, run: Run, options: StoreOptions, sink: Sink) -> None:
         recipe = run.library.recipe
         target = session.registry.targets.find(recipe.target)
-        shared = shared_key(run.library.direction.id, target, recipe, run.options, run.device)
+        shared = shared_key(run.library.direction.id, target, recipe, run.options, run.identity)
         dtypes = [kernel.dtype for kernel in run.library.kernels]
         roofs = device_roofs(target, recipe.arch, run.options.device, run.measure_roof, dtypes)
         further = {**roof_evidence(shared.device, roofs), **layer_evidence(run.problems)}
         record = new_session(
-            session.manager, run.options, run.options.seed, options.tags, run.device.text, further
+            session.manager, run.options, run.options.seed, options.tags, run.device, further
         )
         super().__init__(sink, record, shared)
         self._problems = run.problems

@@ -15,7 +15,6 @@ from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.measure.observers import observers
-from ckprof.measure.workers import DeviceUse
 from ckprof.model.architecture import use_files
 from ckprof.paths import cache_dir
 from ckprof.plugin.manager import PluginManager
@@ -121,10 +120,9 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         worker_variables=dict(job.worker_variables),
         rejections={rejection.key: rejection for rejection in job.rejections},
     )
-    use = DeviceUse(label=slot.label)
-    bench = stack.enter_context(KernelBench(built, options, observers(session), device=use))
+    bench = stack.enter_context(KernelBench(built, options, observers(session), lock=slot.label))
     target = session.target(job.target)
-    identity = identify_device(target, job.arch, job.machine_identity, options, bench.device)
+    identity = identify_device(target, job.arch, job.machine_identity, options, bench.identity)
     device = WorkerDevice(
         id=f"{platform.node()}:{slot.label}",
         key=device_key(job.target, job.arch, identity),

@@ -349,7 +349,7 @@ class DeviceBench:
                 run,
                 options.search.seed,
                 options.tags,
-                opened.bench.device.text,
+                opened.bench.device,
                 layer_evidence(self._request.problems),
             )
             self._recorder = Recorder(self._sink, record, opened.shared, least_samples=run.min_samples)

@@ -10,7 +10,7 @@ from ckprof.errors import UsageError
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.units import functions_per_unit, job_count, memory_budget_bytes
 from ckprof.measure.rounds import KernelCell
-from ckprof.measure.workers import OpenedDevice
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
@@ -76,7 +76,7 @@ class SearchSetup:
         build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
         recipe, target = build_dir.recipe, session.target(request.build.target)
         run = sweep_run_options(request.options, recipe)
-        shared = shared_key(build_dir.direction.id, target, recipe, run, OpenedDevice())
+        shared = shared_key(build_dir.direction.id, target, recipe, run, DeviceIdentity())
         if not target.embedded:
             shared = as_stored(store, shared)
         instance = candidates[0].instance

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.measure.events import KernelTimed
 from ckprof.measure.executor import Executor
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
@@ -28,7 +28,7 @@ def library(tmp_path_factory):
 
 
 @pytest.mark.parametrize("criterion", ["stdrel", "entropy", "sample-count"])
-def test_harness_overhead(benchmark, library, tmp_path, criterion):
+def test_harness_overhead(benchmark, library, tmp_path, monkeypatch, criterion):
     """Compare the wall time of the sampling with the sum of the samples."""
     options = RunOptions(
         cache=CacheMode.WARM,
@@ -44,17 +44,19 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
         max_time_s=SAMPLES * 0.010,
         keep_samples=True,
     )
-    timed: list[KernelTimed] = []
+    timed, sample = [], RemoteLibrary.sample
 
-    def note(event: object) -> None:
-        if isinstance(event, KernelTimed):
-            timed.append(event)
+    def noted(*given):
+        timed.append(sample(*given))
+        return timed[-1]
+
+    monkeypatch.setattr(RemoteLibrary, "sample", noted)
 
     layout = find_layout("nhwgc")
     problem = prepare_problem(
         ProblemTensors.of(ScaleDirection(), make_problem(), layout, DataType.FP32), options, tmp_path
     )
-    with Executor(library, arch=ARCH, options=options, work_dir=tmp_path, on_event=note) as executor:
+    with Executor(library, arch=ARCH, options=options, work_dir=tmp_path) as executor:
         executor.open()
         executor.set_problem(problem)
         outcome = benchmark.pedantic(executor.measure, args=("ok_10ms", 0), rounds=1, warmup_rounds=1)
@@ -62,7 +64,7 @@ def test_harness_overhead(benchmark, library, tmp_path, criterion):
     measurement = outcome.measurement
     assert measurement.stopped_by == "max-time"
     kernel_s = sum(measurement.samples_ms) / 1e3
-    overhead = timed[-1].timing_s / kernel_s - 1
+    overhead = timed[-1].sampling.wall_s / kernel_s - 1
     benchmark.extra_info["overhead_percent"] = 100 * overhead
     assert overhead <= LARGEST_SHARE
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.measure.kernel_measurement import KernelMeasurement
-from ckprof.measure.measured import KernelRequest, Measured
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
 from ckprof.measure.options import timing_settings
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import CHUNK_BYTES
@@ -20,6 +19,7 @@ from ckprof.model.types import SplitSum
 if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
+    from ckprof.model.outcome import Outcome
 
 KEY = "kernel"
 
@@ -79,7 +79,7 @@ def measured(
     split_k: int = 1,
     split_sum: SplitSum = SplitSum.RESULT_TYPE,
     exact: PreparedProblem | None = None,
-) -> Measured:
+) -> Outcome:
     """Measure a kernel that has the methods of :class:`~ckprof.measure.worker.abi.Kernel`."""
     shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
     library = SimpleNamespace(target=HostTarget(), kernels={KEY: kernel}, info=None)

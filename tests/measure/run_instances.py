@@ -6,7 +6,6 @@ from contextlib import closing
 
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.run_outcomes import RunRounds, run_groups
-from ckprof.measure.workers import DeviceUse
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.problem_case import as_case
 from ckprof.session import ignore
@@ -37,17 +36,21 @@ def run_instances(
     lock_dir=None,
     baselines=None,
     on_open=ignore,
+    before_problem=lambda problem, index: None,
+    **further,
 ):
     """Yield the outcomes of instances on problems.
 
     :param lock_dir: folder of the device locks.
     :param on_open: called with what makes outcomes of visits.
+    :param before_problem: called before each problem.
+    :param further: of what makes outcomes: what keeps measurements, and what says how long it takes.
     """
     kernels = [selected(instance) for instance in instances]
     opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
-    use = DeviceUse(lock_folder=lock_dir)
-    with KernelBench(opened, options, (), on_event, device=use, baselines=baselines) as bench:
-        rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines)
+    use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
+    with KernelBench(opened, options, (), on_event, **use) as bench:
+        rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines, **further)
         on_open(rounds)
         groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])
         with closing(rounds.outcomes(groups)) as outcomes:

@@ -16,7 +16,6 @@ from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Ending, KernelCell, RoundOptions
 from ckprof.measure.run_outcomes import RunRounds, run_groups
-from ckprof.measure.workers import DeviceUse
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.session import ignore
@@ -101,10 +100,9 @@ def test_each_side_computes_its_own_problem_in_the_same_rounds(library, tmp_path
     unfused = Unfused(instances={first.key: other.key, broken.key: other.key}, problems={0: beside})
     opened = BenchLibrary(path=library, operation=ScaleDirection(), target="", arch=ARCH, rejections={})
     kernels = [selected(one) for one in (first, other, broken)]
-    use = DeviceUse(lock_folder=tmp_path)
     with (
-        KernelBench(opened, QUICK, (), ignore, device=use) as one,
-        KernelBench(opened, QUICK, (), ignore, device=DeviceUse(locks=False)) as second,
+        KernelBench(opened, QUICK, (), ignore, lock_folder=tmp_path) as one,
+        KernelBench(opened, QUICK, (), ignore, lock=None) as second,
     ):
         bench = BesideBench(one, second, Baselines())
         groups = run_groups(opened, QUICK, kernels, [own, beside], unfused)

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError, PluginError, UsageError
-from ckprof.measure.kernel_measurement import KernelMeasurement
-from ckprof.measure.measured import KernelRequest
+from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
 from ckprof.measure.options import ReferencePlace, RunOptions, timing_settings
 from ckprof.measure.prepare import ProblemTensors, prepare_problem
 from ckprof.measure.verify.comparison import compare, comparison_of
@@ -351,7 +350,11 @@ class Kernel:
         return AbiStatus.OK, "", (time.perf_counter() - start) * 1e3
 
 
-def measured(
+def measured(*given, **changes):
+    return measurement(*given, **changes).measure()
+
+
+def measurement(
     checks, tmp_path, harm=None, exact=None, *, kernel=None, tolerance=None, lacking=lambda: None, **changes
 ):
     kernel = kernel or Kernel(harm=harm)
@@ -380,7 +383,7 @@ def measured(
     )
     prepared = replace(prepared, tolerance=tolerance)
     lacking()
-    return KernelMeasurement(worker.remote, prepared, request).measure()
+    return KernelMeasurement(worker.remote, prepared, request)
 
 
 def test_a_right_kernel_is_verified_on_the_device(checks, tmp_path):
@@ -403,7 +406,9 @@ def test_a_device_compares_exact_sums_as_well(checks, tmp_path, kind):
     assert outcome.reason.startswith("1 of 180 elements differ")
     assert outcome.reason.endswith("rtol 0, atol 0 (with exact operands)")
     for harm in (change_operand, change_reference):
-        assert measured(checks, tmp_path, harm, exact=kind).tainted
+        under_way = measurement(checks, tmp_path, harm, exact=kind)
+        under_way.measure()
+        assert under_way.tainted
 
 
 def spoil_one(worker, result):
@@ -444,10 +449,11 @@ def change_reference(worker, result):
     ],
 )
 def test_a_wrong_kernel_is_found_on_the_device(checks, tmp_path, harm, text, tainted):
-    outcome = measured(checks, tmp_path, harm)
+    under_way = measurement(checks, tmp_path, harm)
+    outcome = under_way.measure()
     assert outcome.status is Status.WRONG_RESULT
     assert re.search(text, outcome.reason), outcome.reason
-    assert outcome.tainted is tainted
+    assert under_way.tainted is tainted
 
 
 def test_the_cpu_serves_where_the_device_cannot(tmp_path):
@@ -508,10 +514,11 @@ class LimitedMemory:
 def test_without_memory_for_exact_operands_a_kernel_is_checked_with_one_set(checks, tmp_path, monkeypatch):
     # for the exact ones: beside the usual reference, and in its place; then that one again
     memory = LimitedMemory(monkeypatch, [False, False, True])
-    outcome = measured(checks, tmp_path, exact=ExactKind.WIDE, lacking=memory.begin)
+    under_way = measurement(checks, tmp_path, exact=ExactKind.WIDE, lacking=memory.begin)
+    outcome = under_way.measure()
     assert outcome.status is Status.OK and outcome.verification.passed and memory.asked == 3
     assert outcome.one_set == "not enough memory: another set does not fit"
-    assert not outcome.tainted
+    assert not under_way.tainted
 
 
 def test_a_wrong_kernel_is_found_with_one_set_as_well(checks, tmp_path, monkeypatch):
@@ -527,10 +534,11 @@ def test_a_wrong_kernel_is_found_with_one_set_as_well(checks, tmp_path, monkeypa
 @pytest.mark.parametrize("fitting", [[False, False, False], [False, True, False, False]])
 def test_without_memory_for_any_operands_a_kernel_is_not_supported(checks, tmp_path, monkeypatch, fitting):
     memory = LimitedMemory(monkeypatch, fitting)
-    outcome = measured(checks, tmp_path, exact=ExactKind.WIDE, lacking=memory.begin)
+    under_way = measurement(checks, tmp_path, exact=ExactKind.WIDE, lacking=memory.begin)
+    outcome = under_way.measure()
     assert outcome.status is Status.UNSUPPORTED and outcome.reason.startswith("not enough memory: ")
     # the worker has operands without a reference: it must load the problem again
-    assert outcome.tainted
+    assert under_way.tainted
 
 
 @pytest.mark.parametrize(

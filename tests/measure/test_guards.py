@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from ckprof.measure import prepare
-from ckprof.measure.measured import Measured
 from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import PreparedProblem, ProblemTensors, prepare_problem
 from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Support
 from ckprof.measure.worker.guards import GUARD_BYTES
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import Outcome, Status
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout
@@ -63,7 +62,7 @@ class Kernel:
         return AbiStatus.OK, "", 0.01
 
 
-def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int = 1) -> Measured:
+def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int = 1) -> Outcome:
     direction = DIRECTIONS[direction_id]
     layout = find_layout("nhwgc")
     assert layout is not None

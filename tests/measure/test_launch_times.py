@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.measure.measured import dishonest
+from ckprof.measure.plausibility import dishonest
 from ckprof.measure.worker.audit import LaunchTimes
 from ckprof.measure.worker.sampling import Audit
 

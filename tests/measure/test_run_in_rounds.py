@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.measure import events
+from ckprof.events import Message
 from ckprof.measure.kernel_measurement import KernelMeasurement
 from ckprof.measure.options import CacheMode, RunOptions, round_options, share_of_round, timing_settings
 from ckprof.measure.workers import DeviceLostError
@@ -24,12 +24,50 @@ compiler = pytest.mark.compiler
 QUICK = RunOptions(timeout_s=5.0, max_time_s=0.02, cache=CacheMode.WARM, keep_samples=True)
 
 
+class Kept:
+    """What a run tells, what it measures, and how much is left then: measurements and unknown outcomes."""
+
+    def __init__(self):
+        self.texts, self.visits, self.left = [], [], []
+        self.done = 0
+
+    def tell(self, event):
+        if isinstance(event, Message):
+            self.texts.append(event.text)
+
+    @property
+    def losses(self):
+        return [text for text in self.texts if text.startswith("worker lost: ")]
+
+    # as a recorder
+
+    def add(self, sample):
+        self.visits.append(sample)
+
+    add_lost = add
+
+    def end_round(self, report):
+        pass
+
+    # as what says how long it takes
+
+    def begin(self):
+        pass
+
+    def outcome_known(self):
+        pass
+
+    def measured(self, left, unknown):
+        self.left.append((left, unknown))
+        return left, 0.0
+
+
 @pytest.fixture
 def start(library, tmp_path, opened):
-    """Return the generator of outcomes and the events that it tells."""
+    """Return the generator of outcomes, and what a run tells and measures."""
 
     def call(kernels, options=QUICK, problems=None):
-        seen = []
+        seen = Kept()
         outcomes = run_instances(
             library,
             ARCH,
@@ -37,9 +75,11 @@ def start(library, tmp_path, opened):
             [make_instance(kernel) for kernel in kernels],
             problems or [make_problem()],
             options,
-            seen.append,
+            seen.tell,
             lock_dir=tmp_path,
             on_open=opened.append,
+            recorder=seen,
+            pace=seen,
         )
         return outcomes, seen
 
@@ -52,10 +92,6 @@ def opened():
     return []
 
 
-def measured(seen):
-    return [event for event in seen if isinstance(event, events.KernelMeasured)]
-
-
 @compiler
 def test_every_kernel_runs_in_every_round_in_another_order(start):
     names = ["ok", "prints", "truncates", "removes_files"]
@@ -64,12 +100,12 @@ def test_every_kernel_runs_in_every_round_in_another_order(start):
     assert [*found] == names, "outcomes come in the order of the list"
     assert all(outcome.status is Status.OK for outcome in found.values())
     # those that are surely slow may leave, and the reference runs twice
-    first = [event.outcome.key for event in measured(seen) if event.round == 1]
+    first = [one.outcome.key for one in seen.visits if one.visit.round == 1]
     assert sorted(set(first)) == sorted(names) and first != names
-    rounds = [event.round for event in seen if isinstance(event, events.RoundStarted)]
+    rounds = [*dict.fromkeys(one.visit.round for one in seen.visits)]
     assert rounds == [*range(1, len(rounds) + 1)] and 3 <= len(rounds) <= 7
     for outcome in found.values():
-        visits = [event.outcome.measurement for event in measured(seen) if event.outcome.key == outcome.key]
+        visits = [one.outcome.measurement for one in seen.visits if one.outcome.key == outcome.key]
         pooled = [sample for visit in visits for sample in visit.samples_ms]
         assert outcome.measurement.samples == len(outcome.measurement.samples_ms)
         assert set(outcome.measurement.samples_ms) <= set(pooled)
@@ -87,7 +123,7 @@ def test_the_order_is_that_of_the_seed(start):
             RunOptions(seed=seed, max_time_s=0.02),
         )
         list(outcomes)
-        orders.append([event.outcome.key for event in measured(seen) if event.round == 1][:5])
+        orders.append([one.outcome.key for one in seen.visits if one.visit.round == 1][:5])
     assert orders[0] == orders[1] != orders[2]
 
 
@@ -96,7 +132,7 @@ def test_kernels_that_fail_run_once_and_are_known_at_once(start):
     outcomes, seen = start(["ok", "segfault", "wrong", "prints"])
     order = [outcome.key for outcome in outcomes]
     assert set(order[:2]) == {"segfault", "wrong"} and order[2:] == ["ok", "prints"]
-    keys = [event.outcome.key for event in measured(seen)]
+    keys = [one.outcome.key for one in seen.visits]
     assert keys.count("segfault") == keys.count("wrong") == 1
 
 
@@ -104,9 +140,10 @@ def test_kernels_that_fail_run_once_and_are_known_at_once(start):
 def test_what_is_left_only_shrinks_to_nothing(start):
     outcomes, seen = start(["ok", "prints", "wrong"], problems=[make_problem(8), make_problem(5)])
     assert len(list(outcomes)) == 6
-    assert measured(seen)[0].unknown == 3
+    assert seen.left[0][1] == 3
     for index in (0, 1):
-        left = [event.left for event in measured(seen) if event.outcome.problem_index == index]
+        of_each = zip(seen.visits, seen.left, strict=True)
+        left = [known for one, (known, _) in of_each if one.outcome.problem_index == index]
         assert max(left) <= 3 * QUICK.rounds + 1 and left[-1] <= 2 * 2
 
 
@@ -115,7 +152,7 @@ def test_rounds_are_spread_over_worker_processes(start):
     options = replace(QUICK, rounds=4, sessions=4)
     outcomes, seen = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
     found = list(outcomes)
-    assert [event.reason for event in seen if isinstance(event, events.WorkerLost)] == []
+    assert seen.losses == []
     processes = [{one.process for one in outcome.rounds} for outcome in found if outcome.key == "ok"]
     assert [len(of_problem) for of_problem in processes] == [4, 4]
     assert processes[0] == processes[1], "they take turns at each problem"
@@ -177,7 +214,7 @@ def test_an_abort_is_measured_again_once(start):
     first, last = outcomes
     assert first.status is Status.RUN_ERROR and "SIGABRT" in first.reason
     assert last.status is Status.OK
-    assert len([event for event in seen if isinstance(event, events.WorkerLost)]) == 2
+    assert len(seen.losses) == 2
 
 
 @compiler
@@ -205,7 +242,7 @@ def test_closing_tells_what_was_measured(start, opened):
     assert next(outcomes).key == "segfault"
     outcomes.close()
     (rounds,) = opened
-    known = {event.outcome.key for event in measured(seen)}
+    known = {one.outcome.key for one in seen.visits}
     # the last one may not have reached its reader
     assert {outcome.key for outcome in rounds.abandoned} == known
     for outcome in rounds.abandoned:

@@ -15,13 +15,14 @@ import psutil
 import pytest
 
 from ckprof.errors import InputError, PluginError, ToolchainError
-from ckprof.events import Message
-from ckprof.measure import bench, events, prepare
+from ckprof.events import Level, Message
+from ckprof.measure import bench, prepare
 from ckprof.measure.executor import Executor
 from ckprof.measure.host import last_level_cache_bytes
 from ckprof.measure.options import CacheMode, RunOptions, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
@@ -64,8 +65,9 @@ def run(library, tmp_path, monkeypatch):
     return call
 
 
-def kinds(seen):
-    return [type(event) for event in seen]
+def texts(seen, start=""):
+    """Return the messages among events that begin so."""
+    return [event.text for event in seen if isinstance(event, Message) and event.text.startswith(start)]
 
 
 def test_operands_and_reference_are_computed_once_per_problem_layout_and_type(run):
@@ -76,31 +78,32 @@ def test_operands_and_reference_are_computed_once_per_problem_layout_and_type(ru
         make_instance("ok"),
     ]
     outcomes, seen, direction = run(instances, [make_problem(8), make_problem(5)])
-    assert direction.references == 2 * kinds(seen).count(events.OperandsReady) == 8
+    prepared = [text for text in texts(seen, "problem ") if " operands and reference in " in text]
+    assert direction.references == 2 * len(prepared) == 8
     assert [outcome.problem_index for outcome in outcomes] == [0] * 4 + [1] * 4
     assert [outcome.status.value for outcome in outcomes[:4]] == ["ok", "run_error", "ok", "ok"]
     # each crash is tried once more in a worker that has run nothing else
-    assert kinds(seen).count(events.WorkerLost) == 4
+    assert len(texts(seen, "worker lost: ")) == 4
 
 
-def test_events_of_a_run(run):
-    _, seen, _ = run(["ok"])
-    assert kinds(seen) == [
-        events.WorkerReady,
-        events.ProblemStarted,
-        events.OperandsReady,
-        events.RoundStarted,
-        events.KernelStarted,
-        events.KernelTimed,
-        events.KernelMeasured,
-    ]
-    assert seen[0].target == "fake"
-    assert seen[0].device == "fake device, 0 workers"
+def test_events_of_a_run(library, tmp_path):
+    begun, seen, given = [], [], (library, ARCH, ScaleDirection(), [make_instance("ok")])
+    before = lambda problem, index: begun.append((problem, index))  # noqa: E731
+    list(
+        run_instances(*given, [make_problem()], QUICK, seen.append, lock_dir=tmp_path, before_problem=before)
+    )
+    device, operands, timed, progress = seen
+    assert device == Message("device: fake device, 0 workers", Level.DETAIL)
+    assert operands.text.startswith("problem 0: fp32 nhwgc operands and reference in ")
+    assert timed.text.startswith("round 1: ") and timed.text.endswith(" ms ok")
+    assert {operands.level, timed.level} == {Level.DETAIL}
+    assert (progress.done, progress.total, progress.name) == (1, 1, "ok")
+    assert begun == [(make_problem(), 0)]
 
 
 def test_workers_reach_the_target(run):
     _, seen, _ = run(["ok"], options=RunOptions(cpu_threads=3, cache=CacheMode.WARM, max_time_s=0.02))
-    assert seen[0].device == "fake device, 3 workers"
+    assert seen[0].text == "device: fake device, 3 workers"
 
 
 def test_a_problem_of_other_dimensions_is_unsupported(run):
@@ -135,7 +138,7 @@ def test_without_memory_for_exact_operands_the_run_goes_on_and_says_so(run, monk
     outcomes, seen, _ = run(["ok", "wrong"], options=RunOptions(rounds=1, max_time_s=0.02))
     assert [outcome.status.value for outcome in outcomes] == ["ok", "wrong_result"]
     assert all("need about 9.0 GiB" in outcome.one_set for outcome in outcomes)
-    (warning,) = (event.text for event in seen if isinstance(event, Message))
+    (warning,) = texts(seen, "ok on problem ")
     assert warning == (
         "ok on problem 0 is checked with one set of operands only, not with exact ones as well: "
         "the tensors need about 9.0 GiB of memory, 1.0 GiB are available"
@@ -151,11 +154,19 @@ def test_exact_operands_leave_no_tolerance(run):
         assert outcome.verification.rtol == outcome.verification.atol == 0
 
 
-def test_cold_mode_flushes_and_reports_it(run):
+def test_cold_mode_flushes_and_reports_it(run, monkeypatch):
+    sampled, sample = [], RemoteLibrary.sample
+
+    def noted(*given):
+        sampled.append(sample(*given))
+        return sampled[-1]
+
+    monkeypatch.setattr(RemoteLibrary, "sample", noted)
     options = RunOptions(flush_bytes=2**24, min_samples=5, max_time_s=0.3, keep_samples=True)
     outcomes, seen, _ = run(["ok"], options=options)
-    (timed,) = (event for event in seen if isinstance(event, events.KernelTimed))
-    assert 0 < timed.flush_s <= timed.timing_s
+    assert not any(event.level is Level.WARNING for event in seen if isinstance(event, Message))
+    (timed,) = sampled
+    assert timed.flush_bytes == 2**24 and 0 < timed.sampling.flush_s <= timed.sampling.wall_s
     assert len(outcomes[0].measurement.samples_ms) == outcomes[0].measurement.samples >= 5
 
 
@@ -210,7 +221,7 @@ def test_too_large_for_the_target(run, monkeypatch):
     outcomes, seen, _ = run(["ok", "ok"], [big], options)
     assert [outcome.status for outcome in outcomes] == [Status.UNSUPPORTED] * 2
     assert "not enough memory: target fake cannot allocate 84410368" in outcomes[0].reason
-    assert events.WorkerLost not in kinds(seen)
+    assert not texts(seen, "worker lost: ")
 
 
 def test_unknown_device_ends_the_run_at_once(run):

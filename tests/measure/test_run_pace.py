@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.measure.run import RunPace
+from ckprof.measure.run_outcomes import RunPace
 
 
 class Clock:

@@ -10,7 +10,6 @@ import pytest
 from ckprof.kernels.keys import FolderDigests, Keys
 from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind
-from ckprof.measure.workers import OpenedDevice
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof.plugin.manager import PluginManager
@@ -57,7 +56,7 @@ def key(target, recipe, device):
 
 
 def test_a_device_is_what_it_says_of_itself(recipe):
-    found = key(GPU, recipe, OpenedDevice(text="a line for people", identity=SEEN))
+    found = key(GPU, recipe, SEEN)
     device = found.device
     assert (device.target, device.model, device.arch) == (
         "fast",
@@ -70,7 +69,7 @@ def test_a_device_is_what_it_says_of_itself(recipe):
 
 
 def test_a_device_that_says_nothing_is_its_line(recipe):
-    found = key(GPU, recipe, OpenedDevice(text="Slow GPU"))
+    found = key(GPU, recipe, DeviceIdentity(model="Slow GPU"))
     assert (found.device.model, found.device.compute_units) == ("Slow GPU", 0)
     assert (found.toolchain.driver, found.method.clock) == ("", "wall")
 
@@ -82,13 +81,13 @@ def test_all_flags_are_in_the_key(recipe, monkeypatch):
     changed = replace(
         recipe, compiler=compiler, compile_flags=("-O2",), kernel_flags=("-g",), variables=("OWN_FLAGS",)
     )
-    plain = key(HOST, changed, OpenedDevice()).toolchain
+    plain = key(HOST, changed, DeviceIdentity()).toolchain
     assert plain.flags == ("-fno-x", "-O2", "-g")
     monkeypatch.setenv("CPATH", "/elsewhere")
     monkeypatch.setenv("OWN_FLAGS", "-O1")
     monkeypatch.setenv("CXXFLAGS", "-O0")
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-O0")
-    seen = key(HOST, changed, OpenedDevice()).toolchain
+    seen = key(HOST, changed, DeviceIdentity()).toolchain
     assert seen.flags == (*plain.flags, "CPATH=/elsewhere", "OWN_FLAGS=-O1"), (
         "what no compiler reads is no flag"
     )
@@ -107,13 +106,13 @@ def test_objects_of_another_environment_are_not_taken(recipe, monkeypatch):
 )
 def test_cpus_are_those_that_there_are(recipe, monkeypatch, asked, cpus, units, threads):
     monkeypatch.setattr("ckprof.sweep.identity.available_cpus", lambda: cpus)
-    device = shared_key("fwd", HOST, recipe, RunOptions(cpu_threads=asked), OpenedDevice()).device
+    device = shared_key("fwd", HOST, recipe, RunOptions(cpu_threads=asked), DeviceIdentity()).device
     assert (device.compute_units, device.threads) == (units, threads)
 
 
 def test_the_seed_is_part_of_the_method_where_it_decides_the_operands(recipe):
     def method(**options):
-        return shared_key("fwd", HOST, recipe, RunOptions(**options), OpenedDevice()).method
+        return shared_key("fwd", HOST, recipe, RunOptions(**options), DeviceIdentity()).method
 
     assert method() == method(seed=0) != method(seed=1)
     assert method(seed=1, init=InitKind.ZEROS) == method(init=InitKind.ZEROS)
@@ -132,8 +131,8 @@ def test_digests_name_the_files_of_plugins(tmp_path):
 
 
 def test_two_devices_have_keys_of_their_own(recipe):
-    other = OpenedDevice(text="a line for people", identity=DeviceIdentity(model="Fast GPU 2"))
-    seen = OpenedDevice(text="a line for people", identity=SEEN)
+    other = DeviceIdentity(model="Fast GPU 2")
+    seen = SEEN
     assert key(GPU, recipe, seen).device != key(GPU, recipe, other).device
 
 
@@ -145,11 +144,11 @@ def test_a_target_comes_first_and_the_runtime_fills_what_it_does_not_say(recipe)
             assert (arch, device) == ("gfx942", 0)
             return DeviceIdentity(model="Fast GPU", partition="quarter", clock="event")
 
-    device = key(Known(), recipe, OpenedDevice(text="a line", identity=SEEN)).device
+    device = key(Known(), recipe, SEEN).device
     assert (device.model, device.partition) == ("Fast GPU", "quarter")
     assert (device.compute_units, device.memory_bytes) == (132, 141 * 2**30)
 
 
 def test_the_host_is_known_without_a_worker(recipe):
-    device = key(HOST, recipe, OpenedDevice()).device
+    device = key(HOST, recipe, DeviceIdentity()).device
     assert device.model and device.compute_units >= 1 and device.partition == "sm_90a"

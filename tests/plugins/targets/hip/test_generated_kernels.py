@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.events import Message
 from ckprof.kernels.builder import BuildLimits, build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.source_tree import TreeRequest, generate_tree
-from ckprof.measure import events
 from ckprof.measure.options import RunOptions
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import BuildRequest
@@ -129,8 +129,9 @@ def test_forward_kernels_are_verified_and_timed(forward_library, forward, measur
         assert outcome.status is Status.OK, outcome.reason
         assert outcome.verification.passed
         assert outcome.measurement.median_ms == pytest.approx(4 * BLOCK_MS, abs=1e-6)
-    ready = [event for event in seen if isinstance(event, events.WorkerReady)]
-    assert [event.device.split(",")[0] for event in ready] == [f"Fake GPU 1 ({ARCH})"]
+    texts = [event.text for event in seen if isinstance(event, Message)]
+    devices = [text.split(",")[0] for text in texts if text.startswith("device: ")]
+    assert devices == [f"device: Fake GPU 1 ({ARCH})"]
     calls = (tmp_path / "calls").read_text().split()
     # at least the verified run and three samples of each
     assert calls.count("hipLaunchKernel") >= 8
@@ -160,6 +161,7 @@ def test_a_fault_costs_a_worker_and_no_outcome(forward_library, forward, measure
     assert last.status is Status.OK, last.reason
     assert last.verification.passed
     assert not fault.exists()
-    assert len([event for event in seen if isinstance(event, events.WorkerLost)]) == 1
+    texts = [event.text for event in seen if isinstance(event, Message)]
+    assert len([text for text in texts if text.startswith("worker lost: ")]) == 1
     # each worker selects its device once
     assert (tmp_path / "calls").read_text().split().count("hipSetDevice") == 2
