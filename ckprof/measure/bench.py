@@ -16,7 +16,7 @@ from ckprof.measure.baselines import Baselines
 from ckprof.measure.executor import Executor
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace, timing_settings
-from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
+from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.workers import device_lock
 from ckprof.model.device import DeviceIdentity, Reading
@@ -217,12 +217,10 @@ class KernelBench:
     ) -> PreparedProblem:
         folder = tempfile.TemporaryDirectory(prefix="problem-", dir=self._folder)
         prepared = prepare_problem(
-            ProblemTensors.of(
-                self.library.operation,
-                group.problem,
-                self.library.layout(kernel),
-                types_on(kernel.types, self.library.arch),
-            ),
+            self.library.operation,
+            group.problem,
+            self.library.layout(kernel),
+            types_on(kernel.types, self.library.arch),
             options,
             Path(self._operands.enter_context(folder)),
             can_check=self._executor is not None and self._executor.can_check,
@@ -287,7 +285,7 @@ class KernelBench:
             return None
         if not prepared.can_be_exact:
             return None
-        kind = ExactKind.of(cell.split_k, kernel.split_sum, prepared.roundings)
+        kind = ExactKind.of(cell.split_k, kernel.split_sum, prepared.sums.roundings)
         if kind not in self._exact:
             try:
                 self._exact[kind] = self._prepare(group, kernel, options, kind)

@@ -11,7 +11,7 @@ from ckprof.files import scratch_folder
 from ckprof.measure.executor import Executor
 from ckprof.measure.kernel_library import LibraryKernel, find_kernel, library_kernels
 from ckprof.measure.options import CacheMode, RunOptions
-from ckprof.measure.prepare import InsufficientMemoryError, ProblemTensors, prepare_problem
+from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.operands import InitKind
 from ckprof.measure.worker.messages import AbiStatus, SupportQuery
 from ckprof.measure.worker.process import WorkerFailure
@@ -177,7 +177,10 @@ class _Call:
             raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
         types = types_on(kernel.types(direction), request.arch or described.arch)
         prepared = prepare_problem(
-            ProblemTensors.of(direction, self.problem, layout, types),
+            direction,
+            self.problem,
+            layout,
+            types,
             self.options,
             folder,
             can_check=self.executor.can_check,

@@ -18,16 +18,16 @@ import msgspec
 import numpy as np
 
 from ckprof.measure.plausibility import dishonest, implausible
-from ckprof.measure.verify.comparison import compare, comparison_of
+from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.storage import storage_type
-from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
+from ckprof.measure.verify.tolerance import derive_tolerance, exact_tolerance
 from ckprof.measure.worker import guards, messages
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RequestFailed
 from ckprof.measure.worker.sampling import Audit, Sample
 from ckprof.model.computation import Rounding, Tolerance
-from ckprof.model.outcome import HOST_REFERENCE, TIMEOUT, Outcome, Status, Verification
+from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, TIMEOUT, Outcome, Status, Verification
 from ckprof.model.ranking import summarise
 from ckprof.model.requirement import MEMORY_IN_USE, UnmetRequirement
 
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
-    from ckprof.measure.verify.comparison import ResultComparison
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
-    from ckprof.measure.worker.sampling import TimingSettings
+    from ckprof.measure.worker.sampling import Findings, TimingSettings
     from ckprof.model.types import SplitSum
 
 Given = TypeVar("Given")
@@ -128,7 +127,7 @@ class KernelMeasurement:
         self.split_k = request.split_k
         #: bytes touched before every sample, once it was timed
         self.flush_bytes = 0
-        self._roundings = prepared.roundings
+        self._roundings = prepared.sums.roundings
         #: of the first run: milliseconds by the launcher, and seconds on the parent's clock
         self._first = 0.0, 0.0
 
@@ -289,8 +288,7 @@ class KernelMeasurement:
             late = f"wrote {audit.late_bytes} bytes of its result after the launch was over"
             return self._tainted(Status.WRONG_RESULT, late)
         if audit.findings is not None:
-            elements = self._prepared.result.elements
-            found = comparison_of(audit.findings, elements, self._tolerance())
+            found = audit.findings
             return self._judge(lambda _: found)
         reference = self._prepared.reference
         if reference is None:
@@ -301,7 +299,7 @@ class KernelMeasurement:
                 return judged
         return None
 
-    def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> ResultComparison:
+    def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> Findings:
         """Compare a result that the worker has kept with the reference."""
         limit_s = self._request.own_limit_s
 
@@ -357,12 +355,12 @@ class KernelMeasurement:
         prepared, request, tolerance = self._prepared, self._request, self._tolerance()
         damages = []
 
-        def compared(rounding: Rounding) -> ResultComparison:
+        def compared(rounding: Rounding) -> Findings:
             wanted = messages.Check(rtol=tolerance.rtol, atol=tolerance.atol, rounding=rounding)
             seen = self._library.check(wanted, request.own_limit_s)
             names = [tensor.name for tensor in prepared.tensors]
             damages.append(guards.reported_writes(seen, names, prepared.digests))
-            return comparison_of(seen.findings, prepared.result.elements, tolerance)
+            return seen.findings
 
         judged = self._judge(compared)
         damage = next(filter(None, damages), "")
@@ -370,35 +368,31 @@ class KernelMeasurement:
             return self._tainted(Status.WRONG_RESULT, damage)
         return judged
 
-    def _judge(self, compared: Callable[[Rounding], ResultComparison]) -> Outcome:
+    def _judge(self, compared: Callable[[Rounding], Findings]) -> Outcome:
         """Return what becomes of the result, rounded in the way in which it is least wrong.
 
         :param compared: compares it with the reference, rounded in one way.
         """
-        prepared = self._prepared
+        prepared, tolerance = self._prepared, self._tolerance()
+        place = DEVICE_REFERENCE if prepared.on_device else HOST_REFERENCE
         rounds_once = prepared.exact and prepared.types.compute_type is None
-        comparisons = []
+        seen = []
         for rounding in roundings_of(prepared.types.result) if rounds_once else (Rounding.NONE,):
-            comparisons.append(comparison := compared(rounding))
-            if comparison.verification.passed:
-                self.verified = self._digest.digest(), comparison.verification
-                return self._request.outcome(Status.OK, verification=comparison.verification)
-        least = min(comparisons, key=lambda one: one.verification.wrong_elements)
-        return self._request.outcome(
-            Status.WRONG_RESULT, least.reason(prepared.result), verification=least.verification
-        )
+            found = compared(rounding)
+            verification = verification_of(found, prepared.result.elements, tolerance, place)
+            if verification.passed:
+                self.verified = self._digest.digest(), verification
+                return self._request.outcome(Status.OK, verification=verification)
+            seen.append((found, verification))
+        found, verification = min(seen, key=lambda one: one[0].wrong)
+        reason = reason_of(found, verification, prepared.result)
+        return self._request.outcome(Status.WRONG_RESULT, reason, verification=verification)
 
     def _tolerance(self) -> Tolerance:
         prepared, request = self._prepared, self._request
         if prepared.tolerance is not None:
             return prepared.tolerance
-        sums = Sums(
-            reduction_length=prepared.reduction_length,
-            magnitude=prepared.magnitude,
-            deviation=prepared.deviation,
-            roundings=self._roundings,
-            is_changed=prepared.is_changed,
-        )
+        sums = replace(prepared.sums, roundings=self._roundings)
         if prepared.exact:
             return exact_tolerance(prepared.types, sums)
         splits = self.split_k or 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from ckprof.measure.options import ReferencePlace
 from ckprof.measure.verify.exact import ExpectedBytes
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import StoredFile, decode
+from ckprof.measure.verify.tolerance import Sums
 from ckprof.measure.worker.check_work import NotExpressibleError, OperandFill, lower
 from ckprof.measure.worker.guards import CheckedTensor, with_gaps
 from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFile
@@ -34,7 +36,7 @@ from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -74,16 +76,8 @@ class PreparedProblem:
     #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification, and where the
     #: device verifies
     reference: StoredFile | None
-    #: products accumulated into one element of the result
-    reduction_length: int
-    #: largest magnitude in the reference, 0 without one
-    magnitude: float
-    #: what the sum of so many products of such operands deviates from its mean by; 0 without a reference
-    deviation: float
-    #: how often a value is rounded to the type of the result until it is an element of it
-    roundings: int
-    #: whether something is made of the sums before they are rounded
-    is_changed: bool
+    #: magnitude and deviation are 0 without a reference
+    sums: Sums
     #: what the operation says of it; ``None``: it follows from types, sums and splits
     tolerance: Tolerance | None
     #: whether every sum of products is exact, however it is computed
@@ -121,32 +115,18 @@ class PreparedProblem:
                 f"operation {self.request.direction}: the device's reference is not finite on "
                 f"{self.problem.describe()}; --reference host does without it"
             )
-        variance = float(self.reduction_length)
+        variance = float(self.sums.reduction_length)
         for sum_of_squares, file in zip(made.squares, self.request.operands, strict=True):
             variance *= sum_of_squares / (1 if file.fill is None else math.prod(file.fill.lengths))
-        return replace(self, magnitude=made.magnitude, deviation=math.sqrt(variance), digests=made.digests)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemTensors:
-    """What is computed, in which layout and with which types."""
-
-    operation: Operation
-    problem: Problem
-    layout: Layout
-    types: TypeSet
-
-    @classmethod
-    def of(
-        cls, operation: Operation, problem: Problem, layout: Layout, types: TypeSet | DataType
-    ) -> ProblemTensors:
-        """Return the tensors of a problem; one type stands for :meth:`~ckprof.model.types.TypeSet.shared`."""
-        all_types = types if isinstance(types, TypeSet) else TypeSet.shared(types)
-        return cls(operation=operation, problem=problem, layout=layout, types=all_types)
+        sums = replace(self.sums, magnitude=made.magnitude, deviation=math.sqrt(variance))
+        return replace(self, sums=sums, digests=made.digests)
 
 
 def prepare_problem(
-    tensors: ProblemTensors,
+    operation: Operation,
+    problem: Problem,
+    layout: Layout,
+    types: TypeSet | DataType,
     options: RunOptions,
     folder: Path,
     *,
@@ -157,6 +137,7 @@ def prepare_problem(
 
     Where a device makes both, nothing is written: the request says how.
 
+    :param types: one type stands for :meth:`~ckprof.model.types.TypeSet.shared`.
     :param folder: where to write; must exist.
     :param can_check: whether workers verify results on their device.
     :param exact: what to fill the operands with in the place of what the options say.
@@ -166,15 +147,8 @@ def prepare_problem(
     :raises UsageError: the device was asked for and cannot make the reference.
     """
     start = time.perf_counter()
-    operation, problem = tensors.operation, tensors.problem
-    work = _Preparation(
-        operation=operation,
-        problem=problem,
-        layout=tensors.layout,
-        types=tensors.types,
-        specs=tuple(problem.tensor(name, tensors.layout) for name in operation.tensors_of(problem)),
-        folder=folder,
-    )
+    all_types = types if isinstance(types, TypeSet) else TypeSet.shared(types)
+    work = _Preparation(operation, problem, layout, all_types, folder)
     contraction = _on_device(work, options, can_check=can_check)
     length = operation.reduction_length(problem)
     roundings = operation.roundings(problem)
@@ -182,34 +156,35 @@ def prepare_problem(
     if exact is None:
         wanted = OperandValues(kind=options.init, seed=options.seed, reduction_length=length)
     else:
-        wanted = exact.values(work.specs, tensors.types, length, options.seed)
+        wanted = exact.values(work.specs, all_types, length, options.seed)
+    reference, magnitude, deviation = None, 0.0, 0.0
     if contraction is None:
-        check_memory(problem, work.specs, tensors.types, options, folder)
-        reference, files = work.write(wanted, verify=options.verify), work.files()
+        check_memory(problem, work.specs, all_types, options, folder)
+        with work.writing():
+            stored, files = work.write_operands(wanted), work.files()
+            if options.verify:
+                reference, magnitude, deviation = work.write_reference(stored)
     else:
-        reference, files = _Reference(), work.filled_files(wanted)
+        files = work.filled_files(wanted)
     return PreparedProblem(
         request=work.request(files, contraction),
         problem=problem,
-        types=tensors.types,
+        types=all_types,
         tensors=tuple(_checked(file) for file in files),
         result=work.specs[-1],
-        reference=reference.values,
-        reduction_length=length,
-        magnitude=reference.magnitude,
-        deviation=reference.deviation,
-        roundings=1 if tensors.types.changes_sums else roundings,
-        is_changed=tensors.types.changes_sums and roundings > 1,
-        tolerance=operation.tolerance(problem, tensors.types, reference.magnitude),
-        exact=can_be_exact
-        and (exact is not None or options.init is InitKind.EXACT or tensors.types.is_exact),
+        reference=reference,
+        sums=Sums(
+            reduction_length=length,
+            magnitude=magnitude,
+            deviation=deviation,
+            roundings=1 if all_types.changes_sums else roundings,
+            is_changed=all_types.changes_sums and roundings > 1,
+        ),
+        tolerance=operation.tolerance(problem, all_types, magnitude),
+        exact=can_be_exact and (exact is not None or options.init is InitKind.EXACT or all_types.is_exact),
         can_be_exact=can_be_exact,
         seconds=time.perf_counter() - start,
-        expected=(
-            ExpectedBytes(reference.values, tensors.types)
-            if exact is not None and reference.values is not None
-            else None
-        ),
+        expected=ExpectedBytes(reference, all_types) if exact is not None and reference is not None else None,
     )
 
 
@@ -284,42 +259,32 @@ def check_memory(
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reference:
-    """A reference and what is known about it; nothing where there is none."""
+class _Preparation:
+    """Writes the tensors of a problem into a folder."""
 
-    magnitude: float = 0.0
-    deviation: float = 0.0
-    values: StoredFile | None = None
+    def __init__(
+        self, operation: Operation, problem: Problem, layout: Layout, types: TypeSet, folder: Path
+    ) -> None:
+        self.operation, self.problem, self.layout, self.types = operation, problem, layout, types
+        #: the operands and, as the last one, the result
+        self.specs = tuple(problem.tensor(name, layout) for name in operation.tensors_of(problem))
+        self._dtypes = types.of_so_many(len(self.specs))
+        self._folder = folder
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Preparation(ProblemTensors):
-    """What is prepared, and where to."""
-
-    #: the operands and, as the last one, the result
-    specs: tuple[TensorSpec, ...]
-    folder: Path
-
-    @property
-    def dtypes(self) -> tuple[DataType, ...]:
-        """Types of the tensors."""
-        return self.types.of_so_many(len(self.specs))
-
-    def write(self, wanted: OperandValues, *, verify: bool) -> _Reference:
-        """Write the operands' files and, for verification, the reference.
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Tell in the words of a run what keeps files from being written.
 
         :raises InsufficientMemoryError: memory does not suffice.
         :raises ToolchainError: the folder cannot be written.
         """
         try:
-            stored = self._write_operands(wanted)
-            return self._write_reference(stored) if verify else _Reference()
+            yield
         except MemoryError as exc:
             raise InsufficientMemoryError(f"not enough memory to prepare the problem: {exc}") from exc
         except OSError as exc:
             raise ToolchainError(
-                f"{self.folder}: operands cannot be written: {exc.strerror or exc}; free some space, or set "
+                f"{self._folder}: operands cannot be written: {exc.strerror or exc}; free some space, or set "
                 "TMPDIR to a folder with more"
             ) from exc
 
@@ -332,21 +297,23 @@ class _Preparation(ProblemTensors):
             direction=self.operation.id,
             layout=self.layout.name,
             compute_type=self.types.compute_type,
-            computation=self.computation(),
+            computation=Computation.of(
+                self.operation.id, self.layout.name, self.problem, self.specs, self.types
+            ),
             contraction=contraction,
-            signs=self.signs(),
+            signs=self._signs(),
         )
 
-    def signs(self) -> tuple[SignedAxis, ...]:
+    def _signs(self) -> tuple[SignedAxis, ...]:
         """Return where operands may be negated, and the result with them; nothing where that is not known."""
         if not offers(self.operation, Operation.contraction):
             return ()
         return signed_axes(self.operation.contraction(self.problem), self.specs, self.types)
 
-    def _write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
+    def write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
         """Write the operands' files; return their values without gaps."""
         stored: dict[str, NDArray[Any]] = {}
-        for spec, dtype in zip(self.specs[:-1], self.dtypes, strict=False):
+        for spec, dtype in zip(self.specs[:-1], self._dtypes, strict=False):
             values = make_operand(spec, dtype, wanted, ocp=self.types.ocp)
             np.save(self._path(spec), with_gaps(values, spec), allow_pickle=False)
             stored[spec.name] = values
@@ -363,7 +330,7 @@ class _Preparation(ProblemTensors):
                 position=spec.position,
                 path="" if spec is result else str(self._path(spec)),
             )
-            for spec, dtype in zip(self.specs, self.dtypes, strict=True)
+            for spec, dtype in zip(self.specs, self._dtypes, strict=True)
         )
 
     def filled_files(self, wanted: OperandValues) -> tuple[TensorFile, ...]:
@@ -377,15 +344,11 @@ class _Preparation(ProblemTensors):
             for file, fill in zip(self.files(), (*fills, None), strict=True)
         )
 
-    def computation(self) -> Computation:
-        """Return what is computed."""
-        return Computation.of(self.operation.id, self.layout.name, self.problem, self.specs, self.types)
-
     def _path(self, spec: TensorSpec) -> Path:
-        return self.folder / f"{spec.name}.npy"
+        return self._folder / f"{spec.name}.npy"
 
-    def _write_reference(self, stored: Mapping[str, NDArray[Any]]) -> _Reference:
-        """Compute the reference part by part and write it.
+    def write_reference(self, stored: Mapping[str, NDArray[Any]]) -> tuple[StoredFile, float, float]:
+        """Compute the reference part by part and write it; return it with its magnitude and deviation.
 
         A result with the axis that divides the problem is written part by part, one without is the sum over
         all parts. Doubles of everything at once would take several times the memory of the tensors. The file
@@ -396,14 +359,14 @@ class _Preparation(ProblemTensors):
         # What is written part by part must come in the order of the memory.
         whole = [(slice(None), self.problem)]
         parts = whole if result.axes.find(axis) > 0 else self.problem.parts(_PART_ELEMENTS)
-        values = StoredFile.unnamed(self.folder, np.dtype(np.float64), result.stored_elements)
+        values = StoredFile.unnamed(self._folder, np.dtype(np.float64), result.stored_elements)
         magnitude = 0.0
         squares = dict.fromkeys(stored, 0.0)
         total: NDArray[np.float64] | None = None
         for number, (some, part) in enumerate(parts):
             decoded = {
                 spec.name: decode(_part(stored[spec.name], spec, axis, some), dtype, ocp=self.types.ocp)
-                for spec, dtype in zip(operands, self.dtypes, strict=False)
+                for spec, dtype in zip(operands, self._dtypes, strict=False)
             }
             decoded = {**decoded, **self.operation.multiplied(part, decoded, self.types)}
             for spec in operands:
@@ -420,7 +383,7 @@ class _Preparation(ProblemTensors):
             magnitude = max(float(total.max()), -float(total.min()))
         mean_squares = {name: total / stored[name].size for name, total in squares.items()}
         deviation = self.operation.deviation(self.problem, mean_squares)
-        return _Reference(magnitude=magnitude, deviation=deviation, values=values)
+        return values, magnitude, deviation
 
     def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         operation = self.operation

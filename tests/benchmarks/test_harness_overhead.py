@@ -6,7 +6,7 @@ import pytest
 
 from ckprof.measure.executor import Executor
 from ckprof.measure.options import CacheMode, RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
@@ -53,9 +53,7 @@ def test_harness_overhead(benchmark, library, tmp_path, monkeypatch, criterion):
     monkeypatch.setattr(RemoteLibrary, "sample", noted)
 
     layout = find_layout("nhwgc")
-    problem = prepare_problem(
-        ProblemTensors.of(ScaleDirection(), make_problem(), layout, DataType.FP32), options, tmp_path
-    )
+    problem = prepare_problem(ScaleDirection(), make_problem(), layout, DataType.FP32, options, tmp_path)
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path) as executor:
         executor.open()
         executor.set_problem(problem)
@@ -81,9 +79,7 @@ def test_verification_overhead(benchmark, library, tmp_path, size):
         max_time_s=0.0,
     )
     layout = find_layout("nhwgc")
-    problem = prepare_problem(
-        ProblemTensors.of(ScaleDirection(), make_problem(size), layout, DataType.FP32), options, tmp_path
-    )
+    problem = prepare_problem(ScaleDirection(), make_problem(size), layout, DataType.FP32, options, tmp_path)
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path) as executor:
         executor.open()
         executor.set_problem(problem)

@@ -10,7 +10,7 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import CacheMode, RunOptions, visit_timing
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time, unranked_ms
@@ -36,9 +36,7 @@ def measure(tmp_path):
         seen, told = [], []
         baselines = Baselines(sources)
         baselines.on_measured = told.append
-        prepared = prepare_problem(
-            ProblemTensors.of(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32), options, tmp_path
-        )
+        prepared = prepare_problem(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32, options, tmp_path)
         with baselines.opened(options, tmp_path, seen.append):
             baselines.measure(3, LAYOUT, DataType.FP32, prepared, lambda: prepared)
         assert told == baselines.outcomes
@@ -113,9 +111,7 @@ def test_what_cannot_be_used_ends_the_run_before_it_begins(measure, given, reaso
 def test_the_time_of_several_rounds_is_that_of_kernels(tmp_path):
     """As many rounds as kernels have, each with its share of the samples, and the same definition."""
     baselines = Baselines([source("good")])
-    prepared = prepare_problem(
-        ProblemTensors.of(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32), QUICK, tmp_path
-    )
+    prepared = prepare_problem(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32, QUICK, tmp_path)
     with baselines.opened(QUICK, tmp_path):
         timing = visit_timing(replace(QUICK, rounds=4), in_turn=False)
         baselines.measure(3, LAYOUT, DataType.FP32, prepared, lambda: prepared, rounds=4, timing=timing)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
 from ckprof.measure.options import ReferencePlace, RunOptions, timing_settings
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
-from ckprof.measure.verify.comparison import compare, comparison_of
+from ckprof.measure.prepare import prepare_problem
+from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.verify.operands import InitKind
 from ckprof.measure.verify.storage import decode, encode, rounded, storage_type
@@ -31,7 +31,7 @@ from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.computation import AffineIndex, Contraction, Rounding, Tolerance
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
+from ckprof.model.outcome import DEVICE_REFERENCE, Status
 from ckprof.model.tensor import TensorSpec
 from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
@@ -123,14 +123,20 @@ def convolutions(draw):
 def same_on_both(checks, operation, problem, layout, types, folder, options=ANYWHERE, exact=None):
     """Have host and device make operands and reference, and compare all of it."""
     device = prepare_problem(
-        ProblemTensors.of(operation, problem, layout, types),
+        operation,
+        problem,
+        layout,
+        types,
         replace(options, reference=ReferencePlace.DEVICE),
         folder,
         can_check=True,
         exact=exact,
     )
     host = prepare_problem(
-        ProblemTensors.of(operation, problem, layout, types),
+        operation,
+        problem,
+        layout,
+        types,
         replace(options, reference=ReferencePlace.HOST),
         folder,
         exact=exact,
@@ -143,10 +149,11 @@ def same_on_both(checks, operation, problem, layout, types, folder, options=ANYW
         assert np.array_equal(stored.view(np.uint8), tensor.values[0 : stored.size].view(np.uint8))
     expected = host.reference[0 : host.reference.size]
     # sums of doubles in another order
-    bound = 1e-14 * max(1.0, host.reduction_length) * max(host.magnitude, 1e-30)
+    sums = host.sums
+    bound = 1e-14 * max(1.0, sums.reduction_length) * max(sums.magnitude, 1e-30)
     np.testing.assert_allclose(worker.reference, expected, rtol=0, atol=bound)
-    assert loaded.magnitude == pytest.approx(host.magnitude, abs=bound)
-    assert loaded.deviation == pytest.approx(host.deviation, rel=1e-12)
+    assert loaded.sums.magnitude == pytest.approx(sums.magnitude, abs=bound)
+    assert loaded.sums.deviation == pytest.approx(sums.deviation, rel=1e-12)
     return worker, loaded
 
 
@@ -227,7 +234,7 @@ def test_a_device_rounds_references_as_the_host_does(checks, dtype, rounding):
     element = element_number(dtype, ocp=True)
     seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, limits)
     on_host = compare([raw], reference, dtype, Tolerance(rtol=0.0, atol=0.0), rounding)
-    assert seen.wrong == on_host.verification.wrong_elements
+    assert seen.wrong == on_host.wrong
     assert (seen.wrong == 0) is (rounding is not Rounding.NONE or dtype is DataType.INT32)
     raw.view(np.uint8)[7 * raw.itemsize] ^= 1
     seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, limits)
@@ -285,17 +292,20 @@ def test_a_device_finds_what_the_host_finds(checks, size, dtype, tolerance, seed
     )
     # there is no result without elements
     assume(found.gaps < size)
-    seen = comparison_of(found, size - found.gaps, Tolerance(rtol=rtol, atol=atol))
-    assert seen.verification == replace(expected.verification, reference=DEVICE_REFERENCE)
-    assert expected.verification.reference == HOST_REFERENCE
-    assert (seen.unwritten, seen.non_finite, seen.in_gaps) == (
+    seen, on_host = (
+        verification_of(one, size - found.gaps, Tolerance(rtol=rtol, atol=atol), DEVICE_REFERENCE)
+        for one in (found, expected)
+    )
+    assert seen == on_host
+    assert (found.unwritten, found.non_finite, found.in_gaps) == (
         expected.unwritten,
         expected.non_finite,
         expected.in_gaps,
     )
-    assert repr(seen.first) == repr(expected.first)
+    if found.first is not None:
+        assert (found.first, found.got, found.expected) == (expected.first, expected.got, expected.expected)
     line = spec("e", "N", (size,))
-    assert seen.reason(line) == expected.reason(line)
+    assert reason_of(found, seen, line) == reason_of(expected, on_host, line)
 
 
 def test_an_error_as_large_as_the_tolerance_passes_and_a_larger_one_does_not(checks):
@@ -362,9 +372,7 @@ def measurement(
     options = replace(ON_DEVICE, **({"min_samples": 1, "max_time_s": 0.0} | changes))
     layout = find_layout("nhwgc")
     prepared = worker.load(
-        prepare_problem(
-            ProblemTensors.of(Forward(), SCALE, layout, DataType.FP16), options, tmp_path, can_check=True
-        )
+        prepare_problem(Forward(), SCALE, layout, DataType.FP16, options, tmp_path, can_check=True)
     )
     request = KernelRequest(
         key=KEY,
@@ -374,7 +382,10 @@ def measurement(
         own_limit_s=10.0,
         exact=exact
         and prepare_problem(
-            ProblemTensors.of(Forward(), SCALE, layout, DataType.FP16),
+            Forward(),
+            SCALE,
+            layout,
+            DataType.FP16,
             options,
             tmp_path,
             can_check=True,
@@ -461,7 +472,10 @@ def test_the_cpu_serves_where_the_device_cannot(tmp_path):
 
     def prepared(operation, problem, options, can_check=True):
         return prepare_problem(
-            ProblemTensors.of(operation, problem, layout, DataType.FP32),
+            operation,
+            problem,
+            layout,
+            DataType.FP32,
             options,
             tmp_path,
             can_check=can_check,
@@ -479,9 +493,7 @@ def test_the_cpu_serves_where_the_device_cannot(tmp_path):
 
 def test_a_reference_that_is_not_finite_is_reported(tmp_path):
     layout = find_layout("nhwgc")
-    prepared = prepare_problem(
-        ProblemTensors.of(Forward(), SCALE, layout, DataType.FP32), ON_DEVICE, tmp_path, can_check=True
-    )
+    prepared = prepare_problem(Forward(), SCALE, layout, DataType.FP32, ON_DEVICE, tmp_path, can_check=True)
     for facts in ({"magnitude": None, "gaps": 0}, {"magnitude": 1.0, "gaps": 3}):
         made = messages.ReferenceFacts(squares=(1.0, 1.0), digests=(1, 2, 3), **facts)
         with pytest.raises(PluginError, match="the device's reference is not finite"):
@@ -563,7 +575,10 @@ def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memor
     monkeypatch.setattr(HostTarget, "identify_device", lambda self: identity)
     monkeypatch.setattr(HostTarget, "available_bytes", lambda self: available)
     prepared = prepare_problem(
-        ProblemTensors.of(Forward(), SCALE, find_layout("nhwgc"), DataType.FP32),
+        Forward(),
+        SCALE,
+        find_layout("nhwgc"),
+        DataType.FP32,
         ON_DEVICE,
         tmp_path,
         can_check=True,
@@ -603,12 +618,9 @@ def test_products_that_devices_cannot_be_told_of_are_verified_by_the_host(tmp_pa
     for problem, said in ((with_d, "combined with d0"), (apart, "at distances of their own")):
         given = (Gemm(), problem, MATRIX_LAYOUTS[0], Gemm().types(DataType.FP16))
         with pytest.raises(UsageError, match=f"--reference device: .*{said}"):
-            prepare_problem(ProblemTensors.of(*given), ON_DEVICE, tmp_path, can_check=True)
+            prepare_problem(*given, ON_DEVICE, tmp_path, can_check=True)
         anywhere = replace(ON_DEVICE, reference=ReferencePlace.AUTO)
-        assert (
-            prepare_problem(ProblemTensors.of(*given), anywhere, tmp_path, can_check=True).reference
-            is not None
-        )
+        assert prepare_problem(*given, anywhere, tmp_path, can_check=True).reference is not None
 
 
 class PassesOffReference(Kernel):

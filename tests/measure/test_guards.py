@@ -12,7 +12,7 @@ import pytest
 
 from ckprof.measure import prepare
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import PreparedProblem, ProblemTensors, prepare_problem
+from ckprof.measure.prepare import PreparedProblem, prepare_problem
 from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Support
 from ckprof.measure.worker.guards import GUARD_BYTES
 from ckprof.model.outcome import Outcome, Status
@@ -66,7 +66,7 @@ def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int =
     direction = DIRECTIONS[direction_id]
     layout = find_layout("nhwgc")
     assert layout is not None
-    prepared = prepare_problem(ProblemTensors.of(direction, PROBLEM, layout, DataType.FP32), OPTIONS, folder)
+    prepared = prepare_problem(direction, PROBLEM, layout, DataType.FP32, OPTIONS, folder)
     request = prepared.request
     right = values_of(prepared).astype(np.float32)
     # the kernel copies what is right: its operands must stay what they are
@@ -124,10 +124,8 @@ def test_the_reference_is_the_same_computed_image_by_image(
     for images in (5, 2, 1):
         elements = (problem.input_elements + problem.output_elements) // problem.batch
         monkeypatch.setattr(prepare, "_PART_ELEMENTS", images * elements)
-        prepared = prepare_problem(
-            ProblemTensors.of(DIRECTIONS[direction], problem, layout, DataType.FP32), OPTIONS, tmp_path
-        )
-        answers.append((values_of(prepared), prepared.magnitude))
+        prepared = prepare_problem(DIRECTIONS[direction], problem, layout, DataType.FP32, OPTIONS, tmp_path)
+        answers.append((values_of(prepared), prepared.sums.magnitude))
     for values, magnitude in answers[1:]:
         np.testing.assert_allclose(values, answers[0][0], rtol=1e-13, atol=1e-13)
         assert magnitude == pytest.approx(np.abs(values).max(), rel=1e-12)

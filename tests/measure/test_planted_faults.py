@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ckprof.measure.options import ReferencePlace, RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.model.outcome import Status
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
@@ -134,11 +134,11 @@ def outcome_of(sums, types, folder, kernel, length, *, exact):
     m, n = (8, 6) if length == LONG else (96, 80)
     problem = GemmProblem(m=m, n=n, k=length)
     made = SummingKernel(sums=sums, types=types, problem=problem, **{"step": 8, **kernel})
-    tensors = ProblemTensors.of(Gemm(), problem, LAYOUT, types)
-    usual = prepare_problem(tensors, ONCE, folder)
+    tensors = Gemm(), problem, LAYOUT, types
+    usual = prepare_problem(*tensors, ONCE, folder)
     kind = ExactKind.of(made.split_k, made.split_sum, 1)
     (folder / "exact").mkdir(exist_ok=True)
-    other = prepare_problem(tensors, ONCE, folder / "exact", exact=kind) if exact else None
+    other = prepare_problem(*tensors, ONCE, folder / "exact", exact=kind) if exact else None
     try:
         return measured(made, usual, ONCE, split_k=made.split_k, split_sum=made.split_sum, exact=other)
     finally:

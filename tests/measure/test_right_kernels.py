@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckprof.measure.verify.comparison import compare
+from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.exact import ExactKind, roundings_of
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance
 from ckprof.model.computation import Rounding
+from ckprof.model.outcome import HOST_REFERENCE
 from ckprof.model.types import DataType, SplitSum
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -100,7 +101,10 @@ def verified(kernel, values, exact):
         if types.compute_type is None:
             roundings = roundings_of(types.result)
     found = [compare([result], reference, types.result, tolerance, rounding) for rounding in roundings]
-    return "" if any(one.verification.passed for one in found) else found[0].reason(specs[2])
+    if any(one.first is None for one in found):
+        return ""
+    seen = verification_of(found[0], result.size, tolerance, HOST_REFERENCE)
+    return reason_of(found[0], seen, specs[2])
 
 
 def refused(sums, seed, names, longest, runs):

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.measure.verify.comparison import compare
+from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.storage import encode
 from ckprof.model.computation import Tolerance
+from ckprof.model.outcome import HOST_REFERENCE
 from ckprof.model.tensor import TensorSpec
 from ckprof.model.types import DataType
 
@@ -33,10 +34,10 @@ def test_a_result_equals_itself(numbers, dtype, pieces):
     stored = encode(np.array(numbers), dtype)
     from ckprof.measure.verify.storage import decode
 
-    comparison = compare(np.array_split(stored, pieces), decode(stored, dtype), dtype, EXACT)
-    assert comparison.verification.passed
-    assert comparison.verification.elements == len(numbers)
-    assert comparison.reason(tensor("N", len(numbers))) == ""
+    found = compare(np.array_split(stored, pieces), decode(stored, dtype), dtype, EXACT)
+    seen = verification_of(found, len(numbers), EXACT, HOST_REFERENCE)
+    assert seen.passed and found.gaps == 0
+    assert reason_of(found, seen, tensor("N", len(numbers))) == ""
 
 
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=40), st.integers(1, 5))
@@ -44,11 +45,11 @@ def test_counts_what_the_formula_says(pairs, pieces):
     got, expected = np.array(pairs).T
     comparison = compared(got, expected, LOOSE, pieces=pieces)
     wrong = np.abs(got - expected) > 0.1 + 0.01 * np.abs(expected)
-    assert comparison.verification.wrong_elements == wrong.sum()
-    assert comparison.verification.max_error == np.abs(got - expected).max()
+    assert comparison.wrong == wrong.sum()
+    assert comparison.max_error == np.abs(got - expected).max()
     if wrong.any():
         assert comparison.first is not None
-        assert comparison.first.position == np.argmax(wrong)
+        assert comparison.first == np.argmax(wrong)
 
 
 @given(vectors, st.data())
@@ -57,8 +58,8 @@ def test_any_element_that_is_not_finite_is_wrong(numbers, data):
     bad = list(numbers)
     bad[at] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
     comparison = compared(bad, numbers, Tolerance(rtol=1e9, atol=1e9))
-    assert comparison.verification.wrong_elements == comparison.non_finite == 1
-    assert np.isfinite(comparison.verification.max_error)
+    assert comparison.wrong == comparison.non_finite == 1
+    assert np.isfinite(comparison.max_error)
 
 
 @pytest.mark.parametrize(
@@ -78,19 +79,19 @@ def test_infinity_is_right_where_the_reference_overflows_too(dtype, reference, r
     raw = np.zeros(2, dtype=np.int32) if dtype is DataType.INT32 else encode(infinity, dtype)
     for sign in (1, -1):
         comparison = compare([raw], np.full(2, sign * reference), dtype, EXACT)
-        assert comparison.verification.wrong_elements == 2 - right
-        assert np.isfinite(comparison.verification.max_error)
+        assert comparison.wrong == 2 - right
+        assert np.isfinite(comparison.max_error)
         if right:
             # the other one has the wrong sign
-            assert comparison.first.position == (1 if sign == 1 else 0)
+            assert comparison.first == (1 if sign == 1 else 0)
 
 
 def test_what_overflows_only_with_its_tolerance_may_be_infinite_or_not():
     tolerance = Tolerance(rtol=1e-3, atol=0.0)
     for value in (np.inf, 65_504.0):
-        assert compared([value], [65_490.0], tolerance, DataType.FP16).verification.passed
-    assert not compared([65_504.0], [70_000.0], tolerance, DataType.FP16).verification.passed
-    assert not compared([np.nan], [70_000.0], tolerance, DataType.FP16).verification.passed
+        assert compared([value], [65_490.0], tolerance, DataType.FP16).wrong == 0
+    assert compared([65_504.0], [70_000.0], tolerance, DataType.FP16).wrong == 1
+    assert compared([np.nan], [70_000.0], tolerance, DataType.FP16).wrong == 1
 
 
 @pytest.mark.parametrize("dtype", DataType)
@@ -98,7 +99,7 @@ def test_poison_is_reported_as_never_written(dtype):
     raw = encode(np.ones(6), dtype)
     raw.view(np.uint8)[-2 * raw.itemsize :] = 0xFF
     comparison = compare([raw], np.ones(6), dtype, LOOSE)
-    assert comparison.unwritten == comparison.verification.wrong_elements == 2
+    assert comparison.unwritten == comparison.wrong == 2
     assert comparison.non_finite == 0
 
 
@@ -106,7 +107,9 @@ def test_reason_names_count_share_and_first_element():
     got = np.zeros((2, 3, 4))
     got[1, 0, 2] = 1.5
     got[1, 2, 3] = np.nan
-    reason = compared(got, np.zeros((2, 3, 4))).reason(tensor("NHC", 2, 3, 4))
+    found = compared(got, np.zeros((2, 3, 4)))
+    seen = verification_of(found, got.size, EXACT, HOST_REFERENCE)
+    reason = reason_of(found, seen, tensor("NHC", 2, 3, 4))
     assert reason.startswith("2 of 24 elements differ (8.33 %, 1 not finite), first at [n=1,h=0,c=2]: ")
     assert "got 1.5, expected 0; largest error 1.5, rtol 0, atol 0" in reason
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckprof.measure.verify.storage import decode, distances, overflow_of, rounded
 from ckprof.measure.worker.guards import POISON_BYTE
+from ckprof.measure.worker.sampling import Findings
 from ckprof.model.computation import Rounding
-from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Verification
+from ckprof.model.outcome import Verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,61 +20,52 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.verify.storage import StoredFile
-    from ckprof.measure.worker.sampling import Findings
     from ckprof.model.computation import Tolerance
     from ckprof.model.tensor import TensorSpec
     from ckprof.model.types import DataType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
-    """One wrong element."""
+def verification_of(findings: Findings, elements: int, tolerance: Tolerance, reference: str) -> Verification:
+    """Return what a comparison says of a result.
 
-    #: position in memory order
-    position: int
-    got: float
-    expected: float
+    :param elements: of the result, without gaps.
+    :param reference: where it was computed.
+    """
+    return Verification(
+        max_error=findings.max_error,
+        wrong_elements=findings.wrong,
+        elements=elements,
+        rtol=tolerance.rtol,
+        atol=tolerance.atol,
+        reference=reference,
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultComparison:
-    """A verification and what it takes to explain a failed one."""
+def reason_of(findings: Findings, seen: Verification, result: TensorSpec) -> str:
+    """Return one sentence about a failed comparison, or an empty text.
 
-    #: its ``max_error`` is the largest among finite elements
-    verification: Verification
-    #: wrong elements that still hold the poison
-    unwritten: int
-    #: wrong elements that are infinite or NaN, unwritten ones not counted
-    non_finite: int
-    #: wrong elements that lie between the lines of the result, where nothing may be written
-    in_gaps: int
-    first: Mismatch | None
-
-    def reason(self, result: TensorSpec) -> str:
-        """Return one sentence about a failed comparison, or an empty text.
-
-        :param result: how what was compared lies in memory.
-        """
-        first = self.first
-        if first is None:
-            return ""
-        seen = self.verification
-        details = ""
-        if self.unwritten:
-            details += f", {self.unwritten} never written"
-        if self.non_finite:
-            details += f", {self.non_finite} not finite"
-        if self.in_gaps:
-            details += f", {self.in_gaps} written between the lines of the result"
-        expected = "no write" if math.isnan(first.expected) else f"{first.expected:.6g}"
-        index = result.index(first.position)
-        where = ",".join(f"{axis.lower()}={at}" for axis, at in zip(result.axes, index, strict=True))
-        return (
-            f"{seen.wrong_elements} of {seen.elements} elements differ "
-            f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "
-            f"got {first.got:.6g}, expected {expected}; largest error {seen.max_error:.3g}, "
-            f"rtol {seen.rtol:.3g}, atol {seen.atol:.3g}"
-        )
+    :param seen: its verification.
+    :param result: how what was compared lies in memory.
+    """
+    if findings.first is None:
+        return ""
+    details = ""
+    if findings.unwritten:
+        details += f", {findings.unwritten} never written"
+    if findings.non_finite:
+        details += f", {findings.non_finite} not finite"
+    if findings.in_gaps:
+        details += f", {findings.in_gaps} written between the lines of the result"
+    wanted = float(findings.expected)
+    expected = "no write" if math.isnan(wanted) else f"{wanted:.6g}"
+    index = result.index(findings.first)
+    where = ",".join(f"{axis.lower()}={at}" for axis, at in zip(result.axes, index, strict=True))
+    return (
+        f"{seen.wrong_elements} of {seen.elements} elements differ "
+        f"({100 * seen.wrong_elements / seen.elements:.3g} %{details}), first at [{where}]: "
+        f"got {float(findings.got):.6g}, expected {expected}; largest error {seen.max_error:.3g}, "
+        f"rtol {seen.rtol:.3g}, atol {seen.atol:.3g}"
+    )
 
 
 def compare(
@@ -85,7 +76,7 @@ def compare(
     rounding: Rounding = Rounding.NONE,
     *,
     ocp: bool = True,
-) -> ResultComparison:
+) -> Findings:
     """Compare a result with the reference.
 
     An element passes when it is finite and ``|out - ref| <= atol + rtol * |ref|``, when it is infinite where
@@ -106,7 +97,7 @@ def compare(
         tally.add(raw, rounded(expected, dtype, rounding, ocp=ocp))
     if tally.position != reference.size:
         raise ValueError(f"the result has {tally.position} elements, the reference {reference.size}")
-    return tally.comparison()
+    return tally.findings()
 
 
 class _Tally:
@@ -120,7 +111,8 @@ class _Tally:
         self.position = 0
         self._wrong = self._unwritten = self._non_finite = self._in_gaps = self._gaps = 0
         self._max_error = 0.0
-        self._first: Mismatch | None = None
+        self._first: int | None = None
+        self._got = self._expected = 0.0
 
     def add(self, raw: NDArray[Any], expected: NDArray[np.float64]) -> None:
         """Compare the next elements with what they should be."""
@@ -147,55 +139,25 @@ class _Tally:
             self._gaps += int(np.count_nonzero(gap))
             if count and self._first is None:
                 at = int(np.argmax(bad))
-                self._first = Mismatch(
-                    position=self.position + at, got=float(values[at]), expected=float(expected[at])
-                )
+                self._first = self.position + at
+                self._got, self._expected = float(values[at]), float(expected[at])
         self._max_error = max(self._max_error, largest)
         self._wrong += count
         self.position += raw.size
 
-    def comparison(self) -> ResultComparison:
+    def findings(self) -> Findings:
         """Return what was found."""
-        verification = Verification(
-            max_error=self._max_error,
-            wrong_elements=self._wrong,
-            elements=self.position - self._gaps,
-            rtol=self._tolerance.rtol,
-            atol=self._tolerance.atol,
-            reference=HOST_REFERENCE,
-        )
-        return ResultComparison(
-            verification=verification,
+        return Findings(
+            wrong=self._wrong,
             unwritten=self._unwritten,
             non_finite=self._non_finite,
             in_gaps=self._in_gaps,
+            gaps=self._gaps,
             first=self._first,
+            max_error=self._max_error,
+            got=repr(self._got),
+            expected=repr(self._expected),
         )
-
-
-def comparison_of(findings: Findings, elements: int, tolerance: Tolerance) -> ResultComparison:
-    """Return what a device has found as what :func:`compare` returns.
-
-    :param elements: of the result, without gaps.
-    """
-    first = None
-    if findings.first is not None:
-        first = Mismatch(position=findings.first, got=float(findings.got), expected=float(findings.expected))
-    verification = Verification(
-        max_error=findings.max_error,
-        wrong_elements=findings.wrong,
-        elements=elements,
-        rtol=tolerance.rtol,
-        atol=tolerance.atol,
-        reference=DEVICE_REFERENCE,
-    )
-    return ResultComparison(
-        verification=verification,
-        unwritten=findings.unwritten,
-        non_finite=findings.non_finite,
-        in_gaps=findings.in_gaps,
-        first=first,
-    )
 
 
 def _is_poison(raw: NDArray[Any]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.computation import Computation
 from ckprof.model.outcome import Status
@@ -54,16 +54,12 @@ def test_every_direction_type_and_layout_is_computed_as_asked(tmp_path):
             folder = tmp_path / str(number)
             folder.mkdir()
             given = problem(layout.ndim)
-            prepared = prepare_problem(
-                ProblemTensors.of(directions.find(direction), given, layout, dtype), QUICK, folder
-            )
+            prepared = prepare_problem(directions.find(direction), given, layout, dtype, QUICK, folder)
             baselines.measure(number, layout, dtype, prepared, lambda: None)
         uneven = problem(2, left_pads=(1, 0), right_pads=(0, 1))
         layout, folder = find_layout("nhwgc"), tmp_path / "uneven"
         folder.mkdir()
-        prepared = prepare_problem(
-            ProblemTensors.of(directions.find("fwd"), uneven, layout, DataType.FP32), QUICK, folder
-        )
+        prepared = prepare_problem(directions.find("fwd"), uneven, layout, DataType.FP32, QUICK, folder)
         baselines.measure(len(CASES), layout, DataType.FP32, prepared, lambda: None)
     *regular, last = baselines.outcomes
     for case, found in zip(CASES, regular, strict=True):

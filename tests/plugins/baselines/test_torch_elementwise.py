@@ -8,7 +8,7 @@ import pytest
 
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
 from ckprof.model.types import SHARED_TYPES, DataType
@@ -82,8 +82,9 @@ def measured(cases, folder):
             layout, here = find_layout(case.layout), folder / str(number)
             here.mkdir()
             fused = FusedConvProblem.of(problem(layout.ndim), case.combination)
-            tensors = ProblemTensors.of(forward, fused, layout, case.dtype)
-            baselines.measure(number, layout, case.dtype, prepare_problem(tensors, QUICK, here), lambda: None)
+            tensors = forward, fused, layout, case.dtype
+            prepared = prepare_problem(*tensors, QUICK, here)
+            baselines.measure(number, layout, case.dtype, prepared, lambda: None)
     return [one.outcome for one in baselines.outcomes]
 
 

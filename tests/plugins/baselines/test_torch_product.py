@@ -10,7 +10,7 @@ import pytest
 
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.worker.messages import OpenBaseline
 from ckprof.model.outcome import Status
 from ckprof.model.types import ComputeType, DataType
@@ -58,7 +58,7 @@ def measure(tmp_path):
                 types = types_of(types) if isinstance(types, DataType) else types
                 layout, folder = find_layout(name), tmp_path / str(number)
                 folder.mkdir()
-                prepared = prepare_problem(ProblemTensors.of(Gemm(), problem, layout, types), QUICK, folder)
+                prepared = prepare_problem(Gemm(), problem, layout, types, QUICK, folder)
                 baselines.measure(number, layout, types.operands[0], prepared, lambda: None)
         return baselines.outcomes
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance
 from ckprof.model.problem import Problem
@@ -80,9 +80,7 @@ def test_what_is_prepared_is_what_is_stored(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ckprof.measure.prepare._PART_ELEMENTS", part)
         folder = tmp_path_factory.mktemp("problem")
-        prepared = prepare_problem(
-            ProblemTensors.of(OPERATION, problem, layout, types_of(dtype)), RunOptions(seed=3), folder
-        )
+        prepared = prepare_problem(OPERATION, problem, layout, types_of(dtype), RunOptions(seed=3), folder)
     files = {file.name: file for file in (*prepared.request.operands, prepared.request.result)}
     assert tuple(files) == problem.tensors
     # buffers by position: E keeps the place that it has without D tensors

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import ProblemTensors, prepare_problem
+from ckprof.measure.prepare import prepare_problem
 from ckprof.measure.verify.operands import InitKind
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance
@@ -139,7 +139,7 @@ def test_what_is_prepared_is_the_product_of_what_is_stored(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ckprof.measure.prepare._PART_ELEMENTS", part)
         options = RunOptions(init=InitKind.DECIMAL, seed=7)
-        prepared = prepare_problem(ProblemTensors.of(Gemm(), strided, layout, types), options, folder)
+        prepared = prepare_problem(Gemm(), strided, layout, types, options, folder)
     logical = {}
     for file in prepared.request.operands:
         spec = strided.tensor(file.name, layout)
@@ -168,9 +168,7 @@ def test_values_are_the_same_in_every_layout(tmp_path: Path) -> None:
     for layout in LAYOUTS:
         folder = tmp_path / layout.name
         folder.mkdir()
-        prepared = prepare_problem(
-            ProblemTensors.of(Gemm(), problem, layout, DataType.FP16), RunOptions(), folder
-        )
+        prepared = prepare_problem(Gemm(), problem, layout, DataType.FP16, RunOptions(), folder)
         assert prepared.reference is not None
         found.append(np.asarray(prepared.reference[0 : prepared.reference.size]))
     assert all(np.array_equal(found[0], other) for other in found[1:])
