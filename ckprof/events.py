@@ -51,6 +51,8 @@ class Progress(Event):
     name: str = ""
     #: seconds that are left at most; ``None`` if that is not known
     eta_s: float | None = None
+    #: of the first one: the next line about the step is worth it; otherwise it may be over before
+    at_once: bool = False
 
 
 class ProgressEnded(Event):
@@ -68,6 +70,11 @@ class StatusLine(Event):
     def text(self) -> str:
         """The line."""
         raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """Stands behind the text, shortened where there is no room."""
+        return ""
 
 
 Listener: TypeAlias = "Callable[[Event], None]"

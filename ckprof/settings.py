@@ -90,7 +90,7 @@ def load_settings(
     :raises InputError: the file cannot be read or has a wrong key or value.
     :raises UsageError: an environment variable has a wrong value.
     """
-    path = explicit or find_file(start).path
+    path = explicit or find_file(start)[0]
     values: dict[str, object] = {}
     if path is not None:
         values = _read(path)
@@ -133,34 +133,26 @@ def _violation(name: str, value: object, *, strict: bool = True) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFile:
-    """The settings file that is read without ``--config``."""
-
-    #: ``None`` if there is none, or none to be trusted
-    path: Path | None = None
-    #: why a file that was found is not read; empty if there is no such file
-    message: str = ""
-
-
-def find_file(start: Path) -> FoundFile:
+def find_file(start: Path) -> tuple[Path | None, str]:
     """Look for the settings file in a folder and its parents; the first one counts.
 
     The file names plugins and compilers, that is, code to run. So one that somebody else could have put there
     is not read: neither the file nor its folder may belong to another user than this one or the
     administrator, or be writable for everybody.
+
+    :returns: the file, and why one that was found is not read; an empty text if there is no such file.
     """
     for folder in (start, *start.parents):
         path = folder / FILE_NAME
         if path.is_file():
             doubt = _doubt_about(path)
             if not doubt:
-                return FoundFile(path=path)
-            return FoundFile(
-                message=f"{path} is not read: {doubt}; it may name code to run, so name it with --config if "
+                return path, ""
+            return None, (
+                f"{path} is not read: {doubt}; it may name code to run, so name it with --config if "
                 "you trust it"
             )
-    return FoundFile()
+    return None, ""
 
 
 def _doubt_about(path: Path) -> str:

@@ -90,7 +90,7 @@ def test_a_file_that_everybody_can_write_is_not_read(tmp_path: Path, place: str)
     path.write_text('plugins = ["evil.py"]\n')
     (path if place == "file" else shared).chmod(0o777)
     assert load_settings(None, inner, {}) == Settings()
-    message = find_file(inner).message
+    _, message = find_file(inner)
     assert str(path) in message and "can be written by everybody" in message and "--config" in message
     assert load_settings(path, inner, {}).plugins == (str(shared / "evil.py"),)
 
@@ -113,4 +113,4 @@ def test_a_file_of_another_user_is_not_read(tmp_path: Path, place: str, monkeypa
 
     monkeypatch.setattr(Path, "stat", stat)
     assert load_settings(None, inner, {}) == Settings()
-    assert "belongs to another user" in find_file(inner).message
+    assert "belongs to another user" in find_file(inner)[1]

@@ -9,7 +9,7 @@ from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode
 from ckprof.model.device import FindingState
 from ckprof.report.table import Column, Table
-from ckprof.settings import FoundFile, find_file
+from ckprof.settings import find_file
 
 if TYPE_CHECKING:
     import argparse
@@ -66,11 +66,11 @@ def _settings_rows(
 ) -> Iterator[tuple[str, FindingState, str, str]]:
     """Yield which settings file is read and what code it names: plugins are run, and so is the compiler."""
     explicit: Path | None = getattr(arguments, "config", None)
-    file = FoundFile(path=explicit) if explicit else find_file(Path.cwd())
-    if file.message:
-        yield "settings", FindingState.OPTIONAL, file.message, ""
-    if file.path is not None:
-        yield "settings", FindingState.OK, str(file.path), ""
+    path, message = (explicit, "") if explicit else find_file(Path.cwd())
+    if message:
+        yield "settings", FindingState.OPTIONAL, message, ""
+    if path is not None:
+        yield "settings", FindingState.OK, str(path), ""
     settings = session.settings
     for name in settings.plugins:
         yield "plugin of the settings", FindingState.OK, name, ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.cli.convert_report import report_conversion
-from ckprof.cli.sweep_messages import SWEEP_EVENTS, SweepMessages
 from ckprof.events import Level, Message, Progress, ProgressEnded, StatusLine
 from ckprof.kernels.choose import ListRead
 
@@ -24,7 +23,6 @@ class EventMessages:
         self._console = console
         #: the step whose progress is shown; empty for none
         self._doing = ""
-        self._sweep = SweepMessages(console)
 
     def __call__(self, event: Event) -> None:
         """Print the messages and the progress among all events."""
@@ -42,15 +40,13 @@ class EventMessages:
                 self._doing = ""
                 console.clear_status()
             case StatusLine():
-                console.status(event.text)
+                console.status(event.text, event.name)
             case ListRead():
                 report_conversion(event.conversion, console)
-            case _ if isinstance(event, SWEEP_EVENTS):
-                self._sweep(event)
 
     def _progress(self, event: Progress) -> None:
         if event.what != self._doing:
             self._doing = event.what
-            self._console.begin()
+            self._console.begin(at_once=event.at_once)
         if event.done:
             self._console.progress(event.what, event.done, event.total, event.name, eta_s=event.eta_s)

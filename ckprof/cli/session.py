@@ -93,7 +93,7 @@ def open_session(
     """
     console = Console(verbosity)
     if config is None:
-        message = find_file(Path.cwd()).message
+        _, message = find_file(Path.cwd())
         if message:
             console.warning(message)
     return Session(console, Profiler(config, plugins, on_event=_Messages(console)), signals)

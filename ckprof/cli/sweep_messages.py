@@ -1,96 +1,21 @@
-"""Reports on standard error how a sweep proceeds."""
+"""What a sweep did, in lines for people."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.problem import brief
-from ckprof.sweep.requests import (
-    SweepPlanned,
-    SweepProgress,
-    SweepRound,
-)
-from ckprof.wording import agreeing, change, counted, duration, factor
+from ckprof.wording import agreeing, counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.cli.console import Console
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.ranking import Standing
     from ckprof.sweep.sweep import Summary
 
 #: rankings whose best is not decided that a summary names
 _MOST_OPEN: Final = 5
-
-SWEEP_EVENTS: Final = (
-    SweepPlanned,
-    SweepProgress,
-    SweepRound,
-)
-SweepEvent: TypeAlias = SweepPlanned | SweepProgress | SweepRound
-
-
-class SweepMessages:
-    """Prints the events of a sweep.
-
-    :param console: where to.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def __call__(self, event: SweepEvent) -> None:
-        """Print what is worth it."""
-        console = self._console
-        if isinstance(event, SweepProgress):
-            self._progress(event)
-        elif isinstance(event, SweepPlanned):
-            from ckprof.sweep.plan import describe
-
-            for line in describe(event.plan):
-                console.info(line)
-            console.begin(at_once=True)
-        else:
-            self._round(event)
-
-    def _progress(self, progress: SweepProgress) -> None:
-        console = self._console
-        last = progress.last
-        if last.status.is_failure:
-            console.detail(f"{last.status.value}: {last.kernel.name} {last.reason}".rstrip())
-        console.status(progress_text(progress), progress.best[0] if progress.best is not None else "")
-
-    def _round(self, event: SweepRound) -> None:
-        report, kernels = event.report, event.planned.kernels
-        where = f"problem {event.planned.problem_index}, round {report.round}"
-        if report.drifted and report.drift is not None:
-            self._console.info(
-                f"{where}: the reference kernel moved by {change(math.exp(report.drift))}; the "
-                "round is repeated"
-            )
-        for cell, ratio in report.dropped.items():
-            name = kernels[cell.instance].name
-            self._console.detail(f"{where}: {name} leaves, {factor(ratio)} the time of the best")
-        if report.ending is not None:
-            best = kernels[report.best.instance].name if report.best is not None else "none"
-            self._console.detail(f"{where}: {report.ending.value}, best: {best}")
-
-
-def progress_text(progress: SweepProgress) -> str:
-    """Return what stands before the name of the best so far: done, left, time, failures, its time."""
-    parts = [
-        f"sweep: {progress.contests_done}/{counted(progress.contests, 'ranking')}, "
-        f"{counted(progress.attempts, 'attempt')}",
-        f"at most {progress.left} left"
-        + (f", {duration(progress.eta_s)}" if progress.eta_s is not None else ""),
-    ]
-    if progress.failures:
-        parts.append(f"{progress.failures} failed")
-    if progress.best is not None:
-        parts.append(f"best {progress.best[1]:.4g} ms")
-    return "; ".join(parts)
 
 
 def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence[ProblemCase]) -> list[str]:

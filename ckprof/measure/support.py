@@ -236,19 +236,9 @@ def support_answers(
     return table.answers if table is not None else {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceStrings:
-    """Answers of the kernels; every key is in one of the two."""
-
-    #: key -> CK Builder's text
-    texts: dict[str, str]
-    #: key -> why there is no text
-    failures: dict[str, str]
-
-
 def query_instance_strings(
     library: Path, keys: Sequence[str] | None = None, *, timeout_s: float = 30.0
-) -> InstanceStrings:
+) -> tuple[dict[str, str], dict[str, str]]:
     """Ask kernels for CK Builder's text, in a worker process. No device is needed.
 
     A kernel that crashes, hangs or has no text costs its own answer only.
@@ -256,6 +246,7 @@ def query_instance_strings(
     :param library: the kernel library.
     :param keys: content keys of instances; ``None`` for all kernels of the library.
     :param timeout_s: seconds that one kernel may take.
+    :returns: key -> text, and key -> why there is no text; every key is in one of the two.
     :raises ToolchainError: the library cannot be loaded.
     """
     texts: dict[str, str] = {}
@@ -281,7 +272,7 @@ def query_instance_strings(
                 failures[pending.pop(0)] = str(failure)
             finally:
                 worker.kill()
-    return InstanceStrings(texts=texts, failures=failures)
+    return texts, failures
 
 
 def _open(remote: RemoteLibrary, library: Path) -> tuple[str, ...]:
@@ -323,7 +314,7 @@ def check_kernel_strings(library: BuiltLibrary, registry: Registry) -> None:
     state = _state(path)
     if _content(stamp) == state:
         return
-    texts = query_instance_strings(path, [candidate.instance.key for candidate in library.built]).texts
+    texts, _ = query_instance_strings(path, [candidate.instance.key for candidate in library.built])
     embedded = registry.targets.find(library.recipe.target).embedded
     for candidate in library.built:
         text, expected = texts.get(candidate.instance.key), candidate.instance_string

@@ -189,20 +189,20 @@ def library_side(
     with library.open("rb") as stream:
         if not is_library(stream.read(4)):
             raise InputError("is no kernel library: it is no shared library at all", library)
-    answers = query_instance_strings(library)
+    texts, failures = query_instance_strings(library)
     by_key = {candidate.instance.key: candidate for candidate in candidates}
-    for key, reason in answers.failures.items():
+    for key, reason in failures.items():
         name = by_key[key].name if key in by_key else key
         raise InputError(f"kernel {name} does not say what it is: {reason}", library)
     entries = []
-    for key, text in answers.texts.items():
+    for key, text in texts.items():
         source = by_key[key].source if key in by_key else f"{library} kernel {key}"
         parsed = parse(registry.strings, text, source)
         entries.append(Entry(text=text, parsed=parsed, source=source, identity=key, key=key))
     skipped: list[tuple[ParsedString | None, Skipped]] = []
     rules = built_for or manifest.built_for(library.parent)
     for key, candidate in by_key.items():
-        if key in answers.texts or rules is None:
+        if key in texts or rules is None:
             continue
         unmet = candidate.pipeline.unmet_requirements(candidate.instance, *rules)
         if unmet:

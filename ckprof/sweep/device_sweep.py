@@ -19,9 +19,8 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, new_session, shared_key
-from ckprof.sweep.plan import PlanRequest, make_plan
+from ckprof.sweep.plan import PlanRequest, announce, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
-from ckprof.sweep.requests import SweepPlanned
 from ckprof.sweep.resuming import whole_rankings
 from ckprof.sweep.sweep import Sweep, Watch
 
@@ -174,7 +173,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         bench = opened.bench
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
-        session.tell(SweepPlanned(plan=plan, dry_run=False))
+        announce(plan, session.tell)
         target = session.target(request.build.target)
         roofs: tuple[Roof, ...] = ()
         if plan.open_contests:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from ckprof.events import Listener, Message, Progress
 from ckprof.measure.rounds import Ending, KernelCell, RoundOptions
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.model.kernel import SelectedKernel
@@ -259,6 +260,13 @@ def describe(plan: Plan) -> list[str]:
         if ending in endings:
             lines.append(f"finished ({ending.value}): {counted(endings.count(ending), 'ranking')}")
     return lines
+
+
+def announce(plan: Plan, tell: Listener) -> None:
+    """Tell what a sweep is about to do."""
+    for line in describe(plan):
+        tell(Message(line))
+    tell(Progress(what="sweep", done=0, total=plan.most_visits, at_once=True))
 
 
 #: kernels that are left out and named

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ckprof.events import Event
+from ckprof import wording
+from ckprof.events import StatusLine
 from ckprof.measure.options import RunOptions
+from ckprof.measure.requests import StoreOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.option import duration, option, same_option
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from ckprof.measure.requests import RunRequest
-    from ckprof.measure.rounds import KernelCell, RoundReport
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.sweep.device_sweep import SweepResult
-    from ckprof.sweep.plan import Plan, PlannedContest
 
 
 def _never() -> bool:
@@ -48,16 +48,9 @@ class SweepRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepOptions:
+class SweepOptions(StoreOptions):
     """How a sweep runs, and where its outcomes go."""
 
-    store: str | Path = field(
-        metadata=option(
-            "add the outcomes to this result store, made if it does not exist; a folder (or a name that ends "
-            "in /) takes shards, for machines that share no local disk",
-            metavar="PATH",
-        )
-    )
     #: when kernels leave the rounds, and when these are enough
     rounds: RoundOptions = field(default_factory=RoundOptions)
     fresh: bool = field(default=False, metadata=option("measure again; adds to the store, deletes nothing"))
@@ -70,9 +63,6 @@ class SweepOptions:
         ),
     )
     wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
-    tags: tuple[str, ...] = field(
-        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
-    )
     #: runs it on many devices; ``None``: this process does, on one
     runner: SweepRunner | None = None
     #: asked before every attempt
@@ -97,18 +87,9 @@ class RoundRunOptions(RunOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPlanned(Event):
-    """What a sweep is about to do, or what it would do."""
-
-    plan: Plan
-    dry_run: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepProgress(Event):
+class SweepProgress(StatusLine):
     """One attempt of a sweep is stored: how far it is."""
 
-    planned: PlannedContest
     #: rankings that are finished, and all of them
     contests_done: int
     contests: int
@@ -123,10 +104,22 @@ class SweepProgress(Event):
     #: name and time in milliseconds of the fastest attempt on the problem so far
     best: tuple[str, float] | None
 
+    @property
+    def text(self) -> str:
+        """Done, left, time, failures, and the time of the best so far."""
+        parts = [
+            f"sweep: {self.contests_done}/{counted(self.contests, 'ranking')}, "
+            f"{counted(self.attempts, 'attempt')}",
+            f"at most {self.left} left"
+            + (f", {wording.duration(self.eta_s)}" if self.eta_s is not None else ""),
+        ]
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        if self.best is not None:
+            parts.append(f"best {self.best[1]:.4g} ms")
+        return "; ".join(parts)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepRound(Event):
-    """A round of a sweep is over."""
-
-    planned: PlannedContest
-    report: RoundReport[KernelCell]
+    @property
+    def name(self) -> str:
+        """The best so far."""
+        return self.best[0] if self.best is not None else ""

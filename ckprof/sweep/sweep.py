@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from ckprof.events import Level, Message
 from ckprof.measure.rounds_loop import RoundsLoop, timing_of
 from ckprof.session import ignore
 from ckprof.store.attempt import Attempt, Mark
-from ckprof.sweep.requests import SweepProgress, SweepRound
+from ckprof.sweep.requests import SweepProgress
+from ckprof.wording import change, factor
 
 if TYPE_CHECKING:
     from ckprof.events import Event
@@ -160,25 +162,36 @@ class Sweep:
         timing = timing_of(sample.outcome)
         if timing is not None and (self._best is None or timing.median_ms < self._best[1]):
             self._best = attempt.kernel.name, timing.median_ms
-        self._watch.tell(self._progress(planned, attempt))
+        if attempt.status.is_failure:
+            text = f"{attempt.status.value}: {attempt.kernel.name} {attempt.reason}".rstrip()
+            self._watch.tell(Message(text, Level.DETAIL))
+        left = self._left_later + planned.contest.remaining_visits
+        self._watch.tell(
+            SweepProgress(
+                contests_done=self._summary.contests_done,
+                contests=self._summary.contests,
+                attempts=self._summary.attempts,
+                failures=self._summary.failures,
+                left=left,
+                eta_s=self._visit_s * left if self._visit_s is not None else None,
+                last=attempt,
+                best=self._best,
+            )
+        )
 
     def _after_round(self, planned: PlannedContest, report: RoundReport[KernelCell]) -> None:
         self._summary.rounds += 1
         self._summary.dropped += len(report.dropped)
         self._summary.drifted_rounds += report.drifted
         self._recorder.end_round(report)
-        self._watch.tell(SweepRound(planned=planned, report=report))
-
-    def _progress(self, planned: PlannedContest, attempt: Attempt) -> SweepProgress:
-        left = self._left_later + planned.contest.remaining_visits
-        return SweepProgress(
-            planned=planned,
-            contests_done=self._summary.contests_done,
-            contests=self._summary.contests,
-            attempts=self._summary.attempts,
-            failures=self._summary.failures,
-            left=left,
-            eta_s=self._visit_s * left if self._visit_s is not None else None,
-            last=attempt,
-            best=self._best,
-        )
+        tell, kernels = self._watch.tell, planned.kernels
+        where = f"problem {planned.problem_index}, round {report.round}"
+        if report.drifted and report.drift is not None:
+            moved = change(math.exp(report.drift))
+            tell(Message(f"{where}: the reference kernel moved by {moved}; the round is repeated"))
+        for cell, ratio in report.dropped.items():
+            text = f"{where}: {kernels[cell.instance].name} leaves, {factor(ratio)} the time of the best"
+            tell(Message(text, Level.DETAIL))
+        if report.ending is not None:
+            best = kernels[report.best.instance].name if report.best is not None else "none"
+            tell(Message(f"{where}: {report.ending.value}, best: {best}", Level.DETAIL))

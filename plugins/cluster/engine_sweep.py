@@ -21,8 +21,8 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.device_sweep import SweepResult, plan_request, sweep_run_options
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key_of
+from ckprof.sweep.plan import announce
 from ckprof.sweep.recording import open_sink
-from ckprof.sweep.requests import SweepPlanned
 from ckprof.wording import counted
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engine_choice import choose_engine, possible, possible_pools
@@ -180,7 +180,7 @@ class _Sweep:
             shared = shared_key_of(library.direction.id, library.recipe, run, device.key, how)
             planning = plan_request(self._request, self._options, kernels, shared, rankings_of_one_device)
             units = Units(planning, writer.reader.past_visits)
-            self._session.tell(SweepPlanned(plan=units.plan, dry_run=False))
+            announce(units.plan, self._session.tell)
             opened = units.open()
             planned = [unit.planned for unit in opened]
             work = Work(
