@@ -106,8 +106,8 @@ def test_what_is_prepared_is_what_is_stored(
     inside = np.lib.stride_tricks.as_strided(reference, spec.shape, [s * 8 for s in spec.strides])
     assert np.allclose(inside, expected, rtol=1e-12, atol=1e-12)
     assert np.isnan(reference).sum() == spec.stored_elements - spec.elements
-    assert math.isclose(prepared.magnitude, np.abs(expected).max(), rel_tol=1e-9)
-    assert prepared.roundings == (2 if isinstance(problem, MultiDProblem) else 1)
+    assert math.isclose(prepared.sums.magnitude, np.abs(expected).max(), rel_tol=1e-9)
+    assert prepared.sums.roundings == (2 if isinstance(problem, MultiDProblem) else 1)
 
 
 def test_flop_and_bytes() -> None:

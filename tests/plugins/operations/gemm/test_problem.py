@@ -158,7 +158,7 @@ def test_what_is_prepared_is_the_product_of_what_is_stored(
     a = logical["a"] if layout.a == "MK" else logical["a"].swapaxes(-1, -2)
     b = logical["b"] if layout.b == "KN" else logical["b"].swapaxes(-1, -2)
     assert np.allclose(inside, a @ b, rtol=1e-12, atol=1e-12)
-    assert prepared.magnitude == np.abs(inside).max()
+    assert prepared.sums.magnitude == np.abs(inside).max()
     assert prepared.exact is (dtype is DataType.INT8)
 
 
