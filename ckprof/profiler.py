@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
     from ckprof.kernels.source_tree import SourceTree
     from ckprof.lists.explain_line import ExplainedPlace
-    from ckprof.measure.batch import BatchRequest
     from ckprof.measure.options import RunOptions
-    from ckprof.measure.requests import CallOptions, RunRequest, SupportRequest
-    from ckprof.measure.run import RunEnd
+    from ckprof.measure.requests import CallOptions, RunPlanOptions, RunRequest, SupportRequest
     from ckprof.measure.support import SupportReport
     from ckprof.model.conversion import Conversion, ListReading
     from ckprof.model.device import Finding
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.model.parity import ParityFinding, ParityReport
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.results import ListResult
+    from ckprof.model.results import ListResult, RunResults
     from ckprof.parity.request import ParityRequest
     from ckprof.results import Results
     from ckprof.sweep.device_sweep import SweepResult
@@ -201,9 +199,7 @@ class Profiler(Session):
         :param baselines: ids of other libraries that are measured as well.
         :raises CkprofError: as the single steps.
         """
-
-        plan = self.plan(query, problems, build=build, run=run)
-        return self.execute(replace(plan, baselines=tuple(baselines)))
+        return self.execute(self.plan(query, problems, build=build, run=run, baselines=baselines))
 
     def plan(
         self,
@@ -217,6 +213,7 @@ class Profiler(Session):
         strict_layout: bool = False,
         why: bool = False,
         epilogue_cost: bool = False,
+        baselines: Sequence[str] = (),
     ) -> RunRequest:
         """Return what :meth:`profile` would build and run, for :meth:`execute`.
 
@@ -227,13 +224,14 @@ class Profiler(Session):
         :param strict_layout: a line whose layout no instance has does not fit, even where all have one.
         :param why: reports shall say every condition that rejected an instance.
         :param epilogue_cost: run each kernel beside the same one without what is fused to its sums.
+        :param baselines: ids of other libraries that are measured as well.
         :raises CkprofError: the query or a problem is wrong.
         """
         from ckprof.kernels.choose import choose_instances
         from ckprof.kernels.fitting import problems_for
         from ckprof.kernels.requests import BuildOptions
         from ckprof.measure.options import RunOptions
-        from ckprof.measure.requests import RunRequest, Stages, Unfused
+        from ckprof.measure.requests import RunPlanOptions, Stages
         from ckprof.problems.choose import parse_problems
 
         build = build or BuildOptions()
@@ -243,7 +241,7 @@ class Profiler(Session):
         operation = self.registry.operation(selection.direction)
         given = parse_problems(self, operation, problems, files)
         cases = problems_for(self, given, operation, selection.candidates, strict_layout=strict_layout)
-        unfused = Unfused()
+        unfused = None
         if epilogue_cost:
             from ckprof.kernels.candidates import with_unfused
             from ckprof.measure.baselines import problems_beside
@@ -251,21 +249,13 @@ class Profiler(Session):
             own = frozenset(candidate.instance.key for candidate in selection.candidates)
             selection, pairs = with_unfused(selection)
             cases, unfused = problems_beside(cases, own, pairs)
-        run = run or RunOptions(timeout_s=self.settings.timeout)
-        if splits:
-            # given for every problem: what the lines name does not count
-            run = replace(run, splits=splits)
-            cases = [replace(case, splits=()) for case in cases]
-        stages.done("convert")
-        return RunRequest(
-            selection=selection,
-            problems=tuple(cases),
-            build=run.built_for(build),
-            options=run,
+        options = RunPlanOptions(
+            run=run or RunOptions(timeout_s=self.settings.timeout),
+            splits=splits,
             why=why,
-            unfused=unfused,
-            stages=stages,
+            baselines=tuple(baselines),
         )
+        return options.request(selection, cases, build, stages, unfused)
 
     def execute(self, request: RunRequest) -> Results:
         """Build and run what was planned.
@@ -274,9 +264,12 @@ class Profiler(Session):
         """
         from ckprof.results import Results
 
-        return Results(self.execute_until_end(request).required(), self.registry)
+        results, error = self.execute_until_end(request)
+        if error is not None:
+            raise error
+        return Results(results, self.registry)
 
-    def execute_until_end(self, request: RunRequest) -> RunEnd:
+    def execute_until_end(self, request: RunRequest) -> tuple[RunResults, BaseException | None]:
         """Build and run what was planned; return what was found out even if something ends the run.
 
         :returns: the results, and the error or interruption that ended the run before its last outcome.
@@ -342,14 +335,31 @@ class Profiler(Session):
         tell_of_skipped(self, given.skipped)
         return list(given.all)
 
-    def batch(self, request: BatchRequest) -> Iterator[ListResult]:
+    def batch(
+        self,
+        root: Path | str,
+        query: InstanceQuery | None = None,
+        plan: RunPlanOptions | None = None,
+        *,
+        build: BuildOptions | None = None,
+        set_name: str = "",
+    ) -> Iterator[ListResult]:
         """Run every list of a tree, and yield one result per list.
 
+        :param root: folder of lists.
+        :param query: how each list is read and filtered; it names none.
+        :param plan: what lists are run on, and how.
+        :param set_name: only lists in folders of this name.
         :raises CkprofError: the tree, an option, a problem, a plugin or the toolchain is wrong.
         """
+        from ckprof.kernels.requests import BuildOptions, InstanceQuery
         from ckprof.measure.batch import Batch
+        from ckprof.measure.options import RunOptions
+        from ckprof.measure.requests import RunPlanOptions
 
-        return Batch(self, request).results()
+        plan = plan or RunPlanOptions(run=RunOptions(timeout_s=self.settings.timeout))
+        batch = Batch(self, str(root), query or InstanceQuery(), plan, build or BuildOptions(), set_name)
+        return batch.results()
 
     def call(
         self,

@@ -10,7 +10,7 @@ from ckprof.cli.outputs import Delivery
 from ckprof.cli.run_options import chosen_plan
 from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.measure.batch import Batch, BatchRequest, PlannedList
+from ckprof.measure.batch import Batch
 from ckprof.measure.options import RunOptions
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
 
@@ -33,10 +33,12 @@ def run_batch(arguments: argparse.Namespace, session: Session, outputs: Outputs)
         if chosen.render_batch is None:
             able = ", ".join(format_.id for format_ in formats if format_.render_batch is not None)
             raise UsageError(f"format {chosen.id} cannot show a tree of lists (can: {able})")
-    request = _request(arguments, session)
-    for name in request.query.pipelines:
+    query = chosen_query(arguments, session, [arguments.direction] if arguments.direction else [])
+    plan = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
+    for name in query.pipelines:
         session.registry.pipelines.find(name)
-    batch = Batch(session.profiler, request)
+    build, set_name = chosen_build_options(arguments), arguments.set or ""
+    batch = Batch(session.profiler, arguments.tree, query, plan, build, set_name)
     if arguments.list_instances or arguments.dry_run:
         return _print_plans(arguments, session, batch)
     lists: list[ListResult] = []
@@ -56,32 +58,16 @@ def run_batch(arguments: argparse.Namespace, session: Session, outputs: Outputs)
     return _exit_code(lists)
 
 
-def _request(arguments: argparse.Namespace, session: Session) -> BatchRequest:
-    plan = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
-    return BatchRequest(
-        root=arguments.tree,
-        set_name=arguments.set or "",
-        query=chosen_query(arguments, session, [arguments.direction] if arguments.direction else []),
-        problems=plan.problems,
-        problem_files=plan.files,
-        build=chosen_build_options(arguments),
-        options=plan.run or RunOptions(),
-        splits=plan.splits,
-        strict_layout=plan.strict_layout,
-        why=plan.why,
-    )
-
-
 def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) -> ExitCode:
     target = session.profiler.target(arguments.target)
     verdicts, codes = set(), {ExitCode.OK}
     for plan in batch.plans():
-        if isinstance(plan, PlannedList):
+        if not isinstance(plan, ListResult):
             verdicts.add(ListVerdict.FINE)
             if arguments.list_instances:
-                print_instances(plan.request.selection, session.console)
+                print_instances(plan.selection, session.console)
             else:
-                print_plan(plan.request, target.id, session.console)
+                print_plan(plan, target.id, session.console)
         else:
             verdicts.add(plan.verdict)
             codes.add(plan.exit_code)

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.cli.session import Session
-    from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.support import SupportAnswer, SupportTable
+    from ckprof.measure.support import SupportAnswer, SupportReport
 
 _EPILOG = """\
 examples:
@@ -85,12 +84,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
     )
     report_rejections(report.library.rejected, session.console)
-    if report.table is None:
+    if report.library.path is None:
         return ExitCode.FAILED
     if arguments.format == "json":
-        session.console.result(json.dumps(_content(report.table, report.library), indent=1))
+        session.console.result(json.dumps(_content(report), indent=1))
     else:
-        session.console.result(_document(report.table, report.library, report.given))
+        session.console.result(_document(report))
     return ExitCode.OK if report.succeeded else ExitCode.FAILED
 
 
@@ -105,8 +104,8 @@ def _splits(text: str) -> list[int]:
 _splits.__name__ = "list of positive integers"
 
 
-def _document(table: SupportTable, library: BuiltLibrary, given: int) -> Document:
-    lines = []
+def _document(table: SupportReport) -> Document:
+    lines, library = [], table.library
     differing = table.disagreements()
     for candidate, index in differing[:20]:
         key = candidate.instance.key
@@ -131,10 +130,10 @@ def _document(table: SupportTable, library: BuiltLibrary, given: int) -> Documen
             f"the model on the CPU agrees on {asked - len(differing)} of {asked}"
             + ("" if differing else ": all of them")
         )
-    return Document([*([_answers(table, given)] if given else []), "\n".join(lines)])
+    return Document([*([_answers(table)] if table.given else []), "\n".join(lines)])
 
 
-def _answers(table: SupportTable, given: int) -> Table[int]:
+def _answers(table: SupportReport) -> Table[int]:
     """Return a row for each query that was given."""
     columns: list[Column[int]] = [
         Column("problem", lambda index: index),
@@ -147,23 +146,25 @@ def _answers(table: SupportTable, given: int) -> Table[int]:
             whole_below=True,
         ),
     ]
-    return Table(columns, range(given))
+    return Table(columns, range(table.given))
 
 
-def _most_frequent_reason(table: SupportTable, index: int) -> str:
+def _most_frequent_reason(table: SupportReport, index: int) -> str:
     answers = (table.answers[candidate.instance.key][index] for candidate in table.candidates)
     reasons = [answer.reason for answer in answers if not answer.supported]
     return max(set(reasons), key=reasons.count, default="")
 
 
-def _content(table: SupportTable, library: BuiltLibrary) -> dict[str, Any]:
+def _content(table: SupportReport) -> dict[str, Any]:
+    recipe = table.library.recipe
+
     def flags(answers: Iterable[SupportAnswer]) -> list[bool]:
         return [answer.supported for answer in answers]
 
     return {
-        "target": library.recipe.target,
-        "arch": library.recipe.arch,
-        "api_level": library.recipe.api_level,
+        "target": recipe.target,
+        "arch": recipe.arch,
+        "api_level": recipe.api_level,
         "queries": msgspec.to_builtins(table.queries),
         "kernels": [
             {

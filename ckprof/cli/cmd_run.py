@@ -21,7 +21,7 @@ from ckprof.cli.run_options import (
 from ckprof.cli.shared_options import add_instance_options
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
-from ckprof.measure.requests import BaselineOptions, RunPlanOptions, StoreOptions
+from ckprof.measure.requests import RunPlanOptions, StoreOptions
 from ckprof.option import positive
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     usual = RunOptions(timeout_s=session.settings.timeout)
     further = ("verify", "exact", "rounds", "sessions", "keep_samples", "launcher")
     add_fields(add_run_options(parser, usual), RunOptions, *further)
-    add_fields(parser, BaselineOptions, "baselines")
+    add_fields(parser, RunPlanOptions, "baselines")
     add_fields(parser, RunPlanOptions, "epilogue_cost")
     _add_output_options(parser, session)
 
@@ -165,10 +165,9 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
         query = shared_options.chosen_query(arguments, session, directions)
         print_instances(profiler.instances(query).require(), session.console)
         return ExitCode.OK
-    baselines = chosen_baselines(arguments, session)
-    options = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
+    usual = RunOptions(timeout_s=session.settings.timeout)
+    options = chosen_plan(arguments, session, usual, chosen_baselines(arguments, session))
     plan = planned_run(arguments, session, directions, options)
-    plan = replace(plan, baselines=baselines)
     if arguments.dry_run:
         target = profiler.target(arguments.target)
         print_plan(plan, target.id, session.console)
@@ -179,13 +178,13 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
         return build_and_report(session, plan.selection, plan.build)
     # An exception that a signal raised may have been swallowed, e.g. where memory was collected.
     plan = replace(plan, store=_store_options(arguments), should_stop=lambda: session.signals.requested)
-    end = profiler.execute_until_end(plan)
-    if isinstance(end.error, UsageError) and not end.results.outcomes:
-        raise end.error  # what was asked for cannot be done: there is nothing to show
-    delivery = _deliver(end.results, arguments, session, outputs)
-    delivery.finish(end.error)
+    results, error = profiler.execute_until_end(plan)
+    if isinstance(error, UsageError) and not results.outcomes:
+        raise error  # what was asked for cannot be done: there is nothing to show
+    delivery = _deliver(results, arguments, session, outputs)
+    delivery.finish(error)
     session.signals.check()
-    return ExitCode.OK if end.results.succeeded else ExitCode.FAILED
+    return ExitCode.OK if results.succeeded else ExitCode.FAILED
 
 
 def _deliver(

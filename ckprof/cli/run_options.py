@@ -98,10 +98,13 @@ def add_run_options(parser: argparse.ArgumentParser, usual: RunOptions) -> argpa
     return group
 
 
-def chosen_plan(arguments: argparse.Namespace, session: Session, usual: RunOptions) -> RunPlanOptions:
+def chosen_plan(
+    arguments: argparse.Namespace, session: Session, usual: RunOptions, baselines: tuple[str, ...] = ()
+) -> RunPlanOptions:
     """Return what is run, and how.
 
     :param usual: what holds without the options of the run.
+    :param baselines: ids of what is measured as well.
     :raises CkprofError: a value is out of range, a problem set is wrong, or the criterion is unknown.
     """
     return chosen(
@@ -109,6 +112,7 @@ def chosen_plan(arguments: argparse.Namespace, session: Session, usual: RunOptio
         RunPlanOptions,
         problems=given_problems(arguments, session),
         run=_chosen_run_options(arguments, usual),
+        baselines=baselines,
     )
 
 

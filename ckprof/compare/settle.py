@@ -23,7 +23,7 @@ from ckprof.errors import NothingLeftError, UsageError
 from ckprof.events import Message
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.measure.round_times import ProcessShares, Timing
+from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, KernelCell, RoundOptions, Visit
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.measure.support import build_checked_library
@@ -115,7 +115,7 @@ def _measure_rows(
         groups[key.problem].append(key)
     pairs: dict[RowKey, _Pairs] = {}
     loop = RoundsLoop(bench=bench)
-    one_each = ProcessShares(processes=limits.max_rounds, rounds=limits.max_rounds)
+    one_each = limits.max_rounds, limits.max_rounds
     for index, (problem, group) in enumerate(groups.items()):
         rounds = PairRounds(group, policy, replace(limits, seed=limits.seed + index))
         measured = KernelGroup(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageError
@@ -11,7 +11,7 @@ from ckprof.events import Level, Message
 from ckprof.kernels.choose import choose_from_lists, read_lists
 from ckprof.kernels.fitting import Fitting, default_problems
 from ckprof.lists.list_files import find_lists, find_tree
-from ckprof.measure.requests import RunRequest, Stages
+from ckprof.measure.requests import Stages
 from ckprof.measure.run import run_to_its_end
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.results import ListResult, ListVerdict, status_counts
@@ -23,41 +23,9 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
-    from ckprof.measure.options import RunOptions
-    from ckprof.model.problem import Problem
+    from ckprof.measure.requests import RunPlanOptions, RunRequest
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchRequest:
-    """Which lists of a tree are run, and how."""
-
-    #: folder of lists
-    root: str
-    #: only lists in folders of this name; empty for all
-    set_name: str = ""
-    #: how each list is read and filtered; ``conf`` and ``rule_set`` are empty
-    query: InstanceQuery
-    problems: tuple[str | Problem | ProblemCase, ...] = ()
-    problem_files: tuple[Path, ...] = ()
-    build: BuildOptions
-    options: RunOptions
-    #: numbers of splits for every problem; empty for those that problem lines name
-    splits: tuple[int, ...] = ()
-    #: a problem line whose layout no instance of a list has does not fit it
-    strict_layout: bool = False
-    #: reports shall say every condition that rejected an instance
-    why: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedList:
-    """One list of a batch, ready to be run."""
-
-    name: str
-    direction: Operation
-    request: RunRequest
 
 
 class _Skipped(Exception):
@@ -68,12 +36,22 @@ class Batch:
     """The lists of a tree.
 
     :param session: settings, plugins and listener.
-    :param request: what is run.
+    :param root: folder of lists.
+    :param query: how each list is read and filtered; ``conf`` and ``rule_set`` are empty.
+    :param plan: what lists are run on, and how.
+    :param set_name: only lists in folders of this name; empty for all.
     :raises CkprofError: the tree, an option or a problem is wrong.
     """
 
-    def __init__(self, session: Session, request: BatchRequest) -> None:
-        query = request.query
+    def __init__(
+        self,
+        session: Session,
+        root: str,
+        query: InstanceQuery,
+        plan: RunPlanOptions,
+        build: BuildOptions,
+        set_name: str = "",
+    ) -> None:
         if query.conf or query.rule_set:
             option = "--conf" if query.conf else "--rule-set"
             raise UsageError(f"{option} and --tree contradict each other: name the instances once")
@@ -83,12 +61,12 @@ class Batch:
         if len(names) > 1:
             raise UsageError("a tree is run for one direction or for all: name one, or none")
         self._session = session
-        self._request = request
+        self._query, self._options, self._build = query, plan, build
         self._only = session.registry.operation(names[0]) if names else None
-        session.target(request.build.target)
-        self._root = find_tree(request.root)
+        session.target(build.target)
+        self._root = find_tree(root)
         #: all lists that were found
-        self.paths = find_lists(self._root, request.set_name or None)
+        self.paths = find_lists(self._root, set_name or None)
         self._problems = self._problems_by_direction()
 
     def results(self) -> Iterator[ListResult]:
@@ -111,15 +89,14 @@ class Batch:
             if error is not None:
                 raise error
 
-    def plans(self) -> Iterator[PlannedList | ListResult]:
+    def plans(self) -> Iterator[RunRequest | ListResult]:
         """Yield what would be run, list by list, or why nothing is."""
         total = len(self.paths)
         for position, path in enumerate(self.paths, start=1):
             name = path.relative_to(self._root).as_posix()
             self._session.tell(Message(f"[{position}/{total}] {name}"))
             try:
-                direction, request = self._plan(path)
-                yield PlannedList(name=name, direction=direction, request=request)
+                yield self._plan(path)
             except (_Skipped, InputError, PluginError) as why:
                 yield _not_run(name, "", why)
 
@@ -128,37 +105,29 @@ class Batch:
         started = time.monotonic()
         direction = ""
         try:
-            operation, request = self._plan(path)
-            direction = operation.id
-            end = run_to_its_end(self._session, request)
+            request = self._plan(path)
+            direction = request.selection.direction
+            results, error = run_to_its_end(self._session, request)
         except (_Skipped, InputError, PluginError) as why:
             return _not_run(name, direction, why), None
-        error = end.error
-        verdict = ListVerdict.FINE if end.results.succeeded and error is None else ListVerdict.FAILED
+        verdict = ListVerdict.FINE if results.succeeded and error is None else ListVerdict.FAILED
         result = ListResult(
             name=name,
             direction=direction,
             verdict=verdict,
-            results=end.results,
+            results=results,
             seconds=time.monotonic() - started,
         )
         if isinstance(error, (InputError, PluginError)):
             # the next list may do without what has failed here
             blamed = _not_run(name, direction, error)
-            return replace(blamed, results=end.results, seconds=result.seconds), None
+            return replace(blamed, results=results, seconds=result.seconds), None
         return result, error
 
-    def _plan(self, path: Path) -> tuple[Operation, RunRequest]:
-        request = self._request
-        stages = Stages()
+    def _plan(self, path: Path) -> RunRequest:
+        stages, build = Stages(), self._build
         selection = self._select(path)
-        direction = self._session.registry.operation(selection.direction)
-        problems = self._fitting(selection, direction)
-        options = request.options
-        if request.splits:
-            options = replace(options, splits=request.splits)
-            problems = [replace(problem, splits=()) for problem in problems]
-        build = request.build
+        problems = self._fitting(selection, self._session.registry.operation(selection.direction))
         if build.build_dir is not None:
             # one folder per list
             if not build.build_dir.absolute().parent.is_dir():
@@ -166,18 +135,10 @@ class Batch:
             folder = build.build_dir / path.relative_to(self._root).with_suffix("")
             folder.parent.mkdir(parents=True, exist_ok=True)
             build = replace(build, build_dir=folder)
-        stages.done("convert")
-        return direction, RunRequest(
-            stages=stages,
-            selection=selection,
-            problems=tuple(problems),
-            build=options.built_for(build),
-            options=options,
-            why=request.why,
-        )
+        return self._options.request(selection, problems, build, stages)
 
     def _select(self, path: Path) -> Selection:
-        query = replace(self._request.query, conf=(path,), directions=())
+        query = replace(self._query, conf=(path,), directions=())
         conversions = read_lists(self._session, query, None)
         registry = self._session.registry
         of_lists = {
@@ -204,7 +165,7 @@ class Batch:
             return [
                 ProblemCase(problem=problem) for problem in default_problems(direction, selection.candidates)
             ]
-        fitting = Fitting(selection.candidates, strict_layout=self._request.strict_layout)
+        fitting = Fitting(selection.candidates, strict_layout=self._options.strict_layout)
         ndims = {candidate.instance.ndim for candidate in selection.candidates}
         runs = [
             fitting.run_of(problem)
@@ -222,17 +183,15 @@ class Batch:
 
         :raises InputError: a line is wrong for every direction.
         """
-        request = self._request
-        if not (request.problems or request.problem_files):
+        given = self._options
+        if not (given.problems or given.files):
             return None
         problems: dict[str, GivenProblems] = {}
         errors: list[InputError] = []
         directions = (self._only,) if self._only else tuple(self._session.registry.operations)
         for direction in directions:
             try:
-                problems[direction.id] = parse_problems(
-                    self._session, direction, request.problems, request.problem_files
-                )
+                problems[direction.id] = parse_problems(self._session, direction, given.problems, given.files)
             except InputError as error:
                 problems[direction.id] = GivenProblems()
                 errors.append(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
@@ -13,7 +13,7 @@ from ckprof.model.problem_case import ALL_SPLITS, AUTO
 from ckprof.option import option, same_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.kernels.choose import Selection
@@ -101,6 +101,44 @@ class RunPlanOptions:
             "condition rejects; and which instances differ only in fields without meaning on the target"
         ),
     )
+    #: ids
+    baselines: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            "measure another library on the same problems as well: {baselines} (repeatable)",
+            flag="--baseline",
+            metavar="NAME",
+        ),
+    )
+
+    def request(
+        self,
+        selection: Selection,
+        cases: Sequence[ProblemCase],
+        build: BuildOptions,
+        stages: Stages,
+        unfused: Unfused | None = None,
+    ) -> RunRequest:
+        """Return what is built and run, once instances and problems are chosen.
+
+        :param stages: the clock of the run so far; choosing ends with this.
+        """
+        run = self.run or RunOptions()
+        if self.splits:
+            # given for every problem: what the lines name does not count
+            run = replace(run, splits=self.splits)
+            cases = [replace(case, splits=()) for case in cases]
+        stages.done("convert")
+        return RunRequest(
+            selection=selection,
+            problems=tuple(cases),
+            build=run.built_for(build),
+            options=run,
+            why=self.why,
+            unfused=unfused or NOTHING_BESIDE,
+            baselines=self.baselines,
+            stages=stages,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,21 +184,6 @@ class CallOptions:
     timeout_s: float = field(
         default=60.0,
         metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineOptions:
-    """What kernels are compared with."""
-
-    #: ids
-    baselines: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "measure another library on the same problems as well: {baselines} (repeatable)",
-            flag="--baseline",
-            metavar="NAME",
-        ),
     )
 
 

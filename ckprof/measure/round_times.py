@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from ckprof.model.noise import Noise
@@ -152,18 +151,13 @@ class RoundTimes(Generic[Cell]):
         return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessShares:
-    """Rounds are dealt evenly: so many processes take so many rounds, and later ones go on at that rate."""
+def turn_of(index: int, shares: tuple[int, int]) -> int:
+    """Return the number of the process that measures a round.
 
-    #: at least 1
-    processes: int
-    #: at least as many as there are processes
-    rounds: int
+    Rounds are dealt evenly: so many processes take so many rounds, and later ones go on at that rate.
 
-    def turn(self, index: int) -> int:
-        """Return the number of the process that measures a round.
-
-        :param index: of the round, from 0.
-        """
-        return index * self.processes // self.rounds % self.processes
+    :param index: of the round, from 0.
+    :param shares: processes, at least 1, and rounds, at least as many.
+    """
+    processes, rounds = shares
+    return index * processes // rounds % processes

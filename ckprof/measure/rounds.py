@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final, Generic, NamedTuple
 
 from ckprof.errors import UsageError
-from ckprof.measure.round_times import Cell, ProcessShares, RoundTimes, Timing
+from ckprof.measure.round_times import Cell, RoundTimes, Timing
 from ckprof.measure.stopping import USUAL_PROCESSES
 from ckprof.model.ranking import Field, Standing
 from ckprof.option import option, percent, positive, share
@@ -108,11 +108,9 @@ class RoundOptions:
         return self.max_rounds if self.exhaustive else max(self.min_rounds, self.processes)
 
     @property
-    def shares(self) -> ProcessShares | None:
-        """How the rounds are dealt to processes; ``None`` for one process."""
-        if self.processes == 1:
-            return None
-        return ProcessShares(processes=self.processes, rounds=self.least_rounds)
+    def shares(self) -> tuple[int, int] | None:
+        """How many processes take how many rounds; ``None`` for one process."""
+        return None if self.processes == 1 else (self.processes, self.least_rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

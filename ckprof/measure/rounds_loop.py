@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ckprof.measure.round_times import ProcessShares, Timing
+from ckprof.measure.round_times import Timing, turn_of
 from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
@@ -37,8 +37,8 @@ class KernelGroup:
     timing: tuple[TimingSettings, TimingSettings] | None = None
     #: False where all outcomes are known without running anything
     runs: bool = True
-    #: how the rounds are dealt to worker processes; ``None``: one measures all of them, unless it dies
-    shares: ProcessShares | None = None
+    #: how many worker processes take how many rounds; ``None``: one measures all of them, unless it dies
+    shares: tuple[int, int] | None = None
     #: kernels that are visited in the same rounds, on another problem: by the contest's cells with a side
     beside: KernelGroup | None = None
 
@@ -138,7 +138,8 @@ class RoundsLoop:
                 number = visit.round
                 if group.shares is not None:
                     # a round that drifted does not count: its process measures again
-                    self._take_turn(group.shares.turn(rounds + drifted_before - len(contest.drifted)))
+                    index = rounds + drifted_before - len(contest.drifted)
+                    self._take_turn(turn_of(index, group.shares))
                 rounds += 1
                 self.on_round_started()
                 reading = self._observe()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -177,24 +176,6 @@ class Run:
         self._session.tell(Message(text, Level.DETAIL))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnd:
-    """What is known when a run is over, however it ended."""
-
-    results: RunResults
-    #: what ended the run before its last outcome
-    error: BaseException | None = None
-
-    def required(self) -> RunResults:
-        """Return the results.
-
-        :raises BaseException: what ended the run before its last outcome.
-        """
-        if self.error is not None:
-            raise self.error
-        return self.results
-
-
 def _check_reference(session: Session, request: RunRequest) -> None:
     """Say before anything is built that a target has no device that could compute references.
 
@@ -209,11 +190,11 @@ def _check_reference(session: Session, request: RunRequest) -> None:
 
 def run_to_its_end(
     session: Session, request: RunRequest, open_recorder: Callable[[Run], Recorder] | None = None
-) -> RunEnd:
+) -> tuple[RunResults, BaseException | None]:
     """Build a selection's library, run it on the problems, and return everything that was found out.
 
     :param open_recorder: called as soon as the device is known; returns what keeps each measurement.
-    :returns: with what ended the run before its last outcome, if something did.
+    :returns: the results, and what ended the run before its last outcome, if something did.
     :raises CkprofError: no toolchain, or a library that is asked for is missing: nothing was run.
     :raises KeyboardInterrupt: nothing was run yet.
     """
@@ -248,7 +229,7 @@ def run_to_its_end(
         outcomes += [outcome for outcome in run.abandoned if outcome not in outcomes]
     stages.done("run")
     partial = error is not None or stopped or run.stopped
-    return RunEnd(results=_results(session, request, run, tuple(outcomes), partial=partial), error=error)
+    return _results(session, request, run, tuple(outcomes), partial=partial), error
 
 
 def _results(

@@ -84,10 +84,14 @@ _SPLITS: Final = (1, 1, 1, 2, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SupportTable:
+class SupportReport:
     """Answers of every kernel to every query."""
 
+    #: without a path when no kernel could be built
+    library: BuiltLibrary
     queries: tuple[SupportQuery, ...]
+    #: how many of the first queries are not random
+    given: int
     candidates: tuple[Candidate, ...]
     #: content key -> answers in the order of the queries
     answers: Mapping[str, Sequence[SupportAnswer]]
@@ -110,22 +114,12 @@ class SupportTable:
             is not self.model[candidate.instance.key][index].supported
         ]
 
-
-def support_table(
-    library: BuiltLibrary, queries: Sequence[SupportQuery], model: BuiltLibrary | None = None
-) -> SupportTable:
-    """Ask the kernels of a library, and of another one that models it.
-
-    :raises ToolchainError: a library cannot be loaded.
-    """
-    answers = _ask(library, queries)
-    modelled = _ask(model, queries) if model is not None else None
-    candidates = tuple(
-        candidate
-        for candidate in library.built
-        if candidate.instance.key in answers and (modelled is None or candidate.instance.key in modelled)
-    )
-    return SupportTable(queries=tuple(queries), candidates=candidates, answers=answers, model=modelled)
+    @property
+    def succeeded(self) -> bool:
+        """False if library and model differ, or no kernel supports a given problem."""
+        if self.library.path is None or self.disagreements():
+            return False
+        return all(self.supporters(index) for index in range(self.given))
 
 
 def _ask(library: BuiltLibrary, queries: Sequence[SupportQuery]) -> Mapping[str, Sequence[SupportAnswer]]:
@@ -167,24 +161,6 @@ def for_kernels(queries: Sequence[SupportQuery], candidates: Sequence[Candidate]
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupportReport:
-    """What they answer."""
-
-    library: BuiltLibrary
-    #: ``None`` when no kernel could be built
-    table: SupportTable | None
-    #: how many of the table's first queries are not random
-    given: int
-
-    @property
-    def succeeded(self) -> bool:
-        """False if library and model differ, or no kernel supports a given problem."""
-        if self.table is None or self.table.disagreements():
-            return False
-        return all(self.table.supporters(index) for index in range(self.given))
-
-
 def check_support(session: Session, request: SupportRequest) -> SupportReport:
     """Build the kernels and ask them; nothing is run.
 
@@ -203,7 +179,6 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
         return build_library(session, selection, how, Purpose.SUPPORT_CHECK)
 
     library = built(replace(options, target=target.id))
-    given = len(request.queries)
     embedded = next((registered for registered in session.registry.targets if registered.embedded), None)
     model: BuiltLibrary | None = None
     if request.model and not target.embedded and embedded is not None:
@@ -219,9 +194,20 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
                 build_dir=None,
             )
         )
-    if library.path is None:
-        return SupportReport(library=library, table=None, given=given)
-    return SupportReport(library=library, table=support_table(library, queries, model), given=given)
+    answers = _ask(library, queries)
+    modelled = _ask(model, queries) if model is not None else None
+    return SupportReport(
+        library=library,
+        queries=tuple(queries),
+        given=len(request.queries),
+        candidates=tuple(
+            candidate
+            for candidate in library.built
+            if candidate.instance.key in answers and (modelled is None or candidate.instance.key in modelled)
+        ),
+        answers=answers,
+        model=modelled,
+    )
 
 
 def support_answers(
@@ -232,8 +218,7 @@ def support_answers(
     Kernels that do not compile are missing.
     """
     request = SupportRequest(selection=selection, build=build, queries=tuple(queries), model=False)
-    table = check_support(session, request).table
-    return table.answers if table is not None else {}
+    return check_support(session, request).answers
 
 
 def query_instance_strings(

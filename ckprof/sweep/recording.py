@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import RunRequest, StoreOptions
     from ckprof.measure.rounds import KernelCell, RoundReport
     from ckprof.measure.rounds_loop import KernelGroup, Sample
-    from ckprof.measure.run import Run, RunEnd
+    from ckprof.measure.run import Run
     from ckprof.model.outcome import BaselineOutcome
     from ckprof.model.problem import Problem
+    from ckprof.model.results import RunResults
     from ckprof.session import Session as ProfilerSession
     from ckprof.store.attempt import Session
     from ckprof.store.query import SharedKey
@@ -250,7 +251,9 @@ class _RunRecorder(Recorder):
         return self._rounds[shared, problem]
 
 
-def run_into_store(session: ProfilerSession, request: RunRequest, options: StoreOptions) -> RunEnd:
+def run_into_store(
+    session: ProfilerSession, request: RunRequest, options: StoreOptions
+) -> tuple[RunResults, BaseException | None]:
     """Build and run a selection as :func:`~ckprof.measure.run.run_to_its_end` does, and store each visit.
 
     :raises CkprofError: the store cannot be written, or as a run: nothing was run.

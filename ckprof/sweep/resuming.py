@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ckprof.measure.round_times import ProcessShares, Timing
+from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Contest, Ending, KernelCell
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
@@ -45,7 +45,7 @@ def resumed(
     cells: Sequence[KernelCell],
     kernels: Mapping[str, SelectedKernel],
     request: PlanRequest,
-) -> tuple[Contest[KernelCell], ProcessShares | None, MeasuredBefore]:
+) -> tuple[Contest[KernelCell], tuple[int, int] | None, MeasuredBefore]:
     """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
 
     Left out are attempts with other builds of a kernel, on devices that were found slow afterwards, and those
@@ -168,7 +168,7 @@ class History:
 
 def _in_enough_processes(
     history: History, cells: Sequence[KernelCell], rounds: RoundOptions
-) -> tuple[Contest[KernelCell], ProcessShares | None]:
+) -> tuple[Contest[KernelCell], tuple[int, int] | None]:
     """Return the rounds that are left, and how they are dealt so that the processes are as many as asked for.
 
     Where all rounds there may be were measured in fewer processes, each that is missing gets a round.
@@ -181,5 +181,4 @@ def _in_enough_processes(
         return contest, rounds.shares
     least = max(rounds.least_rounds, contest.rounds + missing)
     more = replace(rounds, min_rounds=least, max_rounds=max(rounds.max_rounds, least))
-    shares = ProcessShares(processes=missing, rounds=least - contest.rounds)
-    return history.resumed(cells, more), shares
+    return history.resumed(cells, more), (missing, least - contest.rounds)

@@ -187,9 +187,11 @@ def compare_with_baselines(
     store = StoreOptions(store=options.store, tags=options.tags, wait=options.wait)
     run = _measured_again(request, options, [_case(choice, keys) for choice in found], spent)
     try:
-        end = run_into_store(session, run, store)
+        results, error = run_into_store(session, run, store)
+        if error is not None:
+            raise error
         searched = [(choice.problem, choice.count) for choice in found]
-        compared = comparison_of(end.required(), searched, library, stopped=options.search.should_stop())
+        compared = comparison_of(results, searched, library, stopped=options.search.should_stop())
     except Interrupted:
         raise
     except CkprofError as exc:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions
-from ckprof.measure.requests import BaselineOptions
+from ckprof.measure.requests import RunPlanOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.types import DataType
 from ckprof.option import duration, option, options_of, percent, positive, same_option, share
@@ -266,7 +266,7 @@ class TuneOptions:
     tags: tuple[str, ...] = field(
         default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
     )
-    baselines: tuple[str, ...] = field(default=(), metadata=same_option(BaselineOptions, "baselines"))
+    baselines: tuple[str, ...] = field(default=(), metadata=same_option(RunPlanOptions, "baselines"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

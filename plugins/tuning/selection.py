@@ -205,7 +205,7 @@ def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenK
     best = chosen[: options.measure]
     splits = sorted({kernel.prediction.splits for kernel in best})
     by_key = {kernel.kernel.instance.key: kernel for kernel in best}
-    end = run_to_its_end(
+    results, error = run_to_its_end(
         session,
         RunRequest(
             selection=replace(
@@ -225,7 +225,9 @@ def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenK
             options=RunOptions(timeout_s=session.settings.timeout),
         ),
     )
-    outcomes = {(outcome.key, splits[outcome.problem_index]): outcome for outcome in end.required().outcomes}
+    if error is not None:
+        raise error
+    outcomes = {(outcome.key, splits[outcome.problem_index]): outcome for outcome in results.outcomes}
     ranked, field = field_of(outcomes.values())
     times = {id(outcome): time for outcome, time in zip(ranked, field.kernels, strict=True)}
 

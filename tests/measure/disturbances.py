@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.measure.options import RunOptions, round_options
-from ckprof.measure.round_times import Timing
+from ckprof.measure.round_times import Timing, turn_of
 from ckprof.measure.rounds import Contest, RoundOptions
 from ckprof.model.ranking import shares_first_place
 
@@ -150,7 +150,7 @@ def play(
     for visit in contest.visits():
         if shares is not None:
             # rounds are numbered from 1, those that are repeated count
-            device.process = shares.turn(visit.round - 1)
+            device.process = turn_of(visit.round - 1, shares)
         contest.record(visit, device.measure(visit.cell))
     return contest, device
 

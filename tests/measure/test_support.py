@@ -10,7 +10,7 @@ from ckprof.errors import ToolchainError
 from ckprof.measure.support import (
     SupportAnswer,
     SupportQuery,
-    SupportTable,
+    SupportReport,
     for_kernels,
     query_library,
     random_queries,
@@ -61,7 +61,9 @@ def candidate(key):
 
 def table(model):
     yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False, reason="C = 3")
-    return SupportTable(
+    return SupportReport(
+        library=None,
+        given=0,
         queries=tuple(random_queries(2, 2, 0, Forward())),
         candidates=(candidate("a"), candidate("b")),
         answers={"a": (yes, no), "b": (yes, yes)},

@@ -158,7 +158,7 @@ def test_build_generate_and_support_check(opened, tmp_path):
             queries=(SupportQuery(problem=problem.problem, split_k=1),),
         )
     )
-    assert report.table is not None and len(report.table.candidates) == 2
+    assert len(report.candidates) == 2
     assert recorder.calls == once + Counter(before_build=1, after_build=1)
 
 
@@ -211,16 +211,9 @@ def test_a_batch_calls_each_hook_once_per_list(opened, tmp_path):
         source = next((Path(__file__).parents[2] / "conf/forward/tests").glob(f"{name}.conf"))
         lines = source.read_text().splitlines()[:3]
         (lists / f"{name}.conf").write_text("\n".join(lines) + "\n")
-    from ckprof.measure.batch import Batch, BatchRequest
+    from ckprof.measure.batch import Batch
+    from ckprof.measure.requests import RunPlanOptions
 
-    batch = Batch(
-        profiler,
-        BatchRequest(
-            root=str(lists),
-            query=ckprof.InstanceQuery(),
-            build=ckprof.BuildOptions(),
-            options=ckprof.RunOptions(),
-        ),
-    )
+    batch = Batch(profiler, str(lists), ckprof.InstanceQuery(), RunPlanOptions(), ckprof.BuildOptions())
     assert len(list(batch.plans())) == 2
     assert recorder.calls == Counter(after_conversion=2, modify_instances=2)

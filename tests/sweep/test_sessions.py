@@ -11,7 +11,7 @@ import pytest
 
 from ckprof.cli.fields import chosen
 from ckprof.errors import UsageError
-from ckprof.measure.round_times import ProcessShares
+from ckprof.measure.round_times import turn_of
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import PROCESS, Mark
@@ -34,10 +34,10 @@ from .test_sweep import sweep
     ],
 )
 def test_rounds_are_dealt_evenly(processes, rounds, taken):
-    shares = ProcessShares(processes=processes, rounds=rounds)
-    turns = [shares.turn(index) for index in range(rounds)]
+    shares = processes, rounds
+    turns = [turn_of(index, shares) for index in range(rounds)]
     assert [turns.count(number) for number in sorted(set(turns))] == taken
-    assert [shares.turn(rounds + index) for index in range(rounds)] == turns, "and so it goes on"
+    assert [turn_of(rounds + index, shares) for index in range(rounds)] == turns, "and so it goes on"
 
 
 def test_the_leaders_get_as_many_rounds_as_there_are_processes():

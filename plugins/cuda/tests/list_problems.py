@@ -74,7 +74,7 @@ def choose(conf: str) -> tuple[str, list[str]]:
     selection = profiler.instances(InstanceQuery(conf=conf)).require()
     operation = profiler.registry.operation(selection.direction)
     queries = [*_small(selection, operation), *_own(selection)]
-    report = profiler.check_support(
+    table = profiler.check_support(
         SupportRequest(
             selection=selection,
             build=BuildOptions(target="cpu", arch=ARCH),
@@ -82,8 +82,7 @@ def choose(conf: str) -> tuple[str, list[str]]:
             model=False,
         )
     )
-    table = report.table
-    assert table is not None and len(table.candidates) == len(selection.candidates)
+    assert len(table.candidates) == len(selection.candidates)
     answers = np.array(
         [[one.supported for one in table.answers[kernel.instance.key]] for kernel in table.candidates]
     )

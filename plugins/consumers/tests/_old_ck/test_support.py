@@ -181,12 +181,10 @@ def test_kernels_of_ck_tile_support_the_same(direction, name):
     report = profiler.check_support(SupportRequest(selection=selection, build=build, random=80))
     lines = path.read_text().splitlines()
     counts: Counter[bool] = Counter()
-    for candidate in report.table.candidates:
+    for candidate in report.candidates:
         line = lines[int(candidate.source.rpartition(":")[2]) - 1]
         ((_, old),) = kernels_of(line, path, 1)
-        for query, answer in zip(
-            report.table.queries, report.table.answers[candidate.instance.key], strict=True
-        ):
+        for query, answer in zip(report.queries, report.answers[candidate.instance.key], strict=True):
             if query.split_k != 1:
                 continue
             unmet = support(old, query.problem, "fp16", 1, "gfx950").unmet
