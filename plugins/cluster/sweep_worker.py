@@ -140,7 +140,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         environment={
             "host": host_properties(),
             "options": options.as_plain(),
-            "device": bench.device.text,
+            "device": bench.device,
             SOURCES: source_digests(manager),
             DEVICE: {"id": device.id, "partition": device.key.partition},
             **({LAYERS: layers} if layers else {}),
