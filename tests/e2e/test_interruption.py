@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -79,9 +80,18 @@ def wait_for_line(child: subprocess.Popen[str], text: str, count: int = 1) -> st
 def wait_for_process(folder: Path, name: str) -> None:
     """Wait until a process of this name works for the run."""
     end = time.monotonic() + PATIENCE_S
-    while not any(process.name().startswith(name) for process in processes_of(folder)):
+    while not any(process.startswith(name) for process in names_of(folder)):
         assert time.monotonic() < end, f"no {name} was started"
         time.sleep(0.05)
+
+
+def names_of(folder: Path) -> list[str]:
+    """Return the names of these processes, without those that have ended by now."""
+    names = []
+    for process in processes_of(folder):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            names.append(process.name())
+    return names
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
