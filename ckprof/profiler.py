@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions, InstanceQuery
     from ckprof.kernels.source_tree import SourceTree
-    from ckprof.lists.explain_line import ExplainedPlace
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import CallOptions, RunPlanOptions, RunRequest, SupportRequest
     from ckprof.measure.support import SupportReport
-    from ckprof.model.conversion import Conversion, ListReading
+    from ckprof.model.conversion import Conversion, ExplainedLine, ListReading
     from ckprof.model.device import Finding
     from ckprof.model.outcome import Outcome
     from ckprof.model.parity import ParityFinding, ParityReport
@@ -103,7 +102,7 @@ class Profiler(Session):
 
         return choose_instances(self, query)
 
-    def explain(self, line: str, *, reading: ListReading | None = None) -> ExplainedPlace:
+    def explain(self, line: str, *, reading: ListReading | None = None) -> ExplainedLine:
         """Say what becomes of one line of a list, argument by argument.
 
         :param line: its text, or where it stands: ``FILE:LINE``.

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.conversion import LossyLine
 from ckprof.plugin.protocols import Converter
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem
@@ -31,14 +30,14 @@ from ckprof_plugins.pipelines.gemm_instance import usual_d_layouts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckprof.model.conversion import (
         Conversion,
         ConversionRequest,
         ExplainedLine,
-        ExplainRequest,
+        ListReading,
         TreePlan,
-        TreeRequest,
     )
     from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.explanation import LineRecorder
@@ -91,17 +90,19 @@ class ConfConverter(Converter):
             or looks_like_log(request.data)
         )
 
-    def plan_tree(self, request: TreeRequest) -> TreePlan | None:
+    def plan_tree(self, root: Path, reading: ListReading) -> TreePlan | None:
         """Convert the lists of a folder; see :func:`ckprof_converters.list_tree.plan_tree`."""
         from ckprof_converters.list_tree import plan_tree
 
-        return plan_tree(request, self.convert)
+        return plan_tree(root, reading, self.convert)
 
-    def explain(self, request: ExplainRequest) -> ExplainedLine | None:
+    def explain(
+        self, text: str, request: ConversionRequest, number: int | None = None
+    ) -> ExplainedLine | None:
         """Explain a line; see :func:`ckprof_converters.explanation.explain`."""
         from ckprof_converters.explanation import explain
 
-        return explain(request, self._grammar)
+        return explain(text, request, number, self._grammar)
 
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
@@ -150,7 +151,7 @@ class ConversionRun:
         self._conflicting: dict[str, int] = {}
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
         self._outcomes: dict[tuple[CompiledFamily, tuple[str | None, ...]], _LineOutcome] = {}
-        self._lossy: list[LossyLine] = []
+        self._lossy: dict[int, str] = {}
         self._elementwise = LogElementwise()
         #: text of a line -> (rule, reason) for each further line like it
         self._repeats: dict[str, tuple[str, str]] = {}
@@ -174,7 +175,7 @@ class ConversionRun:
         asked = self._request.direction
         variant = self._grammar.main_variant(asked) if asked else ""
         conversion = self._collector.finish(converter, number, self._properties, variant)
-        return replace(conversion, lossy=tuple(self._lossy)) if self._lossy else conversion
+        return replace(conversion, lossy=self._lossy)
 
     def _line(self, number: int, line: str, recorder: LineRecorder | None) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
@@ -253,7 +254,7 @@ class ConversionRun:
         first = self._collector.add(number, outcome.compiled, row, outcome.properties, id_)
         reason = f"equal to line {first} in all but the id"
         if lossy:
-            self._lossy.append(LossyLine(number, lossy))
+            self._lossy[number] = lossy
         if first != number:
             self._drop(number, DropRule.DUPLICATE.value, reason, recorder)
         # Ids that count instances count duplicates too, so those lines must come here again.

@@ -9,38 +9,36 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from ckprof.errors import ListError
-from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine, ExplainedRule
+from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine
 from ckprof_converters.compiled import LineError, LineProblem, read_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.model.conversion import ExplainRequest
+    from ckprof.model.conversion import ConversionRequest
     from ckprof.model.strings.grammar import Argument
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import Step
     from ckprof_converters.grammar import Grammar
 
-_ANNOTATION: Final = ExplainedRule(
-    id="annotation", text="Take the value that the annotation after the line gives."
-)
-_COMMAND: Final = ExplainedRule(
-    id="command", text="Take the element-wise operation that the command of the log asks for."
-)
+#: id and sentence of rules that are no steps
+_ANNOTATION: Final = ("annotation", "Take the value that the annotation after the line gives.")
+_COMMAND: Final = ("command", "Take the element-wise operation that the command of the log asks for.")
 
 
-def explain(request: ExplainRequest, grammar: Grammar) -> ExplainedLine:
+def explain(text: str, request: ConversionRequest, number: int | None, grammar: Grammar) -> ExplainedLine:
     """Explain one line: convert it, alone or in its list, and take down how.
 
+    :param number: of the line in its list; ``None`` for one that stands in none.
     :param grammar: the families, e.g. :attr:`ckprof_converters.converter.ConfConverter.grammar`.
     :raises InputError: the list is no text.
     """
     from ckprof_converters.converter import ConversionRun
 
-    recorder = LineRecorder(request.text, request.line or 1)
-    asked = replace(request.request, lenient=True)
-    if request.line is None:
-        asked = replace(asked, data=f"{request.text}\n".encode(errors="replace"), stream=None)
+    recorder = LineRecorder(text, number or 1)
+    asked = replace(request, lenient=True)
+    if number is None:
+        asked = replace(asked, data=f"{text}\n".encode(errors="replace"), stream=None)
     # a list without an instance
     with suppress(ListError):
         ConversionRun(grammar, asked, recorder).convert("")
@@ -98,8 +96,8 @@ class LineRecorder:
         self._compiled: CompiledFamily | None = None
         self._arguments: Sequence[Argument] = ()
         self._trace = _Trace({}, ())
-        #: name of a value -> the rule that derived it
-        self._origins: dict[str, ExplainedRule] = {}
+        #: name of a value -> id and sentence of the rule that derived it
+        self._origins: dict[str, tuple[str, str]] = {}
         #: what the line gives
         self._outcome: dict[str, Any] = {}
 
@@ -127,7 +125,7 @@ class LineRecorder:
     def step(self, step: Step) -> None:
         """Take down what a step has derived."""
         name = getattr(step, "__name__", "rule").replace("_", "-")
-        rule = ExplainedRule(id=name, text=(step.__doc__ or "").strip().partition("\n")[0])
+        rule = name, (step.__doc__ or "").strip().partition("\n")[0]
         self._origins.update(dict.fromkeys(self._trace.written, rule))
         self._trace.start_step()
 
@@ -153,8 +151,8 @@ class LineRecorder:
         self._origins.update(dict.fromkeys(asked, _COMMAND))
         keys = self._keys(row)
         used = {key.origin for key in keys}
-        rules = dict.fromkeys(rule for rule in self._origins.values() if rule.id in used)
-        self._outcome = {"record": tuple(keys), "rules": tuple(rules), "lossy": lossy}
+        rules = {id_: text for id_, text in self._origins.values() if id_ in used}
+        self._outcome = {"record": tuple(keys), "rules": rules, "lossy": lossy}
 
     def explained(self) -> ExplainedLine:
         """Return everything that was taken down."""
@@ -181,7 +179,7 @@ class LineRecorder:
                 # the record leaves the key out
                 continue
             if name in self._origins:
-                origin = self._origins[name].id
+                origin = self._origins[name][0]
             elif name in positions:
                 origin = f"argument {positions[name]}"
             else:

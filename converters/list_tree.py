@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import InputError
 from ckprof.lists.list_files import list_request
-from ckprof.model.conversion import ListReading, ListState, PlannedCatalog, TreeList, TreePlan
+from ckprof.model.conversion import ListState, PlannedCatalog, TreeList, TreePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
-    from ckprof.model.conversion import Conversion, ConversionRequest, TreeRequest
+    from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 
 STREAM_K_SUFFIX: Final = "_streamk"
 
@@ -34,25 +34,30 @@ DIRECTION_FOLDERS: Final[Mapping[str, str]] = {
 }
 
 
-def plan_tree(request: TreeRequest, convert: Callable[[ConversionRequest], Conversion]) -> TreePlan | None:
-    """Convert the lists below ``request.root``; ``None`` if there is none.
+def plan_tree(
+    root: Path, reading: ListReading, convert: Callable[[ConversionRequest], Conversion]
+) -> TreePlan | None:
+    """Convert the lists below ``root``; ``None`` if there is none.
 
     The first list with errors ends the plan. Lists that share catalogs are planned together or not at all.
 
     :param convert: converts one list, e.g. :meth:`ckprof_converters.converter.ConfConverter.convert`.
     :raises InputError: a folder cannot be read.
     """
-    groups, skipped = _find_lists(request.root)
+    groups, skipped = _find_lists(root)
     if not groups and not skipped:
         return None
-    return _Planner(request, convert).plan(groups, skipped)
+    return _Planner(root, reading, convert).plan(groups, skipped)
 
 
 class _Planner:
-    def __init__(self, request: TreeRequest, convert: Callable[[ConversionRequest], Conversion]) -> None:
-        self._request = request
+    def __init__(
+        self, root: Path, reading: ListReading, convert: Callable[[ConversionRequest], Conversion]
+    ) -> None:
+        self._root = root
+        self._reading = reading
         self._convert = convert
-        self._planned: dict[PurePath, PlannedCatalog] = {}
+        self._planned: dict[Path, PlannedCatalog] = {}
         self._lists: list[TreeList] = []
 
     def plan(self, groups: Sequence[Sequence[Path]], skipped: Sequence[TreeList]) -> TreePlan:
@@ -67,11 +72,11 @@ class _Planner:
 
     def _group(self, paths: Sequence[Path]) -> bool:
         """Convert lists that share catalogs; say whether all went well."""
-        planned: dict[PurePath, PlannedCatalog] = {}
+        planned: dict[Path, PlannedCatalog] = {}
         converted: list[TreeList] = []
         for index, path in enumerate(paths):
             try:
-                request = self._list_request(path)
+                request = list_request(path, self._reading, _direction_of(path, self._root))
                 conversion = self._convert(request)
                 self._append(planned, path, conversion)
             except InputError as error:
@@ -87,19 +92,10 @@ class _Planner:
         self._planned.update(planned)
         return True
 
-    def _list_request(self, path: Path) -> ConversionRequest:
-        request = self._request
-        reading = ListReading(
-            mma_k_table=request.mma_k_table,
-            upstream_comments=request.upstream_comments,
-            lenient=request.lenient,
-        )
-        return list_request(path, reading, _direction_of(path, request.root))
-
-    def _append(self, planned: dict[PurePath, PlannedCatalog], path: Path, conversion: Conversion) -> None:
-        folder = path.parent.relative_to(self._request.root)
+    def _append(self, planned: dict[Path, PlannedCatalog], path: Path, conversion: Conversion) -> None:
+        folder = path.parent.relative_to(self._root)
         for name, catalog in zip(_names(path, conversion.catalogs), conversion.catalogs, strict=True):
-            target = PurePath(folder / f"{name}.json")
+            target = folder / f"{name}.json"
             if target in planned:
                 planned[target] = _joined(planned[target], catalog, path)
             elif target in self._planned:
@@ -107,7 +103,7 @@ class _Planner:
                     f"gives the same catalog {target} as {self._planned[target].sources[0]}", path
                 )
             else:
-                planned[target] = PlannedCatalog(place=target, catalog=catalog, sources=(path,))
+                planned[target] = PlannedCatalog(path=target, catalog=catalog, sources=(path,))
 
 
 def _names(path: Path, catalogs: Sequence[Catalog]) -> list[str]:

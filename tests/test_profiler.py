@@ -117,7 +117,7 @@ def test_wrong_lines():
 
 
 def test_one_line_is_explained(profiler):
-    assert profiler.explain(f"{LIST}:3").explained.record
+    assert profiler.explain(f"{LIST}:3").record
 
 
 def test_parity_of_a_list(profiler):

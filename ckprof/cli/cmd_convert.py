@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,10 @@ from ckprof.cli.convert_report import (
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
-from ckprof.lists.catalog_folders import CatalogState, Output, check_outputs, plan_tree, write_outputs
+from ckprof.lists.catalog_folders import CatalogState, check_outputs, plan_tree, write_outputs
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import find_folder, find_list, read_list
-from ckprof.model.conversion import ListReading, ListState, TreeList, TreeRequest
+from ckprof.model.conversion import ListReading, ListState, PlannedCatalog, TreeList
 from ckprof.report.ci import failure_annotations
 from ckprof.wording import counted
 
@@ -131,7 +132,7 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
         session.console.exact(render_catalog(_only_catalog(conversion)))
         return ExitCode.OK
     outputs = [
-        Output(path=path, catalog=catalog, sources=(conversion.path,))
+        PlannedCatalog(path=path, catalog=catalog, sources=(conversion.path,))
         for path, catalog in _targets(arguments.output, conversion, ".json")
     ]
     report = ConvertReport(
@@ -160,13 +161,8 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     out = Path(arguments.output)
     if out.exists() and not out.is_dir():
         raise UsageError(f"-o {out} is a file, expected a folder")
-    plan = plan_tree(
-        chosen(arguments, TreeRequest, root=folder),
-        session.registry,
-    )
-    outputs = [
-        Output(path=out / item.place, catalog=item.catalog, sources=item.sources) for item in plan.catalogs
-    ]
+    plan = plan_tree(folder, chosen(arguments, ListReading), session.registry)
+    outputs = [replace(item, path=out / item.path) for item in plan.catalogs]
     report = ConvertReport(lists=plan.lists, files=tuple(_written_or_checked(outputs, arguments, out)))
     notes: dict[str, None] = {}
     for item in plan.lists:
@@ -183,7 +179,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
 
 
 def _written_or_checked(
-    outputs: Sequence[Output], arguments: argparse.Namespace, within: Path | None
+    outputs: Sequence[PlannedCatalog], arguments: argparse.Namespace, within: Path | None
 ) -> list[CatalogFile]:
     return check_outputs(outputs) if arguments.check else write_outputs(outputs, within)
 

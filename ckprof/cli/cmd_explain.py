@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.lists.explain_line import ExplainedPlace
     from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine
 
 _EPILOG = """\
@@ -53,22 +52,23 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     reading = shared_options.chosen_list_reading(arguments, session)
     explained = [session.profiler.explain(text, reading=reading) for text in arguments.line]
     if arguments.format == "json":
-        session.console.result(json.dumps([_values(explanation) for explanation in explained], indent=2))
+        session.console.result(json.dumps([_values(line) for line in explained], indent=2))
     else:
-        session.console.result(Document([part for explanation in explained for part in _parts(explanation)]))
-    wrong = any(explanation.explained.errors or explanation.error for explanation in explained)
+        session.console.result(Document([part for line in explained for part in _parts(line)]))
+    wrong = any(line.errors or line.list_error for line in explained)
     return ExitCode.INPUT if wrong else ExitCode.OK
 
 
-def _values(explanation: ExplainedPlace) -> dict[str, Any]:
-    values = asdict(explanation.explained)
-    path = str(explanation.path) if explanation.path else None
-    return {"path": path, "line": explanation.line, **values}
+def _values(line: ExplainedLine) -> dict[str, Any]:
+    values = asdict(line)
+    place = {"path": str(line.path) if line.path else None, "line": line.line}
+    for name in (*place, "list_error"):
+        del values[name]
+    return {**place, **values, "rules": [{"id": id_, "text": text} for id_, text in line.rules.items()]}
 
 
-def _parts(explanation: ExplainedPlace) -> list[str | Table[Any]]:
-    line = explanation.explained
-    head = f"{explanation.path}:{explanation.line}: " if explanation.path else ""
+def _parts(line: ExplainedLine) -> list[str | Table[Any]]:
+    head = f"{line.path}:{line.line}: " if line.path else ""
     parts: list[str | Table[Any]] = [
         head + (f"{line.title} ({line.direction or 'no direction'})" if line.title else "no instance")
     ]
@@ -77,15 +77,15 @@ def _parts(explanation: ExplainedPlace) -> list[str | Table[Any]]:
     if line.record:
         parts.append(_key_table(line))
         if line.rules:
-            parts.append("\n".join(f"{rule.id}: {rule.text}" for rule in line.rules))
+            parts.append("\n".join(f"{id_}: {text}" for id_, text in line.rules.items()))
     if line.lossy:
         parts.append(f"lossy: the kernel does without {line.lossy}")
     if line.note:
         parts.append(f"note: {line.note}")
-    if line.errors or explanation.error:
+    if line.errors or line.list_error:
         parts += [f"wrong at column {column}: {message}" for column, message in line.errors]
-        if explanation.error:
-            parts.append(f"wrong in its list: {explanation.error}")
+        if line.list_error:
+            parts.append(f"wrong in its list: {line.list_error}")
     elif line.rule:
         parts.append(f"dropped by {line.rule}: {line.reason}")
     else:

@@ -125,7 +125,7 @@ class ConvertReport:
                 "lines": conversion.lines,
                 "instances": _instances(item),
                 "dropped": dict(sorted(conversion.dropped_by_rule.items())),
-                "lossy_lines": [{"line": line.line, "what": line.what} for line in conversion.lossy],
+                "lossy_lines": [{"line": line, "what": what} for line, what in conversion.lossy.items()],
                 "dropped_lines": [
                     {"line": line.line, "rule": line.rule, "reason": line.reason}
                     for line in conversion.dropped
@@ -162,10 +162,8 @@ def _remarks(item: TreeList) -> Iterator[Annotation]:
                 path=item.path,
                 line=dropped.line,
             )
-    for lossy in item.conversion.lossy:
-        yield Annotation(
-            level=AnnotationLevel.NOTICE, title="lossy", message=lossy.what, path=item.path, line=lossy.line
-        )
+    for line, what in item.conversion.lossy.items():
+        yield Annotation(level=AnnotationLevel.NOTICE, title="lossy", message=what, path=item.path, line=line)
 
 
 def _errors(item: TreeList) -> list[dict[str, Any]]:
@@ -242,14 +240,14 @@ def report_lossy_lines(conversion: Conversion, console: Console) -> None:
     """Warn of lines that say more than catalogs can hold; ``-v`` shows each of them."""
     if not conversion.lossy:
         return
-    first = conversion.lossy[0]
+    first, said = next(iter(conversion.lossy.items()))
     lines = counted(len(conversion.lossy), "line")
     console.warning(
         f"{conversion.path}: lossy: kernels of {lines} do without what the list says, "
-        f"first in line {first.line}: {first.what}"
+        f"first in line {first}: {said}"
     )
-    for line in conversion.lossy:
-        console.detail(f"{conversion.path}:{line.line}: lossy: {line.what}")
+    for line, what in conversion.lossy.items():
+        console.detail(f"{conversion.path}:{line}: lossy: {what}")
 
 
 def report_dropped_lines(conversion: Conversion, console: Console) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.catalog import Catalog
-    from ckprof.model.conversion import TreePlan, TreeRequest
+    from ckprof.model.conversion import ListReading, PlannedCatalog, TreePlan
     from ckprof.plugin.registry import Registry
 
 
@@ -33,31 +33,21 @@ class CatalogState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """A catalog and the file that it belongs to."""
-
-    path: Path
-    catalog: Catalog
-    #: the lists that it is made of
-    sources: tuple[Path, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogFile:
     """An output and what became of it."""
 
-    output: Output
+    output: PlannedCatalog
     state: CatalogState
     differences: tuple[Difference, ...] = ()
 
 
-def plan_tree(request: TreeRequest, registry: Registry) -> TreePlan:
+def plan_tree(root: Path, reading: ListReading, registry: Registry) -> TreePlan:
     """Convert the lists of a folder with the first converter that finds any there.
 
     :raises InputError: none does.
     """
     for converter in registry.converters:
-        plan = converter.plan_tree(request)
+        plan = converter.plan_tree(root, reading)
         if plan is not None:
             for item in plan.lists:
                 if item.conversion is not None:
@@ -65,10 +55,10 @@ def plan_tree(request: TreeRequest, registry: Registry) -> TreePlan:
                         "ckprof_after_conversion", request=item.request, conversion=item.conversion
                     )
             return plan
-    raise InputError("no instance list in this folder", request.root)
+    raise InputError("no instance list in this folder", root)
 
 
-def write_outputs(outputs: Sequence[Output], within: Path | None = None) -> list[CatalogFile]:
+def write_outputs(outputs: Sequence[PlannedCatalog], within: Path | None = None) -> list[CatalogFile]:
     """Write catalogs. Files that are not named stay as they are.
 
     :param within: a folder that no symbolic link may lead out of.
@@ -89,7 +79,7 @@ def write_outputs(outputs: Sequence[Output], within: Path | None = None) -> list
     ]
 
 
-def check_outputs(outputs: Sequence[Output]) -> list[CatalogFile]:
+def check_outputs(outputs: Sequence[PlannedCatalog]) -> list[CatalogFile]:
     """Compare files with the catalogs that they should hold; nothing is written.
 
     :raises InputError: a file is there but cannot be read.
@@ -97,7 +87,7 @@ def check_outputs(outputs: Sequence[Output]) -> list[CatalogFile]:
     return [_checked(output) for output in outputs]
 
 
-def _checked(output: Output) -> CatalogFile:
+def _checked(output: PlannedCatalog) -> CatalogFile:
     try:
         different = tuple(differences(output.path.read_bytes(), output.catalog))
     except (FileNotFoundError, NotADirectoryError):

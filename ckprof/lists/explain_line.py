@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.lists.list_files import find_list, is_json, list_request
-from ckprof.model.conversion import ExplainRequest
 
 if TYPE_CHECKING:
     from ckprof.model.conversion import ConversionRequest, ExplainedLine, ListReading
@@ -19,19 +18,7 @@ if TYPE_CHECKING:
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?:?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedPlace:
-    """A line, where it stands, and what its list makes of it."""
-
-    explained: ExplainedLine
-    #: ``None`` for a line without a file
-    path: Path | None = None
-    line: int | None = None
-    #: what is wrong with the line in this list only
-    error: str = ""
-
-
-def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedPlace:
+def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedLine:
     """Explain a line, or the line of a file that ``FILE:LINE`` or ``FILE:LINE:COLUMN`` names.
 
     A file may be a path, or the name of a list that ships with ckprof.
@@ -43,7 +30,7 @@ def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedPla
     # No list line ends in a colon and a number, and no file name holds a bracket of a template.
     named = _PLACE.fullmatch(text) if "<" not in text else None
     if named is None:
-        return ExplainedPlace(explained=_explain(text, reading.request(Path("line"), b""), registry))
+        return _explain(text, reading.request(Path("line"), b""), registry)
     path, number = find_list(named["file"]), int(named["line"])
     request = list_request(path, replace(reading, lenient=True))
     if is_json(request.data):
@@ -54,8 +41,8 @@ def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedPla
         alone = _explain(line, replace(request, data=b"", stream=None), registry)
         if not alone.errors:
             error = "; ".join(message for _, message in explained.errors)
-            return ExplainedPlace(explained=alone, path=path, line=number, error=error)
-    return ExplainedPlace(explained=explained, path=path, line=number)
+            return replace(alone, path=path, line=number, list_error=error)
+    return replace(explained, path=path, line=number)
 
 
 def _line_of(request: ConversionRequest, number: int) -> str:
@@ -78,7 +65,7 @@ def _explain(
     text: str, request: ConversionRequest, registry: Registry, number: int | None = None
 ) -> ExplainedLine:
     for converter in registry.converters:
-        explained = converter.explain(ExplainRequest(text=text, request=request, line=number))
+        explained = converter.explain(text, request, number)
         if explained is not None:
             return explained
     raise UsageError("no converter plugin can explain lines")

@@ -8,11 +8,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
-from ckprof.option import option, same_option
+from ckprof.option import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path, PurePath
+    from pathlib import Path
     from typing import BinaryIO
 
     from ckprof.errors import InputError
@@ -119,16 +119,6 @@ class DroppedLine:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class LossyLine:
-    """A line that says something for which catalogs have no field: its kernel does without it."""
-
-    #: one-based line
-    line: int
-    #: the arguments, by name
-    what: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """The answer of a converter: catalogs and an account of every line."""
@@ -144,8 +134,9 @@ class Conversion:
     unlisted: Mapping[str, int] = field(default_factory=dict)
     #: (variant, record id) -> one-based source line
     source_lines: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    #: lines that became instances, but said more than these can
-    lossy: tuple[LossyLine, ...] = ()
+    #: one-based line that became an instance, but says more than one can -> the arguments, by name: its
+    #: kernel does without them
+    lossy: Mapping[int, str] = field(default_factory=dict)
     #: assumptions that the converter had to make; the user should hear of them
     notes: tuple[str, ...] = ()
 
@@ -153,18 +144,6 @@ class Conversion:
     def dropped_by_rule(self) -> Counter[str]:
         """How many lines each rule dropped."""
         return Counter(line.rule for line in self.dropped) + Counter(self.unlisted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeRequest:
-    """A folder to convert; the other fields mean the same as those of a conversion request."""
-
-    root: Path
-    mma_k_table: tuple[int, int] = field(
-        default=MMA_K_TABLE, metadata=same_option(ListReading, "mma_k_table")
-    )
-    upstream_comments: bool = field(default=False, metadata=same_option(ListReading, "upstream_comments"))
-    lenient: bool = field(default=False, metadata=same_option(ListReading, "lenient"))
 
 
 class ListState(Enum):
@@ -195,10 +174,10 @@ class TreeList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCatalog:
-    """One catalog of the tree's output, not written yet."""
+    """One catalog of the output, not written yet."""
 
-    #: where it belongs, relative to the output folder
-    place: PurePath
+    #: where it belongs; in the plan of a tree relative to the output folder
+    path: Path
     catalog: Catalog
     #: the lists that it is made of, in order
     sources: tuple[Path, ...]
@@ -218,21 +197,6 @@ class TreePlan:
     def failures(self) -> tuple[InputError, ...]:
         """Why lists failed."""
         return tuple(item.error for item in self.lists if item.error is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainRequest:
-    """One line to explain, in its list or alone.
-
-    :param text: the line as it stands in the file.
-    :param request: how the list is read, and the list that the line stands in. Of a line that stands in none,
-        the path may say layout and data type, and there is no data.
-    :param line: one-based number of the line in its list; ``None`` for one that stands in none.
-    """
-
-    text: str
-    request: ConversionRequest
-    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,15 +230,6 @@ class ExplainedKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRule:
-    """A rule that derived keys of the record."""
-
-    id: str
-    #: a sentence
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedLine:
     """What becomes of a line."""
 
@@ -287,8 +242,8 @@ class ExplainedLine:
     fields: tuple[ExplainedField, ...] = ()
     #: empty if the line gives no instance
     record: tuple[ExplainedKey, ...] = ()
-    #: the rules that ``record`` names as origins, in the order of their use
-    rules: tuple[ExplainedRule, ...] = ()
+    #: id -> sentence of the rules that ``record`` names as origins, in the order of their use
+    rules: Mapping[str, str] = field(default_factory=dict)
     #: rule that drops the line, and its sentence; empty if none does
     rule: str = ""
     reason: str = ""
@@ -298,3 +253,8 @@ class ExplainedLine:
     note: str = ""
     #: what the line says and the record cannot; empty if there is nothing
     lossy: str = ""
+    #: where it stands; ``None`` for a line without a file
+    path: Path | None = None
+    line: int | None = None
+    #: what is wrong with the line in its list only
+    list_error: str = ""

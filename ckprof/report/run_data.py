@@ -89,7 +89,7 @@ def _conversion(conversion: Conversion) -> dict[str, Any]:
         "instances": sum(len(catalog.records) for catalog in conversion.catalogs),
         "dropped_by_rule": dict(conversion.dropped_by_rule),
         "dropped": [asdict(line) for line in conversion.dropped],
-        "lossy": [asdict(line) for line in conversion.lossy],
+        "lossy": [{"line": line, "what": what} for line, what in conversion.lossy.items()],
     }
 
 

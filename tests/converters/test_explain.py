@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ckprof.model.conversion import ConversionRequest, ExplainRequest
+from ckprof.model.conversion import ConversionRequest
 from ckprof.model.types import DataType
 from ckprof_converters import explanation as module
 from ckprof_plugins.directions._convolution.layout import find_layout
@@ -14,7 +14,7 @@ from .samples import change, column, line
 
 def explain(text, grammar, path=Path("line"), **reading):
     request = ConversionRequest(path=path, data=b"", **reading)
-    return module.explain(ExplainRequest(text=text, request=request), grammar)
+    return module.explain(text, request, None, grammar)
 
 
 def test_every_argument_and_every_key_is_explained(converter):
@@ -33,8 +33,8 @@ def test_every_argument_and_every_key_is_explained(converter):
     assert origins["tile_m"] == (128, "argument 18")
     assert origins["warp_m"] == (2, "waves")
     assert origins["pipeline"] == ("compv4", "pipeline-of-version")
-    assert [rule.id for rule in explained.rules] == ["pipeline-of-version", "waves", "mma-k"]
-    assert all(len(rule.text) > 20 for rule in explained.rules)
+    assert [*explained.rules] == ["pipeline-of-version", "waves", "mma-k"]
+    assert all(len(text) > 20 for text in explained.rules.values())
     assert origins["epilogue"] == ("cshuffle", "fixed")
     assert not explained.errors
 

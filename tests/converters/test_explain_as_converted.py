@@ -11,7 +11,7 @@ import pytest
 from msgspec import UNSET
 
 from ckprof.errors import ListError
-from ckprof.model.conversion import ConversionRequest, ExplainRequest
+from ckprof.model.conversion import ConversionRequest
 from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
@@ -69,13 +69,13 @@ def converted(converter, request: ConversionRequest, number: int):
     )
     values = {name: value for name, value in msgspec.structs.asdict(record).items() if value is not UNSET}
     del values["id"]
-    lossy = next((one.what for one in conversion.lossy if one.line == number), "")
+    lossy = conversion.lossy.get(number, "")
     return "record", {name: value for name, value in values.items() if value is not None}, lossy
 
 
-def explained(converter, request: ExplainRequest):
+def explained(converter, *asked):
     """Return what a line is explained as."""
-    found = converter.explain(request)
+    found = converter.explain(*asked)
     if found.errors:
         return "wrong", found.errors
     if found.rule:
@@ -89,7 +89,7 @@ def assert_alone(converter, path: Path, text: str) -> tuple[object, ...]:
     # a list of comments alone is no list
     request = ConversionRequest(path=path, data=f"{text}\n{REJECTED}\n".encode())
     as_what = converted(converter, request, 1)
-    assert explained(converter, ExplainRequest(text=text, request=replace(request, data=b""))) == as_what
+    assert explained(converter, text, replace(request, data=b"")) == as_what
     return as_what
 
 
@@ -161,5 +161,4 @@ def test_lines_of_lists(converter, name):
     file, lines = LISTS[name]
     request = ConversionRequest(path=Path(file), data="\n".join(lines).encode() + b"\n")
     for number, text in enumerate(lines, 1):
-        asked = ExplainRequest(text=text, request=request, line=number)
-        assert explained(converter, asked) == converted(converter, request, number), text
+        assert explained(converter, text, request, number) == converted(converter, request, number), text

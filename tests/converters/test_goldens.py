@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ckprof.lists.catalogs import render_catalog
-from ckprof.model.conversion import ConversionRequest, ListState, TreeRequest
+from ckprof.model.conversion import ConversionRequest, ListReading, ListState
 from ckprof.paths import conf_root
 from ckprof_converters.list_tree import DIRECTION_FOLDERS
 from tests.convolution_lists import CONVOLUTION_LISTS
@@ -23,7 +23,7 @@ LISTS = CONVOLUTION_LISTS
 
 @pytest.fixture(scope="module", params=[False, True], ids=["our-comments", "upstream-comments"])
 def plan(converter, upstream_lists, request):
-    return converter.plan_tree(TreeRequest(root=upstream_lists, upstream_comments=request.param))
+    return converter.plan_tree(upstream_lists, ListReading(upstream_comments=request.param))
 
 
 def test_there_is_something_to_compare(plan):
@@ -35,7 +35,7 @@ def test_there_is_something_to_compare(plan):
 
 @pytest.mark.parametrize("name", CATALOGS, ids=str)
 def test_catalogs_are_reproduced_byte_for_byte(plan, name):
-    (found,) = (item for item in plan.catalogs if item.place == name)
+    (found,) = (item for item in plan.catalogs if item.path == name)
     assert render_catalog(found.catalog).encode() == (GOLDEN / name).read_bytes()
 
 
@@ -63,14 +63,14 @@ def test_every_shipped_list_accounts_for_every_line(converter, name):
 def test_all_catalogs_are_those_of_an_independent_reading(converter, monkeypatch, table):
     for dtype in ("fp16", "bf16"):
         monkeypatch.setitem(reference.KM, dtype, table)
-    plan = converter.plan_tree(TreeRequest(root=conf_root(), mma_k_table=table))
+    plan = converter.plan_tree(conf_root(), ListReading(mma_k_table=table))
     for planned in plan.catalogs:
         texts = [source.read_text().splitlines() for source in planned.sources]
         catalog = planned.catalog
         expected = reference.catalog(
             texts[0], catalog.variant, catalog.layout.name, catalog.dtype.value, *texts[1:]
         )
-        assert render_catalog(catalog) == expected, planned.place
+        assert render_catalog(catalog) == expected, planned.path
 
 
 @pytest.mark.parametrize("name", [name for name in LISTS if name.parts[1] == "tests"], ids=str)

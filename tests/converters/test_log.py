@@ -104,7 +104,7 @@ def test_the_command_says_what_type_strings_do_not(convert, before, kept, lossy)
     """Instances with an element-wise operation have the type strings of those without one."""
     log = f"{before}\nPerf: 0.05 ms, 42.6 TFlops, 88.2 GB/s, {TYPE_STRING}\n"
     conversion = convert(log.encode(), name="log.txt", layout=find_layout("nhwgc"), dtype=DataType.FP16)
-    assert [one.what for one in conversion.lossy] == ([lossy] if lossy else [])
+    assert [*conversion.lossy.values()] == ([lossy] if lossy else [])
     (record,) = conversion.catalogs[0].records
     assert (record.elementwise_op, record.d_layouts) == kept
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import InputError
-from ckprof.model.conversion import ConversionRequest, ExplainRequest
+from ckprof.model.conversion import ConversionRequest
 from ckprof.model.types import DataType
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.explanation import explain
@@ -25,7 +25,7 @@ GARBAGE = st.text(alphabet="0123456789abvxSeqWM<>(),:;#- \t\r\n\"'\\é", max_siz
 
 def explain_line(text, layout):
     request = ConversionRequest(path=Path("line"), data=b"", layout=layout, dtype=DataType.FP16)
-    return explain(ExplainRequest(text=text, request=request), CONVERTER.grammar)
+    return explain(text, request, None, CONVERTER.grammar)
 
 
 def attempt(text, family="", **request):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import PurePath
 
 import pytest
 
-from ckprof.lists.catalog_folders import Output, write_outputs
-from ckprof.model.conversion import ListState, TreeRequest
+from ckprof.lists.catalog_folders import write_outputs
+from ckprof.model.conversion import ListReading, ListState
 
 from .samples import as_bytes, change, line
 
@@ -22,14 +23,9 @@ def tree(tmp_path, converter):
             path = tmp_path / "conf" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(as_bytes(*lines))
-        plan = converter.plan_tree(TreeRequest(root=tmp_path / "conf", **options))
-        write_outputs(
-            [
-                Output(path=tmp_path / "out" / item.place, catalog=item.catalog, sources=item.sources)
-                for item in plan.catalogs
-            ],
-            tmp_path / "out",
-        )
+        plan = converter.plan_tree(tmp_path / "conf", ListReading(**options))
+        out = tmp_path / "out"
+        write_outputs([replace(item, path=out / item.path) for item in plan.catalogs], out)
         return plan
 
     return run
@@ -57,7 +53,7 @@ def test_stream_k_records_follow_with_shifted_ids(tree, tmp_path):
     plan = tree(LISTS)
     (catalog,) = plan.catalogs
     out = tmp_path / "out" / "backward_weight" / "tests"
-    assert catalog.place == PurePath("backward_weight/tests/nhwgc_bf16.json")
+    assert catalog.path == PurePath("backward_weight/tests/nhwgc_bf16.json")
     assert [path.name for path in catalog.sources] == ["nhwgc_bf16.conf", "nhwgc_bf16_streamk.conf"]
     # The largest id of the plain list is 2, so line 3 of the other becomes 2 + 1 + 3.
     assert ids(out / "nhwgc_bf16.json") == [0, 2, 6]
@@ -78,7 +74,7 @@ def test_appended_records_are_not_compared_with_the_others(tree, tmp_path):
 
 def test_a_lone_stream_k_list_makes_the_catalog_with_its_own_ids(tree):
     plan = tree({"backward_weight/p/nhwgc_bf16_streamk.conf": ("# s", STREAM_K)})
-    assert plan.catalogs[0].place.name == "nhwgc_bf16.json"
+    assert plan.catalogs[0].path.name == "nhwgc_bf16.json"
     assert record_ids(plan) == [1]
 
 
@@ -95,7 +91,7 @@ def test_behind_a_list_without_instances_nothing_is_shifted(tree):
 
 def test_depthwise_lists_give_three_catalogs(tree):
     plan = tree({"forward/tests/ngchw_depthwise.conf": (line("depthwise"),)})
-    assert [item.place.name for item in plan.catalogs] == [
+    assert [item.path.name for item in plan.catalogs] == [
         "ngchw_fp32.json",
         "ngchw_fp16.json",
         "ngchw_bf16.json",
@@ -120,7 +116,7 @@ def test_the_first_wrong_list_ends_the_plan(tree, tmp_path):
     assert [diagnostic.line for diagnostic in failure.diagnostics] == [1, 2]
     assert (tmp_path / "out/backward_weight/tests/nhwgc_bf16.json").read_bytes() == before
     assert ids(tmp_path / "out/forward/tests/nhwgc_fp16.json") == [0]
-    assert [item.place.name for item in plan.catalogs] == ["a.json"]
+    assert [item.path.name for item in plan.catalogs] == ["a.json"]
 
 
 def test_nothing_is_deleted_and_nothing_is_written_twice(tree, tmp_path):
@@ -163,7 +159,7 @@ def test_two_lists_with_the_same_catalog(tree):
 
 def test_a_folder_without_lists(tree, tmp_path, converter):
     (tmp_path / "conf").mkdir()
-    assert converter.plan_tree(TreeRequest(root=tmp_path / "conf")) is None
+    assert converter.plan_tree(tmp_path / "conf", ListReading()) is None
 
 
 @pytest.mark.parametrize("lines", [("# switched off",), (line("short_backward_data"),), ("",)])
@@ -180,7 +176,7 @@ def test_lists_without_any_instance(tree, lines):
 
 def test_lists_in_no_direction_folder_say_their_direction_themselves(tree):
     plan = tree({"mine.conf": (PLAIN,), "more/other.conf": (line("backward_data"),)})
-    assert [(item.place, item.catalog.variant) for item in plan.catalogs] == [
+    assert [(item.path, item.catalog.variant) for item in plan.catalogs] == [
         (PurePath("mine.json"), "bwd_weight"),
         (PurePath("more/other.json"), "bwd_data"),
     ]
@@ -188,7 +184,7 @@ def test_lists_in_no_direction_folder_say_their_direction_themselves(tree):
 
 def test_a_list_of_several_directions_gives_a_catalog_for_each(tree):
     plan = tree({"all.conf": (line("forward"), line("backward_data"))})
-    assert [item.place.name for item in plan.catalogs] == [
+    assert [item.path.name for item in plan.catalogs] == [
         "nhwgc_fp16_forward.json",
         "nhwgc_fp16_bwd_data.json",
     ]
@@ -197,10 +193,10 @@ def test_a_list_of_several_directions_gives_a_catalog_for_each(tree):
 @pytest.mark.parametrize("part", ["forward", "forward/tests"])
 def test_a_part_of_a_tree(tree, tmp_path, converter, part):
     tree({"forward/tests/nhwgc_fp16.conf": (line("forward"),)})
-    plan = converter.plan_tree(TreeRequest(root=tmp_path / "conf" / part))
+    plan = converter.plan_tree(tmp_path / "conf" / part, ListReading())
     assert plan.lists[0].request.direction == "fwd"
     (planned,) = plan.catalogs
-    assert planned.place == PurePath("forward/tests/nhwgc_fp16.json").relative_to(part)
+    assert planned.path == PurePath("forward/tests/nhwgc_fp16.json").relative_to(part)
 
 
 def test_links_to_folders_are_not_followed_but_told(tree, tmp_path):

@@ -73,7 +73,7 @@ def converted(tmp_path, *lines):
     """Write a list, and return what the converter says of its lines."""
     path = tmp_path / "nhwgc_fp16.conf"
     path.write_text("\n".join([*lines, ""]))
-    return [(lossy.line, lossy.what) for lossy in Profiler().read(path).lossy]
+    return [*Profiler().read(path).lossy.items()]
 
 
 @pytest.mark.parametrize(("kind", "rule", "line"), CASES)

@@ -10,15 +10,15 @@ from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import (
         Conversion,
         ConversionRequest,
         ExplainedLine,
-        ExplainRequest,
+        ListReading,
         TreePlan,
-        TreeRequest,
     )
     from ckprof.model.parity import BuilderList, PrintedLists, PrintRequest
     from ckprof.model.strings.grammar import StringGrammar
@@ -94,21 +94,28 @@ class Converter(Protocol):
         """
 
     @optional
-    def plan_tree(self, request: TreeRequest) -> TreePlan | None:
+    def plan_tree(self, root: Path, reading: ListReading) -> TreePlan | None:
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
 
         A list with errors ends the plan: what precedes it is planned, what follows is not reached.
 
+        :param reading: how all of them are read.
         :raises InputError: a folder cannot be read, or two lists give the same catalog.
         """
         return None
 
     @optional
-    def explain(self, request: ExplainRequest) -> ExplainedLine | None:
+    def explain(
+        self, text: str, request: ConversionRequest, number: int | None = None
+    ) -> ExplainedLine | None:
         """Explain a line; ``None`` if it does not look like a line of this converter's lists.
 
         A line that looks like one but is wrong is explained, with its errors.
 
+        :param text: the line as it stands in the file.
+        :param request: how the list is read, and the list that the line stands in. Of a line that stands in
+            none, the path may say layout and data type, and there is no data.
+        :param number: one-based number of the line in its list; ``None`` for one that stands in none.
         :raises InputError: the file of the request says something that contradicts its options.
         """
         return None

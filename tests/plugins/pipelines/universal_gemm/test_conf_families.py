@@ -112,21 +112,23 @@ def test_other_vector_widths_are_the_same_kernel(read):
     )
     assert len(instances_of(found)) == 1
     assert [(one.line, one.rule) for one in found.dropped] == [(2, "duplicate")]
-    assert [(one.line, one.what) for one in found.lossy] == [(2, "VmemReadVec 2x2, the kernel has 8x8")]
+    assert [*found.lossy.items()] == [(2, "VmemReadVec 2x2, the kernel has 8x8")]
 
 
 def test_another_depth_is_reported(read):
     found = read(line("Default", 256, "128x128x32", "32x32", "2x2", "8x8", "Intrawave", "v3", 5))
-    assert [one.what for one in found.lossy] == ["BlkGemmPipelinePrefetchStages 5, the kernel has 2"]
+    assert [*found.lossy.values()] == ["BlkGemmPipelinePrefetchStages 5, the kernel has 2"]
 
 
 @pytest.mark.parametrize(("dtype", "stages"), [("fp16", 3), ("fp8", 6)])
 def test_the_depth_of_the_memory_bound_pipeline_depends_on_the_type(read, dtype, stages):
     same = ("Default", 128, "32x16x64", "16x16", "1x1", "8x8", "Intrawave", "v2")
     found = read(line(*same, stages), name=f"list_{dtype}.conf")
-    assert not [one for one in found.lossy if "PrefetchStages" in one.what]
+    assert not [what for what in found.lossy.values() if "PrefetchStages" in what]
     found = read(line(*same, stages + 1), name=f"list_{dtype}.conf")
-    assert f"BlkGemmPipelinePrefetchStages {stages + 1}, the kernel has {stages}" in found.lossy[0].what
+    assert f"BlkGemmPipelinePrefetchStages {stages + 1}, the kernel has {stages}" in next(
+        iter(found.lossy.values())
+    )
 
 
 def test_a_log_of_the_old_profiler(read):
