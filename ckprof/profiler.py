@@ -437,15 +437,16 @@ class Profiler(Session):
         """
         from ckprof.model.conversion import ListReading
         from ckprof.model.parity import DEFAULT_FAIL_ON
-        from ckprof.parity.check import ComparedFiles, compare_files
+        from ckprof.parity.check import compare_files
 
-        files = ComparedFiles(
-            names=(str(first), str(second)),
+        return compare_files(
+            self,
+            (str(first), str(second)),
+            reading or ListReading(),
             direction=direction,
             revision=revision,
             fail_on=DEFAULT_FAIL_ON if fail_on is None else fail_on,
         )
-        return compare_files(self, files, reading or ListReading())
 
     def list_text(self, selection: Selection, names: Sequence[str]) -> EmittedList:
         """Return some kernels of a selection as an instance list, and as a catalog.

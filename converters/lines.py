@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -90,19 +89,6 @@ _FUSED: Final = {
 _NAMED: Final = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*<")
 
 
-@dataclass(frozen=True, slots=True)
-class LogText:
-    """The instance in a line of a log."""
-
-    #: as the list of the library has it; empty if the line names none
-    text: str
-    #: zero-based place in the line
-    start: int = 0
-
-
-NO_INSTANCE: Final = LogText("")
-
-
 class LogElementwise:
     """What the instances of a log compute beside a convolution, which their names do not say."""
 
@@ -148,19 +134,22 @@ def end_of_fields(text: str, bracket: int) -> int:
     return bracket if fields is None else fields.end()
 
 
-def instance_in(line: str) -> LogText | None:
-    """Return the instance that a line of a log names; ``None`` if it names one in no known way."""
+def instance_in(line: str) -> tuple[str, int] | None:
+    """Return the instance that a line of a log names, as lists have it, and its zero-based place in the line.
+
+    The text is empty if the line names none; ``None`` stands for one that is named in no known way.
+    """
     if "<" not in line:
-        return NO_INSTANCE
+        return "", 0
     plain = without_escapes(line)
     lead = _LEAD.match(plain)
     if lead is None:
-        return None if _NAMED.search(plain) else NO_INSTANCE
+        return None if _NAMED.search(plain) else ("", 0)
     end = end_of_fields(plain, plain.rfind(">") + 1)
     # What is cut off, or followed by something unknown, is wrong: its family says how.
     has_fields = end > lead.end() and _TAIL.fullmatch(plain, end)
     text = (plain[lead.end() : end] if has_fields else plain[lead.end() :]).strip()
-    return LogText(text, max(line.find(text), 0))
+    return text, max(line.find(text), 0)
 
 
 #: characters of the longest line that is read; instance lists have some hundreds
@@ -305,7 +294,7 @@ class LineTexts:
             raise LineError(
                 LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0)
             )
-        return instance.text, instance.start
+        return instance
 
 
 ANNOTATION_MARK: Final = "# ckprof:"

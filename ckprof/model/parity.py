@@ -43,19 +43,11 @@ class FieldDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """An instance that both sides have."""
+    """An instance that is equal to one of the other side, or the most similar one there is."""
 
     text: str
     source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nearest:
-    """The most similar string of the other side."""
-
-    text: str
-    source: str
-    differences: tuple[FieldDifference, ...]
+    differences: tuple[FieldDifference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +57,8 @@ class Unmatched:
     text: str
     #: ``file:line``, or what else tells the reader where it is
     source: str
-    nearest: Nearest | None = None
+    #: the most similar string of the other side
+    nearest: Match | None = None
     #: what is known about the reason
     note: str = ""
 
@@ -224,20 +217,6 @@ class BuilderList:
     notes: tuple[str, ...] = ()
     #: lines that are instance strings, as they stand there
     printed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrintRequest:
-    """Which lists CK Builder is asked to print."""
-
-    #: a source tree of Composable Kernel
-    tree: Path
-    #: id
-    direction: str
-    layouts: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    #: lines of lists: only the lists that one of these could stand in, if any of them says so
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

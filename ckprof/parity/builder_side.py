@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.lists.list_files import is_json
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.parity import PrintRequest, Skipped
+from ckprof.model.parity import Skipped
 from ckprof.model.strings.kind import all_revisions
 from ckprof.parity.side import Entry, StringSide, is_library
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import BuilderReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ckprof.model.conversion import Conversion
@@ -65,7 +65,9 @@ def builder_side(lists: Iterable[BuilderList], strings: StringGrammar, name: str
             source = f"{builder_list.path}:{string.line}"
             if string.skipped is not None:
                 parsed = strings.parse(string.expected) if string.expected else None
-                skipped.append((parsed, _skip(string, source)))
+                why = string.skipped
+                skip = Skipped(text=string.text, source=source, rule=why.rule, reason=why.message)
+                skipped.append((parsed, skip))
                 continue
             identity = _identity(string)
             if identity in seen:
@@ -108,11 +110,6 @@ def _spelled(texts: Iterable[str], strings: StringGrammar) -> str:
 
 def _either(revisions: Iterable[Revision]) -> str:
     return " or ".join(revision.name for revision in revisions)
-
-
-def _skip(string: BuilderString, source: str) -> Skipped:
-    assert string.skipped is not None  # noqa: S101  # the caller asks
-    return Skipped(text=string.text, source=source, rule=string.skipped.rule, reason=string.skipped.message)
 
 
 def _identity(string: BuilderString) -> object:
@@ -215,30 +212,17 @@ def expected_side(
     return explain_by_lists(printed, computed) if computed is not None else printed
 
 
-#: rule by which instances are left out
-_RULE: str = "no-builder-string"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedStrings:
-    """What a tree's Builder printed."""
-
-    #: a line for each string, as if each list that the tree has stood in a file
-    requests: tuple[ConversionRequest, ...]
-    #: lines of the lists that the tree's Builder has no string for, by where they are
-    left_out: Mapping[str, Skipped]
-    #: what the user should know
-    notes: tuple[str, ...]
-
-
 def printed_strings(
     registry: Registry,
     direction: str,
     tree: Path,
     lists: Sequence[ConversionRequest],
     conversions: Sequence[Conversion],
-) -> PrintedStrings:
+) -> tuple[tuple[ConversionRequest, ...], dict[str, Skipped], tuple[str, ...]]:
     """Return what a tree's Builder prints for the factories of lists.
+
+    That is a line for each string, as if each list that the tree has stood in a file; lines of the lists that
+    the tree's Builder has no string for, by where they are; and what the user should know.
 
     :param direction: id.
     :param lists: what is asked for has the types of their lines, and does what these do.
@@ -253,38 +237,31 @@ def printed_strings(
         for number, line in enumerate(request.data.decode(errors="replace").splitlines(), 1)
     }
     catalogs = [catalog for conversion in conversions for catalog in conversion.catalogs]
-    request = PrintRequest(
-        tree=tree,
-        direction=direction,
+    printer = next((one for one in registry.builder_readers if offers(one, BuilderReader.print_lists)), None)
+    if printer is None:
+        raise PluginError("no plugin can ask CK Builder: no builder reader prints lists")
+    printed = printer.print_lists(
+        tree,
+        direction,
         layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
         dtypes=tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs)),
         lines=tuple(lines.values()),
     )
-    printed = _printer(registry).print_lists(request)
     if not any(printed.texts.values()):
         raise InputError("; ".join(("its CK Builder prints no string for these lists", *printed.notes)), tree)
-    return PrintedStrings(
-        requests=tuple(
-            ConversionRequest(path=tree / place, data=text.encode(), direction=direction)
-            for place, text in printed.texts.items()
-            if text
-        ),
-        left_out={
-            source: Skipped(
-                text=line,
-                source=source,
-                rule=_RULE,
-                reason=f"the tree's CK Builder has no string for {name}",
-            )
-            for source, line in lines.items()
-            if (name := line.partition("<")[0].strip()) in printed.without_string
-        },
-        notes=printed.notes,
+    requests = tuple(
+        ConversionRequest(path=tree / place, data=text.encode(), direction=direction)
+        for place, text in printed.texts.items()
+        if text
     )
-
-
-def _printer(registry: Registry) -> BuilderReader:
-    for reader in registry.builder_readers:
-        if offers(reader, BuilderReader.print_lists):
-            return reader
-    raise PluginError("no plugin can ask CK Builder: no builder reader prints lists")
+    left_out = {
+        source: Skipped(
+            text=line,
+            source=source,
+            rule="no-builder-string",
+            reason=f"the tree's CK Builder has no string for {name}",
+        )
+        for source, line in lines.items()
+        if (name := line.partition("<")[0].strip()) in printed.without_string
+    }
+    return requests, left_out, printed.notes

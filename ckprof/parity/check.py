@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from ckprof.model.parity import ParityFinding, Skipped, StringComparison
     from ckprof.model.strings.kind import Revision
     from ckprof.parity.lockfile import LockedStrings
-    from ckprof.parity.request import ParityRequest, ParityTask
+    from ckprof.parity.request import ParityRequest
     from ckprof.parity.side import StringSide
+    from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
@@ -52,13 +53,13 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
     comparisons: list[StringComparison] = []
     frozen: list[LockedStrings] = []
     for task in tasks:
-        check = _TaskCheck(session, request, task, revision)
+        check = _TaskCheck(session, request, revision, *task)
         generated = check.compare()
         comparisons += check.comparisons
         if request.write is not None:
             strings = [session.registry.strings.render(entry.parsed, revision) for entry in generated.entries]
             if strings:
-                frozen.append(freeze(task.direction.id, check.lists, strings, request.write.parent))
+                frozen.append(freeze(task[0].id, check.lists, strings, request.write.parent))
             else:
                 session.tell(Message(f"not in the lock file, since every instance is skipped: {check.title}"))
     if not any(comparison.compared for comparison in comparisons):
@@ -68,34 +69,33 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
     return report, Lock(revision=revision.name, expected=tuple(frozen))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedFiles:
-    """Two files of instances, and how their strings are compared."""
-
-    #: paths, or names of lists that ship with ckprof
-    names: tuple[str, str]
-    #: id or alias that both must belong to
-    direction: str | None = None
-    #: the only CK revision that may have printed the strings; ``None`` for every one, line by line
-    revision: str | None = None
-    fail_on: tuple[ParityFinding, ...] = DEFAULT_FAIL_ON
-
-
-def compare_files(session: Session, files: ComparedFiles, reading: ListReading) -> ParityReport:
+def compare_files(
+    session: Session,
+    names: tuple[str, str],
+    reading: ListReading,
+    *,
+    direction: str | None = None,
+    revision: str | None = None,
+    fail_on: tuple[ParityFinding, ...] = DEFAULT_FAIL_ON,
+) -> ParityReport:
     """Compare the instances of any two of list, catalog, native list, library and log.
 
+    :param names: paths, or names of lists that ship with ckprof.
+    :param direction: id or alias that both must belong to.
+    :param revision: the only CK revision that may have printed the strings; ``None`` for every one, line by
+        line.
     :raises CkprofError: a file is wrong or of no known kind.
     """
-    registry, names = session.registry, files.names
-    revision = chosen_revision(files.revision)
-    insisted = revision if files.revision else None
-    direction = registry.operation(files.direction).id if files.direction else None
+    registry = session.registry
+    expected = chosen_revision(revision)
+    insisted = expected if revision else None
+    direction = registry.operation(direction).id if direction else None
     paths = [path if (path := Path(name)).is_file() else find_list(name) for name in names]
     requests = [list_request(path, reading, direction, whole=True) for path in paths]
     first, second = against_each_other(*(_side_of(request, registry, insisted) for request in requests))
     comparison = compare(first, second, registry.strings, f"{names[0]} and {names[1]}")
     comparison = replace(comparison, title_of_checkout=" and ".join(map(lasting_name, paths)))
-    return _report(revision, files.fail_on, [comparison])
+    return _report(expected, fail_on, [comparison])
 
 
 def _side_of(request: ConversionRequest, registry: Registry, revision: Revision | None) -> StringSide:
@@ -132,19 +132,26 @@ class _TaskCheck:
     """The comparison of one task."""
 
     def __init__(
-        self, session: Session, request: ParityRequest, task: ParityTask, revision: Revision
+        self,
+        session: Session,
+        request: ParityRequest,
+        revision: Revision,
+        direction: Operation,
+        paths: Sequence[Path],
+        locked: LockedStrings | None,
     ) -> None:
         self._session = session
         self._registry = session.registry
         self._request = request
-        self._task = task
+        self._direction = direction
+        self._locked = locked
         self._revision = revision
-        self.title = f"{task.direction.id} {', '.join(_shown(path) for path in task.paths)}"
-        self._lasting_title = f"{task.direction.id} {', '.join(map(lasting_name, task.paths))}"
+        self.title = f"{direction.id} {', '.join(_shown(path) for path in paths)}"
+        self._lasting_title = f"{direction.id} {', '.join(map(lasting_name, paths))}"
         self.comparisons: list[StringComparison] = []
         #: lines of the lists that CK Builder was asked for and has no string for, by where they are
         self._left_out: Mapping[str, Skipped] = {}
-        self.lists = [self._read(path) for path in task.paths]
+        self.lists = [self._read(path) for path in paths]
 
     def compare(self) -> StringSide:
         """Compare, and return the generated side; with both sources they must agree with each other first."""
@@ -171,10 +178,10 @@ class _TaskCheck:
         return generated
 
     def _read(self, path: Path) -> ConversionRequest:
-        return list_request(path, self._request.reading, self._task.direction.id, whole=True)
+        return list_request(path, self._request.reading, self._direction.id, whole=True)
 
     def _expected(self) -> StringSide:
-        locked, lock, against = self._task.locked, self._request.locked, self._request.against
+        locked, lock, against = self._locked, self._request.locked, self._request.against
         if locked is None or lock is None:
             printed = [self._read(against)] if against is not None else []
             insisted = self._revision if self._request.revision else None
@@ -193,24 +200,23 @@ class _TaskCheck:
         self._session.tell(
             Message(f"asking the CK Builder of {tree} (compiled the first time): {self.title}")
         )
-        strings = printed_strings(
-            self._registry, self._task.direction.id, self._request.builder, self.lists, conversions
+        requests, self._left_out, notes = printed_strings(
+            self._registry, self._direction.id, self._request.builder, self.lists, conversions
         )
         insisted = self._revision if self._request.revision else None
         lists = builder_side(
             [read_builder(request, self._registry) for request in self.lists], self._registry.strings, "list"
         )
         printed = builder_side(
-            [read_builder(request, self._registry, insisted) for request in strings.requests],
+            [read_builder(request, self._registry, insisted) for request in requests],
             self._registry.strings,
         )
-        printed = replace(printed, notes=(*printed.notes, *strings.notes))
-        self._left_out = strings.left_out
+        printed = replace(printed, notes=(*printed.notes, *notes))
         first, second = against_each_other(printed, lists.without(self._left_out))
         self.comparisons.append(
             compare(first, second, self._registry.strings, f"{self.title}: the lines of the list")
         )
-        return expected_side(self.lists, strings.requests, self._registry, insisted)
+        return expected_side(self.lists, requests, self._registry, insisted)
 
     def _built(self, conversions: Sequence[Conversion]) -> StringSide:
         """Return the library's side; the library is built unless it was named."""

@@ -15,7 +15,6 @@ from ckprof.model.parity import (
     FieldDifference,
     Lossy,
     Match,
-    Nearest,
     Skipped,
     StringComparison,
     Unmatched,
@@ -182,7 +181,7 @@ class _Comparing:
                 source=entry.source,
                 nearest=None
                 if nearest is None
-                else Nearest(
+                else Match(
                     text=nearest.text,
                     source=nearest.source,
                     differences=self._differences(nearest.parsed, entry.parsed)
@@ -298,7 +297,7 @@ def _unmatched(
     nearest = None
     if partner is not None:
         pair = (partner.parsed, entry.parsed) if swap else (entry.parsed, partner.parsed)
-        nearest = Nearest(
+        nearest = Match(
             text=partner.text,
             source=partner.source,
             differences=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.requests import BuildOptions
@@ -151,13 +151,8 @@ class ParityRequest:
                 raise UsageError(f"--locked and {name} contradict each other")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityTask:
-    """Lists that are compared together."""
-
-    direction: Operation
-    paths: tuple[Path, ...]
-    locked: LockedStrings | None = None
+#: lists of a direction that are compared together, and the strings that a lock expects of them
+ParityTask: TypeAlias = "tuple[Operation, tuple[Path, ...], LockedStrings | None]"
 
 
 def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[ParityTask], Revision]:
@@ -173,16 +168,14 @@ def parity_tasks(request: ParityRequest, registry: Registry) -> tuple[list[Parit
         paths = tuple(dict.fromkeys(find_list(name) for name in request.conf))
         together = request.against is not None or request.source != "catalog"
         groups = [paths] if together else [(path,) for path in paths]
-        return [
-            ParityTask(direction=_direction(request, group, registry), paths=group) for group in groups
-        ], revision
+        return [(_direction(request, group, registry), group, None) for group in groups], revision
     root = request.tree or conf_root()
     if not root.is_dir():
         raise InputError("there is no such folder of lists", root)
     tasks = list(_tree_tasks(root, registry))
     if request.direction is not None:
         wanted = registry.operation(request.direction).id
-        tasks = [task for task in tasks if task.direction.id == wanted]
+        tasks = [task for task in tasks if task[0].id == wanted]
     if not tasks:
         raise InputError("no instance list below it: expected <direction>/<set>/<name>.conf", root)
     return tasks, revision
@@ -194,7 +187,7 @@ def _tree_tasks(root: Path, registry: Registry) -> Iterator[ParityTask]:
         direction = by_name.get(folder.name)
         if direction is not None:
             for path in sorted(folder.rglob("*/*.conf")):
-                yield ParityTask(direction=direction, paths=(path,))
+                yield direction, (path,), None
 
 
 def chosen_revision(name: str | None) -> Revision:
@@ -235,7 +228,7 @@ def _locked_tasks(
     wanted = registry.operation(request.direction).id if request.direction else None
     asked = {find_list(name).resolve() for name in request.conf}
     covered: set[Path] = set()
-    tasks = []
+    tasks: list[ParityTask] = []
     for expected in lock.expected:
         direction = registry.operation(expected.direction)
         if wanted is not None and wanted != direction.id:
@@ -245,7 +238,7 @@ def _locked_tasks(
         if asked and not resolved & asked:
             continue
         covered |= resolved
-        tasks.append(ParityTask(direction=direction, paths=paths, locked=expected))
+        tasks.append((direction, paths, expected))
     if asked - covered:
         names = ", ".join(str(path_of_list) for path_of_list in sorted(asked - covered))
         raise InputError(f"does not hold {names}: add it with --write", path)

@@ -168,7 +168,8 @@ def render_parity_json(report: ParityReport) -> str:
 
 def _comparison(comparison: StringComparison) -> dict[str, Any]:
     values = asdict(comparison)
-    matches = values.pop("matches")
+    del values["matches"]
     del values["title_of_checkout"]
+    matches = [{"text": match.text, "source": match.source} for match in comparison.matches]
     counts = {finding.value: count for finding, count in comparison.counts.items()}
     return {**values, "counts": {"matched": comparison.matched, **counts}, "matches": matches}

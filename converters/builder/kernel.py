@@ -71,11 +71,10 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Builder
         losses.append(TWO_STAGE)
         changes["type_result"] = "fp32"
     results = {string_kinds.FORWARD.name: "output", string_kinds.BACKWARD_DATA.name: "input"}
-    epilogue = epilogue_of(
+    epilogue, skipped = epilogue_of(
         plain, "operation_result", result=results.get(kind.name, "weight"), result_type=plain["type_b"]
     )
-    changes |= {name: text for name, text in epilogue.values.items() if text != plain[name]}
-    skipped = epilogue.skipped
+    changes |= {name: text for name, text in epilogue.items() if text != plain[name]}
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
         skipped = UnmetRequirement(
             rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
@@ -85,18 +84,10 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Builder
     return without_lost(kernel, plain, plain["type_b"], two_stage=two_stage)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedEpilogue:
-    """What a kernel does with its sums, as its string says it."""
-
-    values: Mapping[str, str]
-    skipped: UnmetRequirement | None = None
-
-
 def epilogue_of(
     fields: Mapping[str, str | None], stored: str, *, result: str, result_type: str, operand_tensors: int = 1
-) -> PrintedEpilogue:
-    """Return what the kernel of a line does with its sums, or why none is generated.
+) -> tuple[dict[str, str], UnmetRequirement | None]:
+    """Return what the kernel of a line does with its sums, as its string says it, or why none is generated.
 
     Strings say nothing of what is done with operands.
 
@@ -112,7 +103,7 @@ def epilogue_of(
     values["operation_result"] = "PassThrough" if said in PLAIN_OPERATIONS else said
     read = read_epilogue(fields, stored, result_type, result=result, operand_tensors=operand_tensors)
     skipped = UnmetRequirement(rule=read.rule, message=read.reason) if isinstance(read, Drop) else None
-    return PrintedEpilogue(values=values, skipped=skipped)
+    return values, skipped
 
 
 def without_lost(
@@ -250,7 +241,7 @@ def gemm_kernel(
     explicit = "tile" in fields
     result = _TYPES[direction]["type_result"].removeprefix("type_")
     result_type = fields.get(f"type_{result}", dtype)
-    epilogue = epilogue_of(
+    epilogue, unmade = epilogue_of(
         fields,
         f"operation_{result}",
         result=result,
@@ -260,8 +251,8 @@ def gemm_kernel(
     if explicit:
         block = _explicit_block(fields)
     else:
-        fused = epilogue.values["operation_result"] != "PassThrough"
-        block = _block(direction, fields, is_made=epilogue.skipped is None, fused=fused)
+        fused = epilogue["operation_result"] != "PassThrough"
+        block = _block(direction, fields, is_made=unmade is None, fused=fused)
     single = dtype == "fp32"
     # Short lines say it in the name alone.
     direct_load = "DirectLoad" in name or _true(fields, "direct_load")
@@ -286,10 +277,10 @@ def gemm_kernel(
         "type_accumulator": fields.get("type_accumulator", "fp32"),
         **{name: fields.get(role, dtype) for name, role in _TYPES[direction].items()},
         **({"type_result": "fp32"} if two_stage else {}),
-        **epilogue.values,
+        **epilogue,
         **({"streamk_enabled": False} if direction == "bwd_weight" else {}),
     }
-    skipped = _skip(direction, block, block.waves) or epilogue.skipped
+    skipped = _skip(direction, block, block.waves) or unmade
     losses = (ASYNC_V4,) if version == "ASYNC_V4" else ()
     kernel = BuilderKernel(
         kind=_KINDS[direction],

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import Diagnostic, ListError
 from ckprof.model.parity import BuilderList, BuilderString
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.strings.kind import GenerationRequest
 from ckprof.model.strings.rendering import StringError, render
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof.plugin import protocols
@@ -34,9 +33,10 @@ from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from ckprof.model.conversion import ConversionRequest
-    from ckprof.model.parity import PrintedLists, PrintRequest
+    from ckprof.model.parity import PrintedLists
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import ParsedString, Revision, Spelling
     from ckprof.model.tensor import Layout
@@ -80,15 +80,19 @@ class BuilderReader(protocols.BuilderReader):
         """
         return _BuilderReading(self._lines, request, strings, revision).run(self.id)
 
-    def print_lists(self, request: PrintRequest) -> PrintedLists:
-        """Return what a tree's Builder prints for lists.
-
-        :raises InputError: there is no such folder.
-        :raises ToolchainError: the tree has no CK Builder, or something does not compile.
-        """
+    def print_lists(
+        self,
+        tree: Path,
+        direction: str,
+        *,
+        layouts: Sequence[str],
+        dtypes: Sequence[str],
+        lines: Sequence[str],
+    ) -> PrintedLists:
+        """Return what the Builder of a tree prints; see :mod:`ckprof_converters.reflection.program`."""
         from ckprof_converters.reflection.program import print_lists
 
-        return print_lists(request)
+        return print_lists(tree, direction, layouts=layouts, dtypes=dtypes, lines=lines)
 
 
 class _BuilderReading:
@@ -108,12 +112,12 @@ class _BuilderReading:
         self._printed: list[str] = []
 
     def run(self, reader: str) -> BuilderList:
-        kernels = kernel_texts(self._request, self._strings.knows)
+        kernels, notes = kernel_texts(self._request, self._strings.knows)
         if self._layout is None or self._dtype is None:
-            self._take_facts_of_lines(kernels.texts)
+            self._take_facts_of_lines(kernels)
         strings: list[BuilderString] = []
         errors: dict[tuple[object, str], list[Diagnostic]] = {}
-        for kernel in kernels.texts:
+        for kernel in kernels:
             try:
                 strings += self._strings_of(kernel)
             except LineError as error:
@@ -126,7 +130,6 @@ class _BuilderReading:
                     )
                     location = "file" if problem.whole_file else (kernel.line, diagnostic.column)
                     errors.setdefault((location, problem.message), []).append(diagnostic)
-        notes = kernels.notes
         if self._request.lenient:
             notes += tuple(
                 f"{each.line}:{each.column}: {each.message}: left out"
@@ -218,23 +221,22 @@ class _BuilderReading:
         origin: Mapping[str, str] | None,
     ) -> BuilderString:
         """Return a line whose kernel prints another text."""
-        request = GenerationRequest(
-            values=values,
-            layout=self._layout.name if self._layout is not None else "",
-            dtype=self._dtype.value if self._dtype is not None else "",
-            mma_k_table=self._request.mma_k_table,
-        )
         try:
-            generated = spelling.generated(request)
+            expected, losses, skipped = spelling.generated(
+                values,
+                layout=self._layout.name if self._layout is not None else "",
+                dtype=self._dtype.value if self._dtype is not None else "",
+                mma_k_table=self._request.mma_k_table,
+            )
         except StringError as error:
             raise LineError(LineProblem(error.message, error.start)) from None
         return BuilderString(
             text=kernel.text,
             line=kernel.line,
-            expected=generated.text,
-            losses=generated.losses,
+            expected=expected,
+            losses=losses,
             origin=origin,
-            skipped=generated.skipped,
+            skipped=skipped,
         )
 
     def _kernels(self, family: ConfFamily, text: str, fields: dict[str, str]) -> Iterator[BuilderKernel]:

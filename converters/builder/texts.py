@@ -63,15 +63,6 @@ class NamedKernel:
     stated: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelTexts:
-    """All kernels of a list or of output, each as often as there is an instance of it."""
-
-    texts: tuple[NamedKernel, ...]
-    is_output: bool
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class _Mention:
     kernel: NamedKernel
@@ -83,17 +74,19 @@ class _Mention:
     again: bool
 
 
-def kernel_texts(request: ConversionRequest, knows: Callable[[str], bool]) -> KernelTexts:
-    """Return the kernels that are named in the request's content.
+def kernel_texts(
+    request: ConversionRequest, knows: Callable[[str], bool]
+) -> tuple[tuple[NamedKernel, ...], tuple[str, ...]]:
+    """Return the kernels of a list or of output, each as often as there is an instance of it, and remarks.
 
     :param knows: says of a name whether kernels are called so; all others in a log are something else.
     :raises InputError: a line of output breaks off within a kernel, other than the last one.
     """
     if not looks_like_log(request.data):
-        return KernelTexts(texts=tuple(_list_lines(request)), is_output=False)
+        return tuple(_list_lines(request)), ()
     notes: list[str] = []
     mentions = list(_mentions(request, knows, notes))
-    return KernelTexts(texts=tuple(_instances(mentions)), is_output=True, notes=tuple(notes))
+    return tuple(_instances(mentions)), tuple(notes)
 
 
 def _list_lines(request: ConversionRequest) -> Iterator[NamedKernel]:

@@ -12,7 +12,6 @@ import shlex
 import subprocess
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -41,7 +40,7 @@ from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ckprof.model.parity import PrintRequest
+    from ckprof.model.recipe import Compiler
     from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.tree import BuilderTree
 
@@ -74,35 +73,27 @@ class PrintedTuple(NamedTuple):
     silent: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostCompilation:
-    """How sources of a tree are compiled without device code."""
+def host_compilation(
+    tree: BuilderTree, includes: Iterable[Path], macros: Iterable[str]
+) -> tuple[Compiler, tuple[str, ...]]:
+    """Return compiler and flags by which sources of a tree are compiled without device code.
 
-    command: tuple[str, ...]
-    flags: tuple[str, ...]
-    #: tells one compiler from another
-    identity: str
-
-    @classmethod
-    def of(cls, tree: BuilderTree, includes: Iterable[Path], macros: Iterable[str]) -> HostCompilation:
-        """Return it for a tree.
-
-        :param includes: folders that are searched before those of the tree.
-        :raises ToolchainError: no compiler, or no HIP headers.
-        """
-        hip = find_hip_compiler(_COMPILED_FOR)
-        root = find_hip_root()
-        flags = (
-            *_FLAGS,
-            f"--offload-arch={_COMPILED_FOR}",
-            f"--rocm-path={root}",
-            *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
-            *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
-            *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
-            *(word for folder in (*includes, *tree.includes) for word in ("-I", str(folder))),
-            *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
-        )
-        return cls(command=tuple(hip.compiler.command), flags=flags, identity=hip.compiler.identity)
+    :param includes: folders that are searched before those of the tree.
+    :raises ToolchainError: no compiler, or no HIP headers.
+    """
+    compiler = find_hip_compiler(_COMPILED_FOR).compiler
+    root = find_hip_root()
+    flags = (
+        *_FLAGS,
+        f"--offload-arch={_COMPILED_FOR}",
+        f"--rocm-path={root}",
+        *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
+        *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
+        *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
+        *(word for folder in (*includes, *tree.includes) for word in ("-I", str(folder))),
+        *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
+    )
+    return compiler, flags
 
 
 class Reflector:
@@ -117,10 +108,10 @@ class Reflector:
     def __init__(self, tree: BuilderTree, archs: Sequence[str], macros: Sequence[str]) -> None:
         self._tree = tree
         self._archs = archs
-        compilation = HostCompilation.of(tree, (_INCLUDE,), macros)
-        self._command = compilation.command
-        self._flags = (*compilation.flags, "-DCK_EXPERIMENTAL_BUILDER")
-        identity = digest_parts(str(tree.root), compilation.identity, *self._flags)
+        compiler, flags = host_compilation(tree, (_INCLUDE,), macros)
+        self._command = compiler.command
+        self._flags = (*flags, "-DCK_EXPERIMENTAL_BUILDER")
+        identity = digest_parts(str(tree.root), compiler.identity, *self._flags)
         self._folder = cache_dir() / "ck-builder" / identity
         self._ninja = ninja_command()
 
@@ -296,30 +287,23 @@ def _jobs() -> int:
     return max(1, min(cores, psutil.virtual_memory().available // _COMPILE_MEMORY))
 
 
-class Printed(NamedTuple):
-    """What a tree's Builder prints for some lists."""
+def silent_classes(printed: Mapping[ListKey, Sequence[PrintedTuple]]) -> Counter[str]:
+    """Return which classes a tree's Builder has no string for -> instances."""
+    return Counter(name for tuples in printed.values() for item in tuples for name in item.silent)
 
-    tree: BuilderTree
-    lists: Mapping[ListKey, tuple[PrintedTuple, ...]]
 
-    @property
-    def silent(self) -> Counter[str]:
-        """Class that the tree's Builder has no string for -> instances."""
-        return Counter(name for tuples in self.lists.values() for item in tuples for name in item.silent)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Which classes the tree's Builder does not describe, and how many instances it leaves out."""
-        return tuple(
-            f"this tree's CK Builder has no string for {name}: {count} instances are left out"
-            for name, count in sorted(self.silent.items())
-        )
+def notes_on(silent: Mapping[str, int]) -> tuple[str, ...]:
+    """Say which classes a tree's Builder does not describe, and how many instances it leaves out."""
+    return tuple(
+        f"this tree's CK Builder has no string for {name}: {count} instances are left out"
+        for name, count in sorted(silent.items())
+    )
 
 
 def print_keys(
     source: Path | None, keys: Sequence[ListKey], instructions: str = "xdl", archs: Sequence[str] = ARCHS
-) -> Printed:
-    """Compile the reflection of a tree, and return what it prints for lists.
+) -> tuple[BuilderTree, dict[ListKey, tuple[PrintedTuple, ...]]]:
+    """Compile the reflection of a tree; return the tree and what it prints for lists.
 
     :param source: the tree; ``None`` for ``$CK_ROOT``.
     :param instructions: the kind of matrix instructions of the instances.
@@ -329,7 +313,7 @@ def print_keys(
     """
     tree = find_tree(source)
     macros = known_lists().engines[instructions].macros
-    return Printed(tree, Reflector(tree, archs, macros).reflect(keys))
+    return tree, Reflector(tree, archs, macros).reflect(keys)
 
 
 def lines_of(key: ListKey, printed: Sequence[PrintedTuple]) -> list[tuple[str, str]]:
@@ -343,22 +327,25 @@ def place_of(key: ListKey) -> str:
     return f"{key.folder}/{SET}/{key.file_name}"
 
 
-def print_lists(request: PrintRequest) -> PrintedLists:
-    """Print the lists that the lines of others could stand in.
+def print_lists(
+    tree: Path, direction: str, *, layouts: Sequence[str], dtypes: Sequence[str], lines: Sequence[str]
+) -> PrintedLists:
+    """Print the lists that lines of other lists could stand in.
 
     :raises InputError: there is no such folder.
     :raises ToolchainError: no tree with CK Builder, no compiler, or something does not compile.
     """
-    every = chosen_lists((request.direction,), request.layouts, (), "all")
-    keys = [key for key in every if any(is_of(line, key) for line in request.lines)]
+    every = chosen_lists((direction,), layouts, (), "all")
+    keys = [key for key in every if any(is_of(line, key) for line in lines)]
     # short spellings say neither types nor operations
-    keys = keys or chosen_lists((request.direction,), request.layouts, request.dtypes)
-    printed = print_keys(request.tree, keys)
+    keys = keys or chosen_lists((direction,), layouts, dtypes)
+    _, printed = print_keys(tree, keys)
+    silent = silent_classes(printed)
     return PrintedLists(
         texts={
             place_of(key): "".join(f"{line}\n" for line, _ in lines_of(key, tuples))
-            for key, tuples in printed.lists.items()
+            for key, tuples in printed.items()
         },
-        without_string=frozenset(printed.silent),
-        notes=printed.notes,
+        without_string=frozenset(silent),
+        notes=notes_on(silent),
     )

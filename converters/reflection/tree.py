@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -25,11 +24,11 @@ TEMPLATE: Final = ".in"
 _DEFINITION: Final = re.compile(r"^\s*void\s+(add_device_\w+?)(?:_shard)?\s*\(", re.MULTILINE)
 
 
-@dataclass(frozen=True)
 class BuilderTree:
     """The parts of a source tree that reflection needs."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     @property
     def includes(self) -> tuple[Path, ...]:

@@ -255,24 +255,24 @@ class BuilderExtractor:
         :raises ToolchainError: no tree with CK Builder, no compiler, or something does not compile.
         """
         # Every command registers the extractor, few of them extract.
-        from ckprof_converters.reflection.program import print_keys
+        from ckprof_converters.reflection.program import notes_on, print_keys, silent_classes
 
         start = time.monotonic()
         for name in request.sets:
             if name != SET:
                 raise UsageError(unknown_name("set", name, (SET,)))
         values = option_values(request, BUILDER_OPTIONS)
-        printed = print_keys(
+        tree, printed = print_keys(
             request.source,
             wanted(request, str(values["fused"])),
             str(values["instructions"]),
             ARCHS if values["arch"] == "any" else (str(values["arch"]),),
         )
-        lists = {key: _printed_list(key, tuples) for key, tuples in printed.lists.items()}
+        lists = {key: _printed_list(key, tuples) for key, tuples in printed.items()}
         facts = {
             "name": "Composable Kernel",
-            "version": printed.tree.version,
-            "source": str(printed.tree.root),
+            "version": tree.version,
+            "source": str(tree.root),
         }
         return model.ExtractionReport(
             extractor=self.id,
@@ -280,7 +280,7 @@ class BuilderExtractor:
             options=values,
             lists=tuple(item for item in lists.values() if item.files[0].lines),
             absent=tuple(str(key) for key, item in lists.items() if not item.files[0].lines),
-            notes=printed.notes,
+            notes=notes_on(silent_classes(printed)),
             seconds=time.monotonic() - start,
         )
 

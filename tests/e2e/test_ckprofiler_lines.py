@@ -21,7 +21,7 @@ from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO, ProblemLine
 from ckprof.problems.problem_file import parse_problem
 from ckprof_converters.lines import instance_in
-from ckprof_converters.reflection.program import HostCompilation
+from ckprof_converters.reflection.program import host_compilation
 from ckprof_converters.reflection.tree import BuilderTree, find_tree
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.fused_problem import elementwise_of
@@ -56,7 +56,7 @@ def tree():
 def ask(tree: BuilderTree, tmp_path_factory):
     """Give lines to ckProfiler's operations, and return what each answered."""
     folder = tmp_path_factory.mktemp("ckprofiler")
-    compilation = HostCompilation.of(
+    compiler, flags = host_compilation(
         # the macro is set where ckProfiler is built with products in TF32
         tree,
         (STAND_INS, tree.root / "profiler" / "src"),
@@ -72,15 +72,13 @@ def ask(tree: BuilderTree, tmp_path_factory):
         result = folder / f"{source.stem}.o"
         # without an id of its own, each object of host code defines the same symbol
         own_id = ("-Xclang", f"-cuid={source.stem}")
-        subprocess.run(
-            [*compilation.command, *compilation.flags, *own_id, "-c", source, "-o", result], check=True
-        )
+        subprocess.run([*compiler.command, *flags, *own_id, "-c", source, "-o", result], check=True)
         return result
 
     with ThreadPoolExecutor(2) as pool:
         objects = [*pool.map(compiled, sources)]
     program = folder / "parse"
-    subprocess.run([*compilation.command, *objects, "-o", program, "-no-hip-rt"], check=True)
+    subprocess.run([*compiler.command, *objects, "-o", program, "-no-hip-rt"], check=True)
 
     def answers(lines: list[str]) -> list[str]:
         text = "".join(f"{line}\n" for line in lines)
@@ -316,6 +314,6 @@ def test_lines_that_the_profiler_prints_name_their_instances(tree):
             )
             found = [instance_in(line) for line in text.splitlines()]
             assert None not in found, text
-            assert [one.text for one in found if one.text] == [NAME], text
+            assert [one[0] for one in found if one and one[0]] == [NAME], text
             named += 1
     assert named >= 3 * len(headers)

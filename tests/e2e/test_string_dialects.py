@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof_converters.reflection.program import HostCompilation
+from ckprof_converters.reflection.program import host_compilation
 from ckprof_converters.reflection.tree import find_tree
 
 ROOT = os.environ.get("CK_BUILDER_ROOT")
@@ -119,20 +119,20 @@ def instance_fields(body: str) -> list[str]:
 @pytest.mark.slow
 def test_both_strings_of_instances(tmp_path, golden):
     tree = find_tree(Path(ROOT))
-    compilation = HostCompilation.of(
+    compiler, flags = host_compilation(
         tree, (HERE, REFLECTION / "include"), ("CK_USE_XDL", "CK_USE_WMMA", "CK_EXPERIMENTAL_BUILDER")
     )
 
     def printed(name: str) -> list[list[str]]:
         source, program = tmp_path / f"{name}.cpp", tmp_path / name
         source.write_text(source_of(name))
-        command = [*compilation.command, *compilation.flags]
+        command = [*compiler.command, *flags]
         objects = []
         for path in (source, REFLECTION / "src" / "device.cpp"):
             objects.append(tmp_path / f"{name}-{path.stem}.o")
             own_id = ("-Xclang", f"-cuid={objects[-1].stem}")
             subprocess.run([*command, *own_id, "-c", path, "-o", objects[-1]], check=True)
-        subprocess.run([*compilation.command, *objects, "-o", program, "-no-hip-rt"], check=True)
+        subprocess.run([*compiler.command, *objects, "-o", program, "-no-hip-rt"], check=True)
         done = subprocess.run([program], capture_output=True, text=True, check=True)
         return [line.split("\t") for line in done.stdout.splitlines()]
 

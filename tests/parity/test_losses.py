@@ -168,8 +168,9 @@ class Printing:
     def __init__(self, *texts):
         self._text = "".join(f"{text}\n" for text in texts)
 
-    def print_lists(self, request):
-        self.asked = request
+    def print_lists(self, tree, direction, **lists):
+        self.asked = (tree, direction, lists["layouts"])
+        self.lines, self.dtypes = lists["lines"], lists["dtypes"]
         return PrintedLists(
             texts={"forward/profiler/x.conf": self._text},
             without_string=frozenset({"Silent"}),
@@ -187,18 +188,16 @@ def printed_by(*readers):
 
 def test_the_first_that_prints_is_asked_for_what_the_lines_are():
     first, second = Printing("Known<1>"), Printing()
-    printed = printed_by(first, second)
-    asked = first.asked
-    assert (asked.tree, asked.direction, asked.layouts) == (TREE, "fwd", ("a", "b"))
+    (request,), _, notes = printed_by(first, second)
+    assert first.asked == (TREE, "fwd", ("a", "b"))
     # short spellings say no types: then those of the catalogs count
-    assert (asked.lines, asked.dtypes) == (("# a list", "Known<1>", "Silent<2>", "  Silent<3>"), ("fp16",))
-    (request,) = printed.requests
+    assert (first.lines, first.dtypes) == (("# a list", "Known<1>", "Silent<2>", "  Silent<3>"), ("fp16",))
     assert (request.path, request.data) == (TREE / "forward/profiler/x.conf", b"Known<1>\n")
-    assert printed.notes == ("some have none",)
+    assert notes == ("some have none",)
 
 
 def test_lines_without_a_string_are_named():
-    left_out = printed_by(Printing("Known<1>")).left_out
+    _, left_out, _ = printed_by(Printing("Known<1>"))
     assert [*left_out] == ["one.conf:3", "two.conf:1"]
     skip = left_out["one.conf:3"]
     assert (skip.text, skip.source, skip.rule) == ("Silent<2>", "one.conf:3", "no-builder-string")
@@ -206,7 +205,7 @@ def test_lines_without_a_string_are_named():
 
 
 def test_a_side_without_them_has_them_as_skipped_ones():
-    left_out = printed_by(Printing("Known<1>")).left_out
+    _, left_out, _ = printed_by(Printing("Known<1>"))
     entries = [
         Entry(text="t", parsed=None, source=source, identity=source)
         for source in ("one.conf:2", "one.conf:3")

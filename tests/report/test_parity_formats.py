@@ -13,7 +13,6 @@ from ckprof.model.parity import (
     FieldDifference,
     Lossy,
     Match,
-    Nearest,
     ParityFinding,
     ParityReport,
     Skipped,
@@ -40,7 +39,7 @@ FULL = StringComparison(
         Unmatched(
             text="Kernel<2>",
             source="a.conf:2",
-            nearest=Nearest(text="Kernel<3>", source="c.json", differences=(DIFFERENCE,)),
+            nearest=Match(text="Kernel<3>", source="c.json", differences=(DIFFERENCE,)),
             note="the conversion drops it",
         ),
     ),

@@ -72,30 +72,6 @@ class ParsedString:
     values: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratedString:
-    """What the kernel that is generated for a line of a list prints, by what the line says."""
-
-    text: str
-    #: what the line says and the kernel does not have
-    losses: tuple[Loss, ...] = ()
-    #: why no kernel is generated
-    skipped: UnmetRequirement | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationRequest:
-    """A line, and what the list says for all of its lines."""
-
-    #: normal spelling of each field that the line has
-    values: Mapping[str, str | None]
-    #: names of layout and type of the elements; empty if they are not known
-    layout: str
-    dtype: str
-    #: least K of the MMA tiles of the half types, (for 32-wide, for all others)
-    mma_k_table: tuple[int, int]
-
-
 @runtime_checkable
 class Spelling(Protocol):
     """How the strings of a kind are written, of lists and of kernels alike."""
@@ -115,11 +91,23 @@ class Spelling(Protocol):
         :raises StringError: it takes more fields.
         """
 
-    def generated(self, request: GenerationRequest) -> GeneratedString:
-        """Return what is generated for a line.
+    def generated(
+        self,
+        values: Mapping[str, str | None],
+        *,
+        layout: str,
+        dtype: str,
+        mma_k_table: tuple[int, int],
+    ) -> tuple[str, tuple[Loss, ...], UnmetRequirement | None]:
+        """Return what the kernel prints that is generated for a line of a list, by what the line says.
 
+        After the text come what the line says and the kernel does not have, and why no kernel is generated.
         It must not be derived by the converter that the comparison is to prove.
 
+        :param values: normal spelling of each field that the line has.
+        :param layout: name; empty if it is not known.
+        :param dtype: the same of the type of the elements.
+        :param mma_k_table: least K of the MMA tiles of the half types, (for 32-wide, for all others).
         :raises StringError: the line's fields contradict each other, or the list does not say enough.
         """
 

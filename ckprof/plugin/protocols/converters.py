@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ListReading,
         TreePlan,
     )
-    from ckprof.model.parity import BuilderList, PrintedLists, PrintRequest
+    from ckprof.model.parity import BuilderList, PrintedLists
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import Revision
     from ckprof.model.tensor import Layout
@@ -160,9 +160,20 @@ class BuilderReader(Protocol):
         """
 
     @optional
-    def print_lists(self, request: PrintRequest) -> PrintedLists:
+    def print_lists(
+        self,
+        tree: Path,
+        direction: str,
+        *,
+        layouts: Sequence[str],
+        dtypes: Sequence[str],
+        lines: Sequence[str],
+    ) -> PrintedLists:
         """Return what a tree's CK Builder prints for the factories of the lists that are asked for.
 
+        :param tree: a source tree of Composable Kernel.
+        :param direction: id.
+        :param lines: of lists: only the lists that one of these could stand in, if any of them says so.
         :raises InputError: there is no such folder.
         :raises ToolchainError: the tree has no CK Builder, or something does not compile.
         """

@@ -17,7 +17,7 @@ from ckprof.model.parity import Loss
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import unread, unread_all
-from ckprof.model.strings.kind import GeneratedString, StringKind
+from ckprof.model.strings.kind import StringKind
 from ckprof.model.strings.rendering import StringError
 from ckprof.model.types import DataType
 from ckprof_converters.drop_rules import DropRule
@@ -28,7 +28,6 @@ from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.strings.kind import GenerationRequest
 
 UNIVERSAL: Final = "DeviceGemmXdlUniversal"
 OLDEST: Final = "DeviceGemm_Xdl_CShuffle"
@@ -127,26 +126,32 @@ class OldStrings:
         fields = ", ".join(f"{label}: {values[name]}" for label, name in labels)
         return f"{UNIVERSAL}<{values['padding']}, {values['orders']}> {fields}"
 
-    def generated(self, request: GenerationRequest) -> GeneratedString:
+    def generated(
+        self,
+        values: Mapping[str, str | None],
+        *,
+        layout: str,
+        dtype: str,
+        mma_k_table: tuple[int, int],
+    ) -> tuple[str, tuple[Loss, ...], UnmetRequirement | None]:
         """Return the name of the kernel that is generated for an old string.
 
         :raises StringError: the fields contradict each other, or neither line nor list say type or layout.
         """
-        said = request.values
-        if said.get("dtype"):
-            return GeneratedString(text=_kernel_name(said))
-        if said.get("k1_a") and said["version"] != "v1":
+        if values.get("dtype"):
+            return _kernel_name(values), (), None
+        if values.get("k1_a") and values["version"] != "v1":
             rejected = UnmetRequirement(
                 rule=DropRule.UNSUPPORTED_FAMILY.value,
                 message="pipeline v2 of the oldest kernels loads two tiles ahead in a way of its own",
             )
-            return GeneratedString(text="", skipped=rejected)
-        name = _kernel_name({**said, **_unsaid(request)})
+            return "", (), rejected
+        name = _kernel_name({**values, **_unsaid(values, layout, dtype, mma_k_table)})
         kernel = self.read(name)
-        losses = [NO_COUNTERPART if said.get("k1_a") else NOT_PRINTED]
-        if any(said.get(field) not in (None, kernel[field]) for field in ("reads", "stages")):
+        losses = [NO_COUNTERPART if values.get("k1_a") else NOT_PRINTED]
+        if any(values.get(field) not in (None, kernel[field]) for field in ("reads", "stages")):
             losses.append(OTHER_ACCESSES)
-        return GeneratedString(text=name, losses=tuple(losses))
+        return name, tuple(losses), None
 
 
 _LABELS: Final = (
@@ -173,23 +178,24 @@ def _numbers(text: str | None) -> list[int]:
     return [int(part) for part in (text or "").split("x")]
 
 
-def _unsaid(request: GenerationRequest) -> dict[str, str | None]:
+def _unsaid(
+    said: Mapping[str, str | None], layout: str, dtype: str, mma_k_table: tuple[int, int]
+) -> dict[str, str | None]:
     """Return what the list says and the string does not.
 
     :raises StringError: it does not say it.
     """
-    said = request.values
-    orders = said.get("orders") or request.layout.upper()
-    for what, value in (("layout", orders), ("data type", request.dtype)):
+    orders = said.get("orders") or layout.upper()
+    for what, value in (("layout", orders), ("data type", dtype)):
         if not value:
             raise StringError(f"neither the line nor the file name say the {what}: pass --layout and --dtype")
     (mma_m, mma_n), (_, _, tile_k) = _numbers(said["wave_tile"]), _numbers(said["tile"])
     if mma_m != mma_n:
         raise StringError(f"the MMA tile must be square, got {mma_m}x{mma_n}")
     wide = mma_m == 32
-    single = DataType.parse(request.dtype) is DataType.FP32
-    depth = 8 if single else request.mma_k_table[0 if wide else 1]
-    return {"orders": orders, "dtype": request.dtype, "mma_k": str(min(depth, tile_k))}
+    single = DataType.parse(dtype) is DataType.FP32
+    depth = 8 if single else mma_k_table[0 if wide else 1]
+    return {"orders": orders, "dtype": dtype, "mma_k": str(min(depth, tile_k))}
 
 
 def _kernel_name(values: Mapping[str, str | None]) -> str:

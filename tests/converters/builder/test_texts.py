@@ -9,6 +9,7 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof_converters.builder.texts import kernel_texts
+from ckprof_converters.lines import looks_like_log
 
 ONE, TWO = "GroupedConvolutionForwardKernel<1,a>", "GroupedConvolutionForwardKernel<2,a>"
 EXPLICIT = "DeviceGroupedConvBwdWeight_Explicit_Xdl<DeviceBatchedGemmXdlUniversal<Default, CRR> BlkSize: 256>"
@@ -16,8 +17,8 @@ EXPLICIT = "DeviceGroupedConvBwdWeight_Explicit_Xdl<DeviceBatchedGemmXdlUniversa
 
 def texts(*lines, end="\n"):
     request = ConversionRequest(path=Path("x.log"), data=(end.join(lines) + end).encode())
-    found = kernel_texts(request, {"Winograd"}.__contains__)
-    return [(text.text, text.line) for text in found.texts], found
+    found, notes = kernel_texts(request, {"Winograd"}.__contains__)
+    return [(text.text, text.line) for text in found], (looks_like_log(request.data), *notes)
 
 
 def test_a_log_of_the_tile_profiler():
@@ -30,7 +31,7 @@ def test_a_log_of_the_tile_profiler():
         "\tavg_time: 0.5ms",
     )
     assert found == [(ONE, 2), (TWO, 3)]
-    assert whole.is_output
+    assert whole == (True,)
 
 
 def test_a_log_of_the_old_profiler():
@@ -81,7 +82,10 @@ def test_colours_line_ends_and_lines_run_together():
 def test_a_last_line_that_is_cut_off_is_noted():
     found, whole = texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {TWO[:-3]}", end="\n")
     assert found == [(ONE, 1)]
-    assert whole.notes == ("line 2 is cut off within a kernel, which is not counted",)
+    assert whole == (
+        True,
+        "line 2 is cut off within a kernel, which is not counted",
+    )
 
 
 @pytest.mark.parametrize("broken", [TWO[:-3], f"{TWO[:-3]}[Valid] Perf: 1 ms, {ONE}"])
@@ -93,7 +97,7 @@ def test_lines_that_break_off_are_rejected_by_number(broken):
 def test_a_list_is_read_line_by_line():
     found, whole = texts(f"  {ONE}", "# annotation", "", f"\x1b[1m{TWO}\x1b[0m # annotation", end="\r\n")
     assert found == [(ONE, 1), (TWO, 4)]
-    assert not whole.is_output
+    assert whole == (False,)
 
 
 @pytest.mark.parametrize("perf", [(), (f"Perf: 0.1 ms, 3 TFlops, 9 GB/s, {TWO}, SplitK 1",)])
@@ -101,4 +105,4 @@ def test_comments_are_read_alike_with_and_without_a_line_of_a_log(perf):
     marked = [f"# {ONE}", f"; {ONE}", f"// {ONE}", f"{TWO} // was {ONE}"]
     found, whole = texts(*marked, *perf)
     assert found == [(TWO, 4)]
-    assert whole.is_output == bool(perf)
+    assert whole == (bool(perf),)

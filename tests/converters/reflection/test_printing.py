@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.model.parity import PrintRequest
 from ckprof.paths import conf_root
 from ckprof_converters.library_lists import ListKey, all_lists, known_lists
 from ckprof_converters.reflection import program
@@ -30,11 +29,7 @@ def printed(monkeypatch):
         monkeypatch.setattr(program, "find_tree", BuilderTree)
         reflector = SimpleNamespace(reflect=lambda keys: dict.fromkeys(keys, tuples))
         monkeypatch.setattr(program, "Reflector", lambda *_: reflector)
-        return print_lists(
-            PrintRequest(
-                tree=Path("tree"), direction="fwd", layouts=layouts, dtypes=dtypes, lines=tuple(lines)
-            )
-        )
+        return print_lists(Path("tree"), "fwd", layouts=layouts, dtypes=dtypes, lines=tuple(lines))
 
     return run
 
