@@ -70,19 +70,19 @@ def write_problems(
     groups = _by_direction(chosen) if split else {None: chosen}
     code = ExitCode.OK
     for direction, some in groups.items():
-        rendered = render_problems(some, arguments.to, tuple(session.registry.operations), origin)
-        for _, why in rendered.inexpressible:
+        text, inexpressible = render_problems(some, arguments.to, tuple(session.registry.operations), origin)
+        for _, why in inexpressible:
             session.console.warning(why)
             code = ExitCode.FAILED
         if arguments.output is None:
-            session.console.exact(rendered.text)
+            session.console.exact(text)
             continue
         path = _path(arguments.output, direction, alone=len(groups) == 1)
         try:
-            write_output(path, rendered.text)
+            write_output(path, text)
         except OSError as exc:
             raise InputError(f"cannot write: {exc.strerror}", path) from None
-        written = len(some) - len(rendered.inexpressible)
+        written = len(some) - len(inexpressible)
         session.console.info(
             f"{path}: {counted(written, 'problem')}" + (f" of {direction}" if direction else "")
         )
@@ -210,7 +210,7 @@ def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
     shown = find_set(arguments.name, session.registry)
     problems = shown.problems(arguments.batch)
     if arguments.format == "json":
-        session.console.exact(render_problems(problems, "json", (), shown.origin).text)
+        session.console.exact(render_problems(problems, "json", (), shown.origin)[0])
         return ExitCode.OK
     columns: list[Column[tuple[Layer, ProblemCase]]] = [
         Column("layer", lambda row: row[0].name + (" (transposed)" if row[0].transposed else "")),
@@ -238,13 +238,13 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
 
 
 def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.problems.from_log import problems_from_text, read_any
+    from ckprof.problems.from_log import LogProblems, read_any
 
     operations = tuple(session.registry.operations)
     asked = session.registry.operation(arguments.direction) if arguments.direction else None
     cases: list[ProblemCase] = problems_of_sets(arguments, session)
     for text in arguments.problem:
-        log = problems_from_text(text, "--problem", operations, bare=True, asked=asked)
+        log = LogProblems(text, "--problem", operations, bare=True, asked=asked)
         _raise_first(log)
         cases += log.problems
     for path in arguments.files:

@@ -41,7 +41,7 @@ from ckprof.kernels.units import (
 )
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
-from ckprof.model.results import BuildSummary, SeparatedKernels
+from ckprof.model.results import BuildSummary
 from ckprof.private_folders import lock_file, private_folder, temporary_folder
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ class FailedGroups:
         names = {unit.kernel.key: unit.name for unit in members if unit.kernel is not None}
         self._failed.append((names, reason))
 
-    def separated(self, failed: Collection[str]) -> tuple[SeparatedKernels, ...]:
-        """Return the largest groups whose kernels all compile, but not together.
+    def separated(self, failed: Collection[str]) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """Return the largest groups whose kernels all compile, but not together, and what the compiler said.
 
         :param failed: content keys of the instances that do not compile.
         """
         blameless = [one for one in self._failed if one[0].keys().isdisjoint(failed)]
         return tuple(
-            SeparatedKernels(kernels=tuple(names.values()), reason=reason)
+            (tuple(names.values()), reason)
             for names, reason in blameless
             if not any(names.keys() < others.keys() for others, _ in blameless)
         )
@@ -291,7 +291,7 @@ class _Build:
 
     def _lost_prefix(self, steps: list[Step]) -> bool:
         """Say whether kernels were to use a precompiled header that could not be made."""
-        if self._recipe.precompiling is None or not any(step.id == PREFIX_STEP for step in steps):
+        if not self._recipe.precompile_flags or not any(step.id == PREFIX_STEP for step in steps):
             return False
         result = self._files.result(PREFIX_STEP)
         if result is not None and result.ok:

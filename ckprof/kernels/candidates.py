@@ -232,8 +232,8 @@ def same_kernels(target: Target, candidates: Iterable[Candidate]) -> tuple[SameK
     for candidate, kernel in _timed(candidates):
         fields = kernel.fields
         ignored = target.ignored_fields(kernel)
-        reasons |= {name: some.reason for some in ignored for name in some.names}
-        names = frozenset(name for some in ignored for name in some.names)
+        reasons |= ignored
+        names = frozenset(ignored)
         kept = frozenset((name, value) for name, value in fields.items() if name not in names)
         groups.setdefault((kept, names), []).append((candidate.index, fields))
     return tuple(

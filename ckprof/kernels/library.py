@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.source_tree import SourceTree
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.recipe import BuildRecipe, MachinePart
-    from ckprof.model.results import BuildSummary, SeparatedKernels
+    from ckprof.model.results import BuildSummary
     from ckprof.plugin.protocols import KernelRanking, Operation
     from ckprof.session import Session
 
@@ -272,13 +272,12 @@ def build_messages(library: BuiltLibrary) -> list[Message]:
         + (f", {invalid} not valid for {library.recipe.arch}" if invalid else "")
         + f"; {summary.wall_s:.1f} s on {counted(summary.jobs, 'job')}"
     )
-    return [Message(text), *(Message(_separated(found), Level.WARNING) for found in summary.separated)]
+    return [Message(text), *(Message(_separated(*apart), Level.WARNING) for apart in summary.separated)]
 
 
-def _separated(found: SeparatedKernels) -> str:
-    names = found.kernels
+def _separated(names: Sequence[str], reason: str) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
         f"these {len(names)} kernels compile, but did not in one translation unit, so that the build took "
-        f"longer: {', '.join(names[:_NAMED])}{more}: {found.reason}"
+        f"longer: {', '.join(names[:_NAMED])}{more}: {reason}"
     )

@@ -99,9 +99,8 @@ class PrefixHeader:
         )
 
     def _emit(self, output: Path) -> tuple[str, ...]:
-        precompiling = self._recipe.precompiling
-        if precompiling is not None:
-            return (*(flag.format(output=output) for flag in precompiling.make), str(self.header))
+        if making := self._recipe.precompile_flags:
+            return (*(flag.format(output=output) for flag in making), str(self.header))
         flags = _EMIT_FLAGS[self._recipe.compiler.family]
         return (*flags, "-x", "c++-header", str(self.header), "-o", str(output))
 
@@ -111,13 +110,13 @@ class PrefixHeader:
         :param precompiled: whether the precompiled form will be there; compilers that find it by themselves
             look for it in any case.
         """
-        precompiling = self._recipe.precompiling
-        if precompiling is None:
+        using = self._recipe.precompiled_flags
+        if not using:
             return ("-include", str(self.header))
         if not precompiled:
             # the kernel names what it needs by itself
             return ()
-        return tuple(flag.format(precompiled=self.precompiled) for flag in precompiling.use)
+        return tuple(flag.format(precompiled=self.precompiled) for flag in using)
 
 
 def include_flags(recipe: BuildRecipe) -> tuple[str, ...]:

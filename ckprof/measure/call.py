@@ -220,8 +220,8 @@ class _Call:
         if outcome.measurement is not None:
             measured = outcome.measurement
             time_ms = measured.median_ms if self.request.median else measured.mean_ms
-            rates = rates_of(self.problem, kernel.types(self.direction), time_ms)
-            verdict |= {"time_ms": time_ms, "tflops": rates.tflops, "gb_per_s": rates.gbytes}
+            gflops, gbytes = rates_of(self.problem, kernel.types(self.direction), time_ms)
+            verdict |= {"time_ms": time_ms, "tflops": gflops / 1e3, "gb_per_s": gbytes}
         if outcome.verification is not None:
             seen = outcome.verification
             verdict |= {

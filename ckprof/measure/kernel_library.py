@@ -310,7 +310,7 @@ class KernelLibrary:
         return LibraryResult(
             kernel=chosen,
             time_ms=time_ms,
-            tflops=rates_of(problem, types, time_ms).tflops,
+            tflops=rates_of(problem, types, time_ms)[0] / 1e3,
             output=output.reshape(spec.shape),
         )
 

@@ -81,16 +81,6 @@ class SelectedKernel(KernelRef):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IgnoredFields:
-    """Fields of an instance that have no meaning where it runs."""
-
-    #: of :meth:`ckprof.model.instance.Instance.fields`
-    names: tuple[str, ...]
-    #: a clause that says why, e.g. ``the MMA tile is that of the device's own instructions``
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SameKernels:
     """Instances whose differences have no meaning where they run: times of theirs differ by noise alone."""
 

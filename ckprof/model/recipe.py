@@ -62,16 +62,6 @@ class Product(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Precompiling:
-    """How a header is precompiled and used where the compiler's usual way does not serve."""
-
-    #: flags that make it, where ``{output}`` stands for its path
-    make: tuple[str, ...]
-    #: flags that use it, where ``{precompiled}`` stands for its path
-    use: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
     """What the user asked for."""
 
@@ -157,8 +147,10 @@ class BuildRecipe:
     location_flags: tuple[str, ...] = ()
     #: folders whose files are digested into the cache key, if not just ``include_dirs``
     digested_dirs: tuple[Path, ...] | None = None
-    #: for compilers that do not find a precompiled header beside the header
-    precompiling: Precompiling | None = None
+    #: for compilers that do not find a precompiled header beside the header: flags that make it, where
+    #: ``{output}`` stands for its path, and flags that use it, where ``{precompiled}`` does
+    precompile_flags: tuple[str, ...] = ()
+    precompiled_flags: tuple[str, ...] = ()
     #: why the kernels cannot be run on this machine; empty if they can
     cannot_run: str = ""
     #: what has to be there when a library is linked and when it is run

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeparatedKernels:
-    """Kernels that compile, but did not in one translation unit, which would have taken less time."""
-
-    #: their names
-    kernels: tuple[str, ...]
-    #: what the compiler said to all of them together
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSummary:
     """What the build did and what it cost."""
 
@@ -48,8 +38,9 @@ class BuildSummary:
     slowest: tuple[tuple[str, float], ...] = ()
     #: (kernels, wall seconds) of each translation unit of kernels that was compiled
     units: tuple[tuple[int, float], ...] = ()
-    #: kernels that had to be compiled apart from each other
-    separated: tuple[SeparatedKernels, ...] = ()
+    #: names of kernels that compile, but did not in one translation unit, which would have taken less time;
+    #: and what the compiler said to all of them together
+    separated: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

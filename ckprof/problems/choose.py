@@ -68,10 +68,10 @@ def parse_problems(
     listed: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
     for path in files:
-        read = read_problem_file(path, direction, operations)
-        listed += [case for case in read.problems if not case.unsupported]
-        skipped += read.skipped
-        skipped.update(case.unsupported for case in read.problems if case.unsupported)
+        problems, others = read_problem_file(path, direction, operations)
+        listed += [case for case in problems if not case.unsupported]
+        skipped += others
+        skipped.update(case.unsupported for case in problems if case.unsupported)
     return GivenProblems(named=tuple(named), listed=tuple(listed), skipped=skipped)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -30,100 +30,137 @@ _END: Final = re.compile(r"\s\d?[<>#].*|[;&|].*")
 _QUOTING: Final = re.compile(r"[\\\"']")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogProblems:
-    """What a log holds."""
+    """What a log, a script or a CSV table holds. Wrong lines are kept, not raised.
 
-    #: without duplicates, in the order of their first occurrence
-    problems: tuple[ProblemCase, ...]
-    #: lines that hold a command of a known program
-    commands: int
-    #: commands for something that no operation computes, by name
-    other_commands: Mapping[str, int] = field(default_factory=dict)
-    #: lines without any command
-    other_lines: int = 0
-    #: commands that cannot be understood
-    errors: tuple[InputError, ...] = ()
+    :param path: for messages.
+    :param operations: all known ones.
+    :param bare: every line is a problem, also one that names no program and no operation.
+    :param asked: what reads such lines; ``None``: the first operation that can.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: Path | str,
+        operations: Iterable[Operation],
+        *,
+        bare: bool = False,
+        asked: Operation | None = None,
+    ) -> None:
+        self._operations = tuple(operations)
+        self._path = path
+        self._bare = bare
+        self._asked = asked
+        programs = "|".join(map(re.escape, sorted(programs_of(self._operations)))) or "(?!)"
+        #: finds a program call, with or without a path in front of it
+        self._call = re.compile(
+            rf"(?:^|[\s\"'(/=\]}}])(?P<program>{programs})(?:\.exe)?[\"']?\s+(?P<rest>\S.*)"
+        )
+        #: first arguments that ask for an operation
+        self._words = frozenset(word for operation in self._operations for word in operation.line_words)
+        #: logs repeat their commands: command -> its problems
+        self._parsed: dict[str, list[ProblemCase]] = {}
+        self._cases: list[ProblemCase] = []
+        #: lines that hold a command of a known program
+        self.commands = 0
+        self._others: Counter[str] = Counter()
+        #: lines without any command
+        self.other_lines = 0
+        #: commands that cannot be understood
+        self.errors: list[InputError] = []
+        self._read(text.splitlines())
+        #: without duplicates, in the order of their first occurrence
+        self.problems = merged(self._cases)
+        #: commands for something that no operation computes, by name
+        self.other_commands: Mapping[str, int] = dict(sorted(self._others.items()))
 
     def directions(self) -> list[str | None]:
         """Return the ids of all directions that occur, in the order of their first occurrence."""
         return list(dict.fromkeys(case.direction for case in self.problems))
 
+    def _read(self, lines: Sequence[str]) -> None:
+        for operation in self._operations:
+            if operation.is_table(lines):
+                cases, errors = operation.read_table(lines, self._path, self._operations)
+                self._cases, self.errors = list(cases), list(errors)
+                self.commands = len(cases) + len(errors)
+                return
+        for number, line in _joined(lines):
+            self._read_line(line, number)
 
-@dataclass(slots=True)
-class _Reading:
-    """A log while it is read."""
+    def _read_line(self, line: str, number: int) -> None:
+        bare = line.strip()
+        call = None if bare.startswith("#") else self._call.search(line)
+        if call is None:
+            word = bare.split(maxsplit=1)[0] if bare else ""
+            if word in self._words or (self._bare and word and not word.startswith("#")):
+                self._read_command(bare, number)
+            else:
+                self.other_lines += bool(bare)
+            return
+        program, rest = call["program"], call["rest"]
+        first = _QUOTING.sub("", _END.sub("", rest)).split(maxsplit=1)[:1]
+        if first and any(operation.is_command(program, first[0]) for operation in self._operations):
+            self._read_command(f"{program} {rest}", number)
+        else:
+            self.commands += 1
+            self._others[" ".join((program, *first))] += 1
 
-    operations: tuple[Operation, ...]
-    path: Path | str
-    #: every line is a problem
-    bare: bool
-    #: reads lines that name no operation
-    asked: Operation | None
-    #: finds a program call, with or without a path in front of it
-    call: re.Pattern[str] = field(init=False)
-    #: first arguments that ask for an operation
-    words: frozenset[str] = field(init=False)
-    #: logs repeat their commands: command -> its problems
-    parsed: dict[str, list[ProblemCase]] = field(default_factory=dict)
-    cases: list[ProblemCase] = field(default_factory=list)
-    others: Counter[str] = field(default_factory=Counter)
-    errors: list[InputError] = field(default_factory=list)
-    commands: int = 0
-    other_lines: int = 0
+    def _read_command(self, text: str, number: int) -> None:
+        self.commands += 1
+        command = ProblemLine(text=_QUOTING.sub("", _END.sub("", text)).strip(), path=self._path, line=number)
+        try:
+            if command.text not in self._parsed:
+                self._parsed[command.text] = self._cases_of(command)
+            self._cases += self._parsed[command.text]
+        except InputError as exc:
+            # a column would count in the command, not in the line of the log
+            self.errors.append(InputError(exc.message, exc.path, exc.line))
 
-    def __post_init__(self) -> None:
-        programs = "|".join(map(re.escape, sorted(programs_of(self.operations)))) or "(?!)"
-        self.call = re.compile(
-            rf"(?:^|[\s\"'(/=\]}}])(?P<program>{programs})(?:\.exe)?[\"']?\s+(?P<rest>\S.*)"
-        )
-        self.words = frozenset(word for operation in self.operations for word in operation.line_words)
+    def _cases_of(self, command: ProblemLine) -> list[ProblemCase]:
+        """Return the problems of a command: one for each operation that it asks for.
+
+        :raises InputError: it cannot be understood.
+        """
+        if "$" in command.text.replace("-$", ""):
+            raise command.error(
+                "the command has shell variables: run the script with echo in front of its commands"
+            )
+        operations = self._operations
+        word = first_word(command.tokens(), programs_of(operations))
+        owners = [one for one in operations if word is not None and word.text in one.line_words]
+        if not owners:
+            reader = self._asked or _reader_of(word, operations)
+            if reader is None:
+                raise command.error("this is no problem line")
+            return [parse_problem(command, reader, operations)]
+        cases: list[ProblemCase] = []
+        refusals: list[OtherOperationError] = []
+        for operation in owners:
+            try:
+                case = parse_problem(command, operation, operations)
+            except OtherOperationError as exc:
+                refusals.append(exc)
+                continue
+            cases.append(replace(case, name=f"line {command.line}"))
+            if case.direction is None:
+                break  # it means all operations alike
+        if not cases:
+            raise refusals[0]
+        return cases
 
 
 def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblems:
     """Read the problems of a log, a script or a CSV table.
 
-    :param operations: all known ones.
-    :raises InputError: the file cannot be read. Wrong lines are returned, not raised.
+    :raises InputError: the file cannot be read.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig", errors="replace")
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
-    return problems_from_text(text, path, operations)
-
-
-def problems_from_text(
-    text: str,
-    path: Path | str,
-    operations: Iterable[Operation],
-    *,
-    bare: bool = False,
-    asked: Operation | None = None,
-) -> LogProblems:
-    """Do the same for text that was read before.
-
-    :param path: for messages.
-    :param bare: every line is a problem, also one that names no program and no operation.
-    :param asked: what reads such lines; ``None``: the first operation that can.
-    """
-    reading = _Reading(operations=tuple(operations), path=path, bare=bare, asked=asked)
-    lines = text.splitlines()
-    for operation in reading.operations:
-        if operation.is_table(lines):
-            cases, errors = operation.read_table(lines, path, reading.operations)
-            return LogProblems(
-                problems=tuple(merged(cases)), commands=len(cases) + len(errors), errors=tuple(errors)
-            )
-    for number, line in _joined(lines):
-        _read_line(line, number, reading)
-    return LogProblems(
-        problems=tuple(merged(reading.cases)),
-        commands=reading.commands,
-        other_commands=dict(sorted(reading.others.items())),
-        other_lines=reading.other_lines,
-        errors=tuple(reading.errors),
-    )
+    return LogProblems(text, path, operations)
 
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -139,70 +176,6 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         parts = ""
     if parts:
         yield start, parts
-
-
-def _read_line(line: str, number: int, reading: _Reading) -> None:
-    bare = line.strip()
-    call = None if bare.startswith("#") else reading.call.search(line)
-    if call is None:
-        word = bare.split(maxsplit=1)[0] if bare else ""
-        if word in reading.words or (reading.bare and word and not word.startswith("#")):
-            _read_command(bare, number, reading)
-        else:
-            reading.other_lines += bool(bare)
-        return
-    program, rest = call["program"], call["rest"]
-    first = _QUOTING.sub("", _END.sub("", rest)).split(maxsplit=1)[:1]
-    if first and any(operation.is_command(program, first[0]) for operation in reading.operations):
-        _read_command(f"{program} {rest}", number, reading)
-    else:
-        reading.commands += 1
-        reading.others[" ".join((program, *first))] += 1
-
-
-def _read_command(text: str, number: int, reading: _Reading) -> None:
-    reading.commands += 1
-    command = ProblemLine(text=_QUOTING.sub("", _END.sub("", text)).strip(), path=reading.path, line=number)
-    try:
-        if command.text not in reading.parsed:
-            reading.parsed[command.text] = _cases_of(command, reading)
-        reading.cases += reading.parsed[command.text]
-    except InputError as exc:
-        # a column would count in the command, not in the line of the log
-        reading.errors.append(InputError(exc.message, exc.path, exc.line))
-
-
-def _cases_of(command: ProblemLine, reading: _Reading) -> list[ProblemCase]:
-    """Return the problems of a command: one for each operation that it asks for.
-
-    :raises InputError: it cannot be understood.
-    """
-    if "$" in command.text.replace("-$", ""):
-        raise command.error(
-            "the command has shell variables: run the script with echo in front of its commands"
-        )
-    operations = reading.operations
-    word = first_word(command.tokens(), programs_of(operations))
-    owners = [operation for operation in operations if word is not None and word.text in operation.line_words]
-    if not owners:
-        reader = reading.asked or _reader_of(word, operations)
-        if reader is None:
-            raise command.error("this is no problem line")
-        return [parse_problem(command, reader, operations)]
-    cases: list[ProblemCase] = []
-    refusals: list[OtherOperationError] = []
-    for operation in owners:
-        try:
-            case = parse_problem(command, operation, operations)
-        except OtherOperationError as exc:
-            refusals.append(exc)
-            continue
-        cases.append(replace(case, name=f"line {command.line}"))
-        if case.direction is None:
-            break  # it means all operations alike
-    if not cases:
-        raise refusals[0]
-    return cases
 
 
 def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation | None:
@@ -233,10 +206,10 @@ def read_any(
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as exc:
             raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
-        log = problems_from_text(text, path, operations, bare=True, asked=asked)
+        log = LogProblems(text, path, operations, bare=True, asked=asked)
         if log.errors:
             raise log.errors[0]
-        cases = list(log.problems)
+        cases = log.problems
     if not cases:
         raise InputError("no problem in this file; expected one a line", path)
     return cases

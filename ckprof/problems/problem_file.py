@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import stat
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -66,17 +65,12 @@ _LONGEST_LINE: Final = 1 << 16
 _PIPE_LIMIT: Final = 1 << 26
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemFile:
-    """What a file of problem lines holds for one direction."""
-
-    problems: tuple[ProblemCase, ...]
-    #: why other lines are not for it -> how many
-    skipped: Counter[str] = field(default_factory=Counter)
-
-
-def read_problem_file(path: Path, direction: Operation, directions: Iterable[Operation]) -> ProblemFile:
+def read_problem_file(
+    path: Path, direction: Operation, directions: Iterable[Operation]
+) -> tuple[list[ProblemCase], Counter[str]]:
     """Read a file with one problem a line, or a JSON list of ``ckprof problems``.
+
+    Return its problems for one direction, and why other lines are not for it -> how many.
 
     Blank lines and lines that start with ``#`` are skipped. The file is read line by line, whatever its size.
     Problems for other directions are counted.
@@ -105,7 +99,7 @@ def read_problem_file(path: Path, direction: Operation, directions: Iterable[Ope
         raise ListError(wrong)
     if not problems and not skipped:
         raise InputError("no problem in this file; expected one a line", path)
-    return ProblemFile(problems=tuple(problems), skipped=skipped)
+    return problems, skipped
 
 
 def _lines(path: Path) -> Iterator[ProblemLine]:
@@ -146,12 +140,11 @@ def holds_json(path: Path) -> bool:
         return False  # to be reported by whoever reads it
 
 
-def _listed(path: Path, direction: Operation) -> ProblemFile:
+def _listed(path: Path, direction: Operation) -> tuple[list[ProblemCase], Counter[str]]:
     """Read a JSON list.
 
     :raises InputError: it is no such list, or a problem is wrong.
     """
-
     try:
         data = path.read_bytes()
     except OSError as exc:
@@ -159,9 +152,9 @@ def _listed(path: Path, direction: Operation) -> ProblemFile:
     listed = parse_problem_list(data, path)
     if not listed:
         raise InputError("no problem in this list", path)
-    problems = tuple(case for case in listed if case.direction in (None, direction.id))
+    problems = [case for case in listed if case.direction in (None, direction.id)]
     skipped = Counter({f"not for {direction.id}": len(listed) - len(problems)})
-    return ProblemFile(problems=problems, skipped=+skipped)
+    return problems, +skipped
 
 
 SCHEMA: Final = "ckprof.problems"
@@ -198,15 +191,6 @@ class ListRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     origin: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
-    """Problems as text, and those that the form cannot express."""
-
-    text: str
-    #: (problem, why)
-    inexpressible: tuple[tuple[ProblemCase, str], ...] = ()
-
-
 def line_forms(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the forms in which problems can be written: lines of operations, and JSON."""
     forms = (form for operation in operations for form in operation.line_forms)
@@ -218,8 +202,8 @@ def render_problems(
     form: str | None,
     operations: Sequence[Operation],
     origin: str = "",
-) -> Rendered:
-    """Write problems in one form.
+) -> tuple[str, list[tuple[ProblemCase, str]]]:
+    """Write problems in one form; return the text, and what the form cannot express with the reasons.
 
     In the line forms, a comment line in front of each problem gives its name and its count.
 
@@ -229,7 +213,7 @@ def render_problems(
     :raises UsageError: there is no such form.
     """
     if form == JSON:
-        return Rendered(text=_render_json(cases, origin))
+        return _render_json(cases, origin), []
     forms = line_forms(operations)
     if form is not None and form not in forms:
         raise UsageError(f"unknown form {form!r}: expected one of {', '.join(forms)}")
@@ -243,7 +227,7 @@ def render_problems(
             continue
         comment = ", ".join(filter(None, (case.name, f"{case.count} times" if case.count > 1 else "")))
         lines += [f"# {comment}", line] if comment else [line]
-    return Rendered(text="".join(f"{line}\n" for line in lines), inexpressible=tuple(inexpressible))
+    return "".join(f"{line}\n" for line in lines), inexpressible
 
 
 def _line(case: ProblemCase, form: str | None, operations: Sequence[Operation]) -> str:

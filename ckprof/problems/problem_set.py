@@ -31,14 +31,6 @@ VERSION: Final = 1
 _FOLDER: Final = "sets"
 
 
-class LayerRecord(msgspec.Struct, frozen=True):
-    """What the JSON form of a set says of every layer; the sizes stand beside it."""
-
-    name: str
-    count: int
-    transposed: bool = False
-
-
 class SetRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The JSON form of a whole set."""
 
@@ -52,17 +44,16 @@ class SetRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     layers: tuple[dict[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(msgspec.Struct, frozen=True):
     """A layer shape of a network."""
 
     name: str
     #: how many layers of the network have this shape
     count: int
-    #: what the set says of it beside name and count
-    sizes: Mapping[str, Any]
     #: the layer is the backward-data pass of its problem
     transposed: bool = False
+    #: what the set says of it besides
+    sizes: dict[str, Any] = {}
 
     @property
     def problem(self) -> Problem:
@@ -189,21 +180,21 @@ def _parse(data: bytes, path: Path | str) -> ProblemSet:
 
 
 def _layer(values: dict[str, Any], owner: SetRecord, path: Path | str) -> Layer:
-    names = LayerRecord.__struct_fields__
+    own = ("name", "count", "transposed")
+    plain: dict[str, Any] = {name: value for name, value in values.items() if name in own}
+    plain["sizes"] = {name: value for name, value in values.items() if name not in own}
     try:
-        record = msgspec.convert(values, LayerRecord)
+        layer = msgspec.convert(plain, Layer)
     except msgspec.ValidationError as exc:
         raise InputError(f"not a problem set: layer {values.get('name', '')}: {exc}", path) from None
-    if record.count < 1:
-        raise InputError(f"layer {record.name}: count is {record.count}, expected at least 1", path)
-    sizes = {name: value for name, value in values.items() if name not in names}
-    layer = Layer(name=record.name, count=record.count, sizes=sizes, transposed=record.transposed)
+    if layer.count < 1:
+        raise InputError(f"layer {layer.name}: count is {layer.count}, expected at least 1", path)
     try:
         ndim = layer.problem.ndim
     except InputError as exc:
-        raise InputError(f"layer {record.name}: {exc.message}", path) from None
+        raise InputError(f"layer {layer.name}: {exc.message}", path) from None
     if ndim != owner.ndim:
-        raise InputError(f"layer {record.name}: it has {ndim} spatial axes, the set says {owner.ndim}", path)
+        raise InputError(f"layer {layer.name}: it has {ndim} spatial axes, the set says {owner.ndim}", path)
     return layer
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Ranked
     from ckprof.model.results import RunResults
-    from ckprof.model.roof import Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +30,8 @@ class ResultRow:
     rank: int | None
     instance: SelectedKernel
     outcome: Outcome
-    #: ``None`` without a positive time
-    rates: Rates | None
+    #: GFLOP/s and GB/s of all tensors; ``None`` without a positive time
+    rates: tuple[float, float] | None
     #: time / time of the best; ``None`` for what is not ranked
     ratio: float | None = None
     #: what readers of the time should know, e.g. ``tied with the best, noisy``; empty if nothing
@@ -67,12 +66,12 @@ class ResultRow:
     @property
     def gflops(self) -> float | None:
         """FLOP / time / 1e9."""
-        return self.rates.gflops if self.rates else None
+        return self.rates[0] if self.rates else None
 
     @property
     def gbytes(self) -> float | None:
         """Bytes of the three tensors / time / 1e9."""
-        return self.rates.gbytes if self.rates else None
+        return self.rates[1] if self.rates else None
 
 
 def rows_of_problem(results: RunResults, problem_index: int) -> list[ResultRow]:
@@ -183,7 +182,7 @@ def _note(ranked: Ranked) -> str:
     return ", ".join([*notes, *filter(None, [_noise(outcome.measurement)])])
 
 
-def rates(problem: Problem, instance: SelectedKernel, outcome: Outcome) -> Rates | None:
+def rates(problem: Problem, instance: SelectedKernel, outcome: Outcome) -> tuple[float, float] | None:
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
     if outcome.measurement is None or outcome.measurement.median_ms <= 0:
         return None

@@ -47,7 +47,10 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "arch": results.arch,
         "environment": dict(results.environment),
         "inputs": [_conversion(conversion) for conversion in results.conversions],
-        "build": asdict(results.build),
+        "build": {
+            **asdict(results.build),
+            "separated": [{"kernels": names, "reason": why} for names, why in results.build.separated],
+        },
         "stages_s": dict(results.stages_s),
         "instances": [_instance(instance) for instance in results.instances],
         "same_kernels": [asdict(same) for same in results.same_kernels],

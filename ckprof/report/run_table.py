@@ -315,14 +315,13 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
             return f"0 of {counted(instances, 'instance')} support this problem: {reason}."
         return f"No best configuration: {reason}."
     instance = next(i for i in results.instances if i.key == best.key)
-    timed = rates(results.problems[problem_index], instance, best)
+    gflops, gbytes = rates(results.problems[problem_index], instance, best) or (0, 0)
     lines = (
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
         f"avg_time: {best.measurement.median_ms:.6g} ({_time_of_what(best)})",
-        f"tflops: {timed.tflops if timed else 0:.6g}",
-        f"GB/s: {timed.gbytes if timed else 0:.6g}"
-        + (f", SplitK {_split(best)}" if _names_split(best) else ""),
+        f"tflops: {gflops / 1e3:.6g}",
+        f"GB/s: {gbytes:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
     )
     return Block(lines)
 

@@ -23,7 +23,7 @@ from ckprof.errors import CkprofError, ExitCode, InputError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
-from ckprof.problems.from_log import problems_from_text
+from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
@@ -195,7 +195,7 @@ class Identifier:
         operations = self.registry.operations
         if not any(program in text for program in programs_of(operations)):
             return None
-        log = problems_from_text(text, "text", operations)
+        log = LogProblems(text, "text", operations)
         if not log.problems:
             return None
         case = log.problems[0]

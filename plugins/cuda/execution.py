@@ -21,7 +21,6 @@ from ckprof.files import scratch_folder
 from ckprof.kernels.keys import FolderDigests, abi_dir, digest_parts
 from ckprof.kernels.toolchain import ask, find_compiler
 from ckprof.model.gemm_work import Reduction, RunAxis, RunChunks, Schedule
-from ckprof.model.kernel import IgnoredFields
 from ckprof.model.types import ComputeType, DataType
 from ckprof.paths import cache_dir
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -175,26 +174,25 @@ def _library() -> ctypes.CDLL:
 
 
 #: of every instance that is a matrix product
-IN_BOTH_ENGINES: Final = (
-    IgnoredFields(
-        names=("mma_tile_m", "mma_tile_n", "mma_tile_k"),
-        reason="the MMA tile is that of the device's own instructions",
+IN_BOTH_ENGINES: Final = {
+    **dict.fromkeys(
+        ("mma_tile_m", "mma_tile_n", "mma_tile_k"), "the MMA tile is that of the device's own instructions"
     ),
-    IgnoredFields(names=("specialization",), reason="the general arithmetic serves every specialization"),
-    IgnoredFields(names=("split_image",), reason="images are not split"),
-    IgnoredFields(names=("num_wave_groups",), reason="the engine decides about groups of waves"),
-)
+    "specialization": "the general arithmetic serves every specialization",
+    "split_image": "images are not split",
+    "num_wave_groups": "the engine decides about groups of waves",
+}
 #: of instances that engine W computes, on the problems that it takes
-IN_ENGINE_W: Final = (
-    IgnoredFields(names=("tile_k",), reason="engine W has stages of 128 bytes along k"),
-    IgnoredFields(names=("vector_size_a", "vector_size_b"), reason="engine W copies boxes of the operands"),
-)
+IN_ENGINE_W: Final = {
+    "tile_k": "engine W has stages of 128 bytes along k",
+    **dict.fromkeys(("vector_size_a", "vector_size_b"), "engine W copies boxes of the operands"),
+}
 
 
-def ignored_fields(kernel: TimedKernel) -> tuple[IgnoredFields, ...]:
-    """Return the fields of an instance that have no meaning; none of kernels that are no matrix products."""
+def ignored_fields(kernel: TimedKernel) -> dict[str, str]:
+    """Return the fields of an instance that have no meaning and why; none of kernels that are no products."""
     if "gemm_pipeline" not in kernel.fields:
-        return ()
+        return {}
     in_engine_w = ENGINE_W in executed(kernel).labels
-    ignored = IN_BOTH_ENGINES + (IN_ENGINE_W if in_engine_w else ())
-    return tuple(group for group in ignored if any(name in kernel.fields for name in group.names))
+    ignored = IN_BOTH_ENGINES | (IN_ENGINE_W if in_engine_w else {})
+    return {name: why for name, why in ignored.items() if name in kernel.fields}

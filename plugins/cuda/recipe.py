@@ -56,9 +56,7 @@ _VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _PEAK_FLOPS: Final = ((DataType.FP16, 1.1e15), (DataType.BF16, 1.1e15), (DataType.FP32, 8e13))
 #: most often: only where an instance asks for one block per multiprocessor, its scheduler matters; launchers
 #: alone fold a stride
-FIELDS_WITHOUT_COST: Final = frozenset(
-    {"scheduler", "fold_stride", *(name for group in IN_BOTH_ENGINES for name in group.names)}
-)
+FIELDS_WITHOUT_COST: Final = frozenset({"scheduler", "fold_stride", *IN_BOTH_ENGINES})
 #: measured with nvcc 13.0: peak of one kernel, and of each more in the same source
 _COMPILE_MEMORY: Final = 500 * 2**20
 _FURTHER_MEMORY: Final = 40 * 2**20

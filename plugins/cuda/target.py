@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from ckprof.plugin.protocols import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
-    from ckprof.model.kernel import IgnoredFields
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
@@ -84,7 +83,7 @@ class CudaTarget(Target):
 
         return executed(kernel)
 
-    def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
+    def ignored_fields(self, kernel: TimedKernel) -> Mapping[str, str]:
         """Return the fields of an instance that have no meaning here."""
         from ckprof_plugins.cuda.execution import ignored_fields
 

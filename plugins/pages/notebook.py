@@ -87,13 +87,13 @@ class RunCharts:
         points = []
         for index, problem in enumerate(self._results.problems):
             best = next((row for row in rows_of_problem(self._results, index) if row.rank == 1), None)
-            if best is None or best.rates is None:
+            if best is None or best.gflops is None:
                 continue
             moved = traffic_of(problem, best.instance.types)
             points.append(
                 RooflinePoint(
                     name=f"P{index}: {best.instance.name}",
-                    gflops=best.rates.gflops,
+                    gflops=best.gflops,
                     intensity=problem.flop / moved,
                     roofs=known,
                 )

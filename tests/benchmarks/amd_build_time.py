@@ -222,7 +222,10 @@ def print_together(list_name: str, kernels: int) -> None:
     alone = replace(recipe, functions_per_unit=1)
     ways = {
         "together, as a build does": (recipe, 1),
-        "alone, headers as text": (replace(alone, prefix_header="", precompiling=None), _SAMPLE),
+        "alone, headers as text": (
+            replace(alone, prefix_header="", precompile_flags=(), precompiled_flags=()),
+            _SAMPLE,
+        ),
         "alone, precompiled header": (alone, _SAMPLE),
         "together, dealt out by weight": (replace(recipe, fields_without_cost=frozenset()), 1),
     }

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from ckprof.cli.console import Console
 from ckprof.cli.event_messages import EventMessages
 from ckprof.kernels.library import build_messages
-from ckprof.model.results import BuildSummary, SeparatedKernels
+from ckprof.model.results import BuildSummary
 
 
 def test_kernels_that_only_compile_apart_are_a_warning():
-    apart = SeparatedKernels(kernels=tuple("abcde"), reason="redefinition of 'Row'\nfull log: a.log")
+    apart = (tuple("abcde"), "redefinition of 'Row'\nfull log: a.log")
     library = SimpleNamespace(
         built=["one", "two"],
         candidates=["one", "two"],

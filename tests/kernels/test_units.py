@@ -189,11 +189,9 @@ def test_kernels_that_only_compile_apart_are_named(make_tree, grouping, build, t
         kernel.header.write_text(f"static int defined_twice = 1;\n{body}\n")
     result = build(tree, grouping, jobs=1)
     assert result.failures == {} and total(result.library) == 111_012
-    (apart,) = result.summary.separated
-    assert (
-        {tree.kernels[0].name, tree.kernels[2].name} <= {*apart.kernels} < {one.name for one in tree.kernels}
-    )
-    assert "defined_twice" in apart.reason and "full log: " in apart.reason
+    ((apart, reason),) = result.summary.separated
+    assert {tree.kernels[0].name, tree.kernels[2].name} <= {*apart} < {one.name for one in tree.kernels}
+    assert "defined_twice" in reason and "full log: " in reason
 
 
 def test_nothing_is_left_if_all_fail(make_tree, grouping, build):

@@ -247,14 +247,14 @@ def test_the_oldest_strings(strings) -> None:
         "DeviceGemm_Xdl_CShuffle<MPadding, 256, 256, 128, 32, 8, 8, 32, 32, 4, 2, 8, 8, 1, 1> "
         "LoopScheduler: Default, PipelineVersion: {}"
     )
-    generated = successor(strings, text.format("v1"), layout="rcr")
-    assert generated.text == (
+    name, losses, _ = successor(strings, text.format("v1"), layout="rcr")
+    assert name == (
         "gemm_fp16_rcr_compv1_cshuffle_intrawave_True_False_False_False_256x128x32_2x2x1_32x32x16"
     )
-    assert [loss.rule for loss in generated.losses] == ["no-counterpart"]
+    assert [loss.rule for loss in losses] == ["no-counterpart"]
     narrow = text.format("v1").replace("MPadding", "MNPadding")
-    assert [loss.rule for loss in successor(strings, narrow, layout="rcr").losses][1:] == ["other-accesses"]
-    assert successor(strings, text.format("v2")).skipped.rule == "unsupported-family"
+    assert [loss.rule for loss in successor(strings, narrow, layout="rcr")[1]][1:] == ["other-accesses"]
+    assert successor(strings, text.format("v2"))[2].rule == "unsupported-family"
     with pytest.raises(StringError, match="the layout: pass --layout"):
         successor(strings, text.format("v1"))
 
@@ -276,8 +276,8 @@ def test_contradictions(strings, change, said) -> None:
 
 def test_types_decide_about_the_depth_of_instructions(strings) -> None:
     text = EXAMPLES[1].text
-    assert successor(strings, text, "fp32").text.endswith("32x32x8")
-    assert successor(strings, text, "int8").text.endswith("32x32x16")
+    assert successor(strings, text, "fp32")[0].endswith("32x32x8")
+    assert successor(strings, text, "int8")[0].endswith("32x32x16")
     with pytest.raises(StringError, match="data type: pass --layout and --dtype"):
         successor(strings, text, "")
 

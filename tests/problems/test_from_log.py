@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.problems.from_log import LogProblems, problems_from_log, problems_from_text
+from ckprof.problems.from_log import LogProblems, problems_from_log
 from ckprof_plugins.directions._convolution.direction import Direction
 
 CONV = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -m conv -g 1"
@@ -18,7 +18,7 @@ POSITIONAL = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1
 @pytest.fixture
 def read(directions: tuple[Direction, ...]):
     def reader(*lines: str) -> LogProblems:
-        return problems_from_text("\n".join(lines), "app.log", directions)
+        return LogProblems("\n".join(lines), "app.log", directions)
 
     return reader
 

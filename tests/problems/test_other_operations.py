@@ -10,7 +10,7 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.problems.from_log import problems_from_text, read_any
+from ckprof.problems.from_log import LogProblems, read_any
 from ckprof.problems.problem_file import parse_problem_list, render_problems
 
 CONVOLUTION = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
@@ -35,7 +35,7 @@ def operations():
 
 @pytest.fixture(scope="module")
 def log(operations):
-    return problems_from_text(LOG, "app.log", operations)
+    return LogProblems(LOG, "app.log", operations)
 
 
 def test_a_log(log) -> None:
@@ -54,7 +54,7 @@ def test_a_log(log) -> None:
 
 
 def test_lists_hold_them(log, operations) -> None:
-    text = render_problems(log.problems, "json", operations).text
+    text = render_problems(log.problems, "json", operations)[0]
     # lists do not hold what lines say without a meaning here
     cases = [replace(case, ignored=(), notes=(), usual_dtype=None) for case in log.problems]
     assert parse_problem_list(text.encode(), "p.json") == cases
@@ -62,23 +62,23 @@ def test_lists_hold_them(log, operations) -> None:
 
 @pytest.mark.parametrize("form", [None, "ckprofiler"])
 def test_lines_are_read_as_the_same_problems(form, log, operations, tmp_path) -> None:
-    rendered = render_problems(log.problems, form, operations)
-    assert not rendered.inexpressible
+    text, inexpressible = render_problems(log.problems, form, operations)
+    assert not inexpressible
     path = tmp_path / "problems.txt"
-    path.write_text(rendered.text)
+    path.write_text(text)
     read = [(one.direction, one.problem, one.dtype, one.layout) for one in read_any(path, operations)]
     assert read == [(one.direction, one.problem, one.dtype, one.layout) for one in log.problems]
 
 
 def test_miopen_computes_convolutions_only(log, operations) -> None:
-    rendered = render_problems(log.problems, "miopen", operations)
-    assert [why for _, why in rendered.inexpressible] == [
+    _, inexpressible = render_problems(log.problems, "miopen", operations)
+    assert [why for _, why in inexpressible] == [
         "problems of gemm cannot be written as miopen, only as ckprofiler, json"
     ] * 2
 
 
 def test_wrong_sizes_in_a_list(log, operations) -> None:
-    data = json.loads(render_problems(log.problems, "json", operations).text)
+    data = json.loads(render_problems(log.problems, "json", operations)[0])
     data["problems"][0]["m"] = 0
     with pytest.raises(InputError, match=r"p.json: problem 0 \(line 1\): m is 0"):
         parse_problem_list(json.dumps(data).encode(), "p.json")

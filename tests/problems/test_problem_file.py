@@ -25,7 +25,7 @@ DRAWN += sample(SampleSpec(count=10, seed=7, ndim=1))
 
 
 def line_of(one: ProblemCase, form: str, directions: tuple[Direction, ...]) -> str:
-    text = render_problems([one], form, directions).text
+    text = render_problems([one], form, directions)[0]
     return next(line for line in text.splitlines() if not line.startswith("#"))
 
 
@@ -70,7 +70,7 @@ def test_json_keeps_everything(some: list[ProblemCase], count: int) -> None:
         )
         for one in some
     ]
-    text = render_problems(some, "json", (), origin="a test").text
+    text = render_problems(some, "json", (), origin="a test")[0]
     assert json.loads(text)["origin"] == "a test"
     assert parse_problem_list(text.encode(), "p.json") == some
 
@@ -95,46 +95,46 @@ def test_splits_are_kept(name: str, splits: tuple[int, ...], directions: tuple[D
 def test_what_a_form_has_no_word_for_is_reported(directions: tuple[Direction, ...]) -> None:
     direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
     one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=(2, 3))
-    assert "one number of splits" in render_problems([one], "ckprofiler", directions).inexpressible[0][1]
+    assert "one number of splits" in render_problems([one], "ckprofiler", directions)[1][0][1]
     # backward data does not choose, so its line has no word for that
     data = next(one for one in directions if one.id == "bwd_data")
     chosen = replace(one, direction=data.id, splits=(-1,))
-    assert "not (-1,)" in render_problems([chosen], "ckprofiler", directions).inexpressible[0][1]
+    assert "not (-1,)" in render_problems([chosen], "ckprofiler", directions)[1][0][1]
     odd = replace(DRAWN[-1], layout="gnhwc")
-    assert "no layout gnhwc" in render_problems([odd], "miopen", directions).inexpressible[0][1]
+    assert "no layout gnhwc" in render_problems([odd], "miopen", directions)[1][0][1]
 
 
 def test_what_is_not_supported_has_no_line(directions: tuple[Direction, ...]) -> None:
     one = replace(DRAWN[0], direction="fwd", dtype=DataType.FP16, layout="nhwgc", unsupported="it is clamped")
     for form in ("miopen", "ckprofiler"):
-        rendered = render_problems([one], form, directions)
-        assert not rendered.text
-        assert rendered.inexpressible[0][1].endswith("it is clamped; only json holds it")
+        text, inexpressible = render_problems([one], form, directions)
+        assert not text
+        assert inexpressible[0][1].endswith("it is clamped; only json holds it")
 
 
 def test_what_ckprofiler_has_no_code_for_has_no_line(directions: tuple[Direction, ...]) -> None:
     data = next(one for one in directions if one.id == "bwd_data")
     one = ProblemCase(problem=data.default_problem[1], direction=data.id, dtype=DataType.FP16, layout="nwgc")
-    ((_, why),) = render_problems([one], "ckprofiler", directions).inexpressible
+    ((_, why),) = render_problems([one], "ckprofiler", directions)[1]
     assert why.startswith("ckProfiler's grouped_conv_bwd_data has no code for fp16 in nwgc: 1D")
 
 
 def test_a_type_without_a_miopen_line_is_reported(directions: tuple[Direction, ...]) -> None:
     one = replace(DRAWN[-1], dtype=DataType.INT8, layout=None)
-    ((_, why),) = render_problems([one], "miopen", directions).inexpressible
+    ((_, why),) = render_problems([one], "miopen", directions)[1]
     assert why == "MIOpenDriver lines of type int8 are not supported (conv, convfp16, convbfp16)"
 
 
 def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:
     uneven = next(one for one in DRAWN if one.problem.left_pads != one.problem.right_pads)
-    rendered = render_problems([uneven, DRAWN[-1]], "miopen", directions)
-    assert [one for one, _ in rendered.inexpressible] == [uneven]
-    assert "same pads on both sides" in rendered.inexpressible[0][1]
-    assert "conv " in rendered.text
+    text, inexpressible = render_problems([uneven, DRAWN[-1]], "miopen", directions)
+    assert [one for one, _ in inexpressible] == [uneven]
+    assert "same pads on both sides" in inexpressible[0][1]
+    assert "conv " in text
 
 
 def test_names_and_counts_stand_in_comments(directions: tuple[Direction, ...]) -> None:
-    text = render_problems([replace(DRAWN[-1], name="a", count=3)], "miopen", directions, "origin").text
+    text = render_problems([replace(DRAWN[-1], name="a", count=3)], "miopen", directions, "origin")[0]
     assert text.splitlines()[:2] == ["# origin", "# a, 3 times"]
 
 
@@ -153,7 +153,7 @@ def test_unknown_forms(directions: tuple[Direction, ...]) -> None:
     ],
 )
 def test_wrong_lists(change: dict[str, object], message: str) -> None:
-    data = json.loads(render_problems([replace(DRAWN[-1], name="")], "json", ()).text)
+    data = json.loads(render_problems([replace(DRAWN[-1], name="")], "json", ())[0])
     data["problems"][0] |= change
     with pytest.raises(InputError, match=message):
         parse_problem_list(json.dumps(data).encode(), "p.json")
@@ -161,7 +161,7 @@ def test_wrong_lists(change: dict[str, object], message: str) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("schema", "x"), ("version", 9)])
 def test_lists_of_another_kind(key: str, value: object) -> None:
-    data = json.loads(render_problems(DRAWN, "json", ()).text)
+    data = json.loads(render_problems(DRAWN, "json", ())[0])
     with pytest.raises(InputError, match="expected"):
         parse_problem_list(json.dumps(data | {key: value}).encode(), "p.json")
 
@@ -339,8 +339,8 @@ def test_any_words_give_a_problem_or_an_input_error(direction: Direction, words:
 def test_files(tmp_path: Path, direction: Direction) -> None:
     path = tmp_path / "problems.txt"
     path.write_bytes(b"\xef\xbb\xbf# two forms\r\n\r\n" + f"{MIOPEN}\r\n{POSITIONAL}".encode())
-    found = read_problem_file(path, direction, [direction])
-    assert [p.problem for p in found.problems] == [SAME, SAME] and not found.skipped
+    problems, skipped = read_problem_file(path, direction, [direction])
+    assert [p.problem for p in problems] == [SAME, SAME] and not skipped
 
 
 def test_lines_for_other_directions_are_counted(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
@@ -349,10 +349,10 @@ def test_lines_for_other_directions_are_counted(tmp_path: Path, directions: tupl
         "\n".join([MIOPEN, MIOPEN.replace("-F 1", "-F 2"), MIOPEN.replace("-F 1", "-F 5"), MIOPEN])
     )
     counts = {one.id: read_problem_file(path, one, directions) for one in directions}
-    assert {name: len(found.problems) for name, found in counts.items()} == {
+    assert {name: len(problems) for name, (problems, _) in counts.items()} == {
         "fwd": 3, "bwd_data": 1, "bwd_weight": 1,
     }  # fmt: skip
-    assert counts["fwd"].skipped == {"not for fwd": 1}
+    assert counts["fwd"][1] == {"not for fwd": 1}
 
 
 def test_every_line_of_miopens_own_lists(directions: tuple[Direction, ...]) -> None:
@@ -360,9 +360,9 @@ def test_every_line_of_miopens_own_lists(directions: tuple[Direction, ...]) -> N
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     assert len(lines) == 100
     found = [read_problem_file(path, one, directions) for one in directions]
-    assert sum(len(one.problems) for one in found) == 100
-    for one in found:
-        for parsed in one.problems:
+    assert sum(len(problems) for problems, _ in found) == 100
+    for problems, _ in found:
+        for parsed in problems:
             assert parsed.layout in {"ngchw", "ngcdhw", "nhwgc"} and parsed.dtype in (
                 None,
                 DataType.FP16,

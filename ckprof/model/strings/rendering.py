@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ExitCode
 from ckprof.model.strings import argument_kinds as kinds
@@ -49,22 +49,14 @@ def conditions(kind: StringKind) -> frozenset[str]:
     return frozenset(kind.only_if.values())
 
 
-class _Slot(NamedTuple):
-    """A field as a revision prints it."""
-
-    field: Field
-    name: str
-    #: value of kernels that do not vary in it, or ``None``
-    fixed: object
-    as_word: bool
-
-
 @cache
-def _slots(kind: StringKind, revision: Revision, flags: frozenset[str]) -> tuple[_Slot, ...]:
+def _slots(
+    kind: StringKind, revision: Revision, flags: frozenset[str]
+) -> tuple[tuple[Field, object, bool], ...]:
+    """Return the fields as a revision prints them: value of kernels that do not vary, flags as words."""
     return tuple(
-        _Slot(
+        (
             field,
-            field.name,
             kind.literals.get(field.name, kind.fixed.get(field.name)),
             revision.spells_flag_as_word(kind, field.name),
         )
@@ -83,14 +75,14 @@ def render(kind: StringKind, values: Mapping[str, object], revision: Revision | 
     revision = revision or default_revision()
     flags = frozenset(flag for flag in conditions(kind) if is_true(values.get(flag)))
     printed = []
-    for field, name, fixed, as_word in _slots(kind, revision, flags):
-        value = values.get(name, fixed)
+    for field, fixed, as_word in _slots(kind, revision, flags):
+        value = values.get(field.name, fixed)
         if value is None:
-            raise StringError(f"{kind.name}: nothing gives a value for {name}")
+            raise StringError(f"{kind.name}: nothing gives a value for {field.name}")
         text = _spelled(field, value, as_word)
         if text is None:
             raise StringError(
-                f"{kind.name}: {name} {_plain(value)!r} has no spelling, expected {field.kind.expected}"
+                f"{kind.name}: {field.name} {_plain(value)!r} has no spelling, expected {field.kind.expected}"
             )
         printed.append(text)
     for name, implied in revision.absent_fields(kind).items():

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
-    from ckprof.model.kernel import IgnoredFields
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
@@ -117,14 +116,14 @@ class Target(Protocol):
         return kernel.traits
 
     @optional
-    def ignored_fields(self, kernel: TimedKernel) -> Sequence[IgnoredFields]:
-        """Return the fields of an instance that its kernel does not depend on there.
+    def ignored_fields(self, kernel: TimedKernel) -> Mapping[str, str]:
+        """Return the fields of an instance that its kernel does not depend on there -> a clause with the reason.
 
         Instances that differ in nothing else are reported as the same kernel.
 
         :raises ToolchainError: what tells it cannot be compiled here.
         """
-        return ()
+        return {}
 
     @optional
     def substitute(self, kernel: TimedKernel, problem: Problem) -> str:

@@ -99,7 +99,7 @@ def choose(conf: str) -> tuple[str, list[str]]:
         )
         for number in chosen
     ]
-    return render_problems(problems, "json", (), f"chosen for the instances of {conf}").text, lost
+    return render_problems(problems, "json", (), f"chosen for the instances of {conf}")[0], lost
 
 
 def _small(selection: Selection, operation: Operation) -> list[SupportQuery]:

@@ -9,7 +9,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.keys import FolderDigests, abi_dir, digest_parts
 from ckprof.model.architecture import find_architecture
-from ckprof.model.recipe import BuildRecipe, Precompiling, Product, Purpose
+from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.hip.devices import devices
@@ -24,7 +24,7 @@ from ckprof_plugins.targets.hip.rocm import (
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
 if TYPE_CHECKING:
-    from ckprof.model.recipe import BuildRequest, Precompiling
+    from ckprof.model.recipe import BuildRequest
     from ckprof_plugins.targets.hip.headers import CkHeaders
     from ckprof_plugins.targets.hip.toolchain import HipCompiler
 
@@ -58,13 +58,13 @@ LIBRARY_FLAGS: Final = ("-O3", "-fPIC", "-fvisibility=hidden")
 KERNEL_FLAGS: Final = ("-O1", "-Xarch_device", "-O3")
 #: the driver puts a header of its own in front, which a precompiled header already holds; what that header
 #: instantiates is instantiated once, not in each unit
-PRECOMPILING: Final = Precompiling(
-    make=(
+PRECOMPILING: Final = {
+    "precompile_flags": (
         *("-fsyntax-only", "-Xclang", "-fpch-instantiate-templates"),
         *("-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", "{output}"),
     ),
-    use=("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
-)
+    "precompiled_flags": ("-nogpuinc", "-Xclang", "-include-pch", "-Xclang", "{precompiled}"),
+}
 
 
 _HERE: Final = Path(__file__).parent
@@ -145,7 +145,7 @@ def _code_objects() -> dict[str, Any]:
     return {
         "product": Product.CODE_OBJECTS,
         "prefix_header": PREFIX_HEADER,
-        "precompiling": PRECOMPILING,
+        **PRECOMPILING,
         "support_sources": (),
         "link_flags": (),
         "functions_per_unit": _FUNCTIONS_PER_UNIT,

@@ -10,7 +10,7 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemLine
 from ckprof.model.types import DataType
-from ckprof.problems.from_log import problems_from_text
+from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import parse_problem
 from ckprof_plugins.directions import shipped_directions
 from tests.places import GOLDEN
@@ -124,6 +124,6 @@ def test_backward_data_sweeps_where_it_is_given_no_number_of_splits():
 def test_logs_hold_what_is_not_supported_with_the_reason():
     lines = ("grouped_conv_fwd 8 1 0 1 2 0 1", "grouped_conv_fwd 1 1 0 1 2 0 1")
     text = "".join(f"ckProfiler {line} {SIZES}\n" for line in lines)
-    log = problems_from_text(text, "app.log", DIRECTIONS)
+    log = LogProblems(text, "app.log", DIRECTIONS)
     assert not log.errors and not log.other_commands
     assert ["tf32" in case.unsupported for case in log.problems] == [True, False]
