@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -36,19 +36,19 @@ MAX_LISTED: Final = 10_000
 MAX_ERRORS: Final = 1000
 
 
-@dataclass(slots=True)
 class _Bucket:
     """The records of one variant."""
 
-    layout: Layout | None
-    dtype: DataType | None
-    records: list[CatalogRecord] = field(default_factory=list)
-    #: hash of the values -> index of the record; see :meth:`duplicate_of`
-    seen: dict[int, int] = field(default_factory=dict)
-    #: instances read so far, duplicates included
-    count: int = 0
-    #: id -> line; ``None`` as long as all ids are zero-based line numbers
-    lines: dict[int, int] | None = None
+    def __init__(self, layout: Layout | None, dtype: DataType | None) -> None:
+        self.layout = layout
+        self.dtype = dtype
+        self.records: list[CatalogRecord] = []
+        #: hash of the values -> index of the record; see :meth:`duplicate_of`
+        self._seen: dict[int, int] = {}
+        #: instances read so far, duplicates included
+        self.count = 0
+        #: id -> line; ``None`` as long as all ids are zero-based line numbers
+        self.lines: dict[int, int] | None = None
 
     def line_of(self, id_: int) -> int:
         """Return the line of a record."""
@@ -67,21 +67,20 @@ class _Bucket:
         Only hashes are kept: tuples of values would need as much memory as the records themselves.
         """
         slot = hash(values)
-        while (index := self.seen.get(slot)) is not None:
+        while (index := self._seen.get(slot)) is not None:
             record = self.records[index]
             if msgspec.structs.astuple(record)[1:] == values:
                 return record
             slot += 1
-        self.seen[slot] = len(self.records)
+        self._seen[slot] = len(self.records)
         return None
 
 
-@dataclass(slots=True)
-class _Repeated:
-    """A diagnostic that holds for several lines."""
-
-    diagnostic: Diagnostic
-    more: int = 0
+def repeated(diagnostic: Diagnostic, more: int) -> Diagnostic:
+    """Return a diagnostic that holds for so many lines more."""
+    if not more:
+        return diagnostic
+    return replace(diagnostic, message=f"{diagnostic.message} (and {more} more line{'s' * (more > 1)})")
 
 
 class Collector:
@@ -95,8 +94,9 @@ class Collector:
         self._buckets: dict[str, _Bucket] = {}
         self._dropped: list[DroppedLine] = []
         self._unlisted: Counter[str] = Counter()
-        self._errors: list[_Repeated] = []
-        self._by_message: dict[str, _Repeated] = {}
+        #: diagnostic -> further lines that it holds for
+        self._errors: dict[Diagnostic, int] = {}
+        self._by_message: dict[str, Diagnostic] = {}
         # a dictionary for its order
         self._notes: dict[str, None] = {}
 
@@ -155,37 +155,23 @@ class Collector:
         :param whole_file: the same message for other lines is counted, not repeated.
         """
         if whole_file and message in self._by_message:
-            self._by_message[message].more += 1
+            self._errors[self._by_message[message]] += 1
             return
         diagnostic = Diagnostic(path=self._request.path, line=line, column=column, message=message)
-        repeated = _Repeated(diagnostic)
         if whole_file:
-            self._by_message[message] = repeated
-        self._errors.append(repeated)
+            self._by_message[message] = diagnostic
+        self._errors[diagnostic] = 0
         if len(self._errors) >= MAX_ERRORS:
             if not self._request.lenient:
                 self.fail()
             # They are dropped lines, counted as such; no more are needed should no instance be left.
-            self._errors.pop()
+            del self._errors[diagnostic]
+            self._by_message.pop(message, None)
 
     def fail(self) -> None:
         """Raise all errors so far, if there are any."""
-        if not self._errors:
-            return
-        diagnostics = []
-        for repeated in self._errors:
-            message = repeated.diagnostic.message
-            if repeated.more:
-                message += f" (and {repeated.more} more line{'s' * (repeated.more > 1)})"
-            diagnostics.append(
-                Diagnostic(
-                    path=repeated.diagnostic.path,
-                    line=repeated.diagnostic.line,
-                    column=repeated.diagnostic.column,
-                    message=message,
-                )
-            )
-        raise ListError(diagnostics)
+        if self._errors:
+            raise ListError([repeated(diagnostic, more) for diagnostic, more in self._errors.items()])
 
     def finish(
         self, converter: str, lines: int, properties: FileFacts, empty_variant: str = ""

@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import SHARED_TYPES
 from ckprof.plugin.kinds import Kind
-
-# steps of plugins import it from here
-from ckprof_converters.drop_rules import Drop as Drop
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
@@ -56,8 +54,8 @@ class StepError(Exception):
         self.whole_file = whole_file
 
 
-#: Completes the values of a line in place; may drop the line or raise :class:`StepError`.
-Step = Callable[[dict[str, Any], LineProperties], Drop | None]
+#: Completes the values of a line in place; may say why the line is dropped, or raise :class:`StepError`.
+Step = Callable[[dict[str, Any], LineProperties], UnmetRequirement | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +130,7 @@ class ConfFamily:
     index_ids: bool = False
     lax_ndim: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    steps: tuple[str | Callable[..., Drop | None], ...] = ()
+    steps: tuple[str | Callable[..., UnmetRequirement | None], ...] = ()
     note: str = ""
     conflicting_family: str = ""
     operand_tensors: int = 1

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import Converter
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
 from ckprof_converters.derivation import lost_fields
-from ckprof_converters.drop_rules import Drop, DropRule, rule_of_other_text
+from ckprof_converters.drop_rules import DropRule, rule_of_other_text
 from ckprof_converters.grammar import Grammar
 from ckprof_converters.lines import (
     ANNOTATION_MARK,
@@ -120,7 +121,7 @@ class _LineOutcome:
     compiled: CompiledFamily
     properties: LineProperties
     #: values of the record without its id, or why there is none
-    row: tuple[Any, ...] | Drop
+    row: tuple[Any, ...] | UnmetRequirement
     #: what the line says and the row cannot; empty if there is nothing
     lossy: str = ""
 
@@ -144,7 +145,7 @@ class ConversionRun:
         self._grammar = grammar
         self._request = request
         self._recorder = recorder
-        self._properties = FileFacts.of_request(request, grammar.layouts, grammar.dtypes)
+        self._properties = FileFacts(request, grammar.layouts, grammar.dtypes)
         self._collector = Collector(request)
         self._texts = LineTexts(request)
         #: id of a family with a conflicting_family -> its first line
@@ -225,9 +226,9 @@ class ConversionRun:
                 if len(self._outcomes) >= _OUTCOMES:
                     self._outcomes.clear()
                 self._outcomes[known] = outcome
-        if isinstance(outcome.row, Drop):
+        if isinstance(outcome.row, UnmetRequirement):
             self._collector.touch(outcome.compiled, outcome.properties)
-            return self._drop(number, outcome.row.rule, outcome.row.reason, recorder)
+            return self._drop(number, outcome.row.rule, outcome.row.message, recorder)
         return self._record(number, outcome, outcome.row, line, recorder)
 
     def _record(

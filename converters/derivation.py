@@ -22,8 +22,8 @@ from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.types import DataType
-    from ckprof_converters.drop_rules import Drop
 
 
 #: lanes of a wave; the old library's lists are for GPUs with 64
@@ -110,7 +110,7 @@ def short_mma_k(values: dict[str, Any], properties: LineProperties) -> None:
     values["warp_tile_k"] = min(extent, values["tile_k"])
 
 
-def pipeline_of_version(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def pipeline_of_version(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Translate the version of the old pipeline."""
     version = values["version"]
     if values["direct_load"]:
@@ -159,7 +159,7 @@ def explicit_two_stage(values: dict[str, Any], properties: LineProperties) -> No
     values["two_stage"] = not properties.is_float and values["vector_size_c"] % 2 == 1
 
 
-def regular_vectors(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def regular_vectors(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Drop a vector width that is neither 1 nor even."""
     for operand in "abc":
         width = values[f"vector_size_{operand}"]
@@ -170,17 +170,17 @@ def regular_vectors(values: dict[str, Any], properties: LineProperties) -> Drop 
     return None
 
 
-def coverage_of_mn(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def coverage_of_mn(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Drop a tile that one wave cannot load in one go along M or N."""
     return _coverage(values, "tile_m")
 
 
-def coverage_of_kn(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def coverage_of_kn(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Drop a tile that one wave cannot load in one go along K or N."""
     return _coverage(values, "tile_k")
 
 
-def _coverage(values: dict[str, Any], first: str) -> Drop | None:
+def _coverage(values: dict[str, Any], first: str) -> UnmetRequirement | None:
     for tile, vector in ((first, "vector_size_a"), ("tile_n", "vector_size_b")):
         reach = WAVE_SIZE * values[vector]
         if values[tile] > reach:
@@ -191,7 +191,7 @@ def _coverage(values: dict[str, Any], first: str) -> Drop | None:
     return None
 
 
-def thread_share(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def thread_share(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Drop a vector that is wider than what each thread has to load."""
     threads = WAVE_SIZE * values["warp_m"] * values["warp_n"] * values["warp_k"]
     for tile, vector in (("tile_m", "vector_size_a"), ("tile_n", "vector_size_b")):
@@ -220,7 +220,7 @@ def stream_k_fields(values: dict[str, Any], properties: LineProperties) -> None:
         )
 
 
-def stream_k_float(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def stream_k_float(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Drop stream-K with asynchronous loads of the 32-bit type, which CK Tile does not have."""
     # COMPUTE_ASYNC is asynchronous too, though catalogs have no name of their own for it.
     asynchronous = values["pipeline_name"] in ("BASIC_ASYNC_V1", "COMPUTE_ASYNC")
@@ -281,7 +281,7 @@ TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
 def missing(*names: str) -> Step:
     """Return a step that drops every line, since nothing says these values."""
 
-    def not_printed(values: dict[str, Any], properties: LineProperties) -> Drop:
+    def not_printed(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement:
         """Drop a line that does not say all that a record needs."""
         verb = "is" if len(names) == 1 else "are"
         return dropped_by(

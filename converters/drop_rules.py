@@ -5,10 +5,11 @@ Reports name rules by their values. A family of a plugin may have rules of its o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from ckprof.model.requirement import UnmetRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,14 +77,6 @@ ANNOUNCED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop:
-    """Why a well-formed line gives no instance: a stable rule id and a sentence with the numbers."""
-
-    rule: str
-    reason: str
-
-
 def rule_of_other_text(line: str, *, log: bool) -> DropRule:
     """Return the rule for a line without an instance.
 
@@ -94,9 +87,9 @@ def rule_of_other_text(line: str, *, log: bool) -> DropRule:
     return DropRule.LOG_TEXT if log and not line.lstrip().startswith(COMMENT_MARKS) else DropRule.COMMENT
 
 
-def dropped_by(rule: DropRule, reason: str = "") -> Drop:
+def dropped_by(rule: DropRule, reason: str = "") -> UnmetRequirement:
     """Return why a line gives no instance.
 
     :param reason: a sentence with the numbers of the line; by default what the rule means.
     """
-    return Drop(rule=rule.value, reason=reason or rule.meaning)
+    return UnmetRequirement(rule=rule.value, message=reason or rule.meaning)

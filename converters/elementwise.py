@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import InputError
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.argument_kinds import elements_of
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_converters.conf_family import StepError
-from ckprof_converters.drop_rules import Drop, DropRule, dropped_by
+from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_converters.lines import ANNOTATION_MARK
 from ckprof_plugins.directions._convolution.element_types import (
     d_tensor_types,
@@ -67,15 +67,9 @@ _OPERATION: Final = "operation_"
 _OUTPUT: Final = "output"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineEpilogue:
-    """What a kernel does beside the convolution."""
-
-    #: ``None``: nothing
-    operation: ElementwiseOp | None = None
-    #: layouts and types of its D tensors, as strings spell them
-    layouts: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
+#: what a kernel does beside the convolution, ``None`` for nothing; layouts and types of its D tensors, as
+#: strings spell them
+LineEpilogue: TypeAlias = tuple["ElementwiseOp | None", tuple[str, ...], tuple[str, ...]]
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +86,7 @@ def read_epilogue(
     result: str,
     operand_tensors: int,
     stated: str | None = None,
-) -> LineEpilogue | Drop:
+) -> LineEpilogue | UnmetRequirement:
     """Return what the kernel of a line does beside the convolution, or by which rule there is none.
 
     This is the one place that knows, for the converter and for what CK Builder would make of the line.
@@ -124,7 +118,7 @@ def read_epilogue(
             return dropped_by(
                 DropRule.ELEMENTWISE, f"it has D tensors, but {stored} is {said}, which does not use them"
             )
-        return LineEpilogue()
+        return None, (), ()
     dtype = DataType.of_string(result_type)
     allowed = [one.spelled for one in d_tensor_types(dtype)] if dtype else [result_type]
     others = [one for one in types if one not in allowed]
@@ -141,14 +135,14 @@ def read_epilogue(
         check_d_layouts(operation, layouts, tuple(known))
     except InputError as error:
         return dropped_by(DropRule.ELEMENTWISE, error.message)
-    return LineEpilogue(operation=operation, layouts=layouts, types=types)
+    return operation, layouts, types
 
 
 #: tensors of which operands are made by the operations on them
 _TENSORS: Final = 2
 
 
-def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> LineEpilogue | Drop:
+def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> LineEpilogue | UnmetRequirement:
     """Return what kernels make operands of.
 
     :param said: names of the fields with operations on operands -> operation.
@@ -158,7 +152,7 @@ def _of_operands(said: Mapping[str, str], *, tensors: int, is_alone: bool) -> Li
     known = {one.value: one for one in ElementwiseOp if one.properties.operands}
     name = next(iter(said.values()))
     if is_alone and tensors == _TENSORS and name in known and set(said.values()) == {name}:
-        return LineEpilogue(operation=known[name])
+        return known[name], (), ()
     words = ", ".join(f"{field} is {operation}" for field, operation in said.items())
     count = "one tensor" if tensors == 1 else f"{tensors} tensors"
     return dropped_by(
@@ -177,7 +171,7 @@ def elementwise(stored: str, result_type: str, *, result: str, operand_tensors: 
     :param operand_tensors: of which each operand is made.
     """
 
-    def step(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+    def step(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
         """Translate the operation, and layouts and types of the D tensors."""
         spelled = values[result_type]
         read = read_epilogue(
@@ -188,12 +182,13 @@ def elementwise(stored: str, result_type: str, *, result: str, operand_tensors: 
             operand_tensors=operand_tensors,
             stated=values["elementwise_op"],
         )
-        if isinstance(read, Drop):
+        if isinstance(read, UnmetRequirement):
             return read
-        if read.operation is not None:
-            values["elementwise_op"] = read.operation.value
-            values["d_layouts"] = ",".join(read.layouts) or None
-            values["d_dtypes"] = _other_types(read.types, spelled)
+        operation, layouts, types = read
+        if operation is not None:
+            values["elementwise_op"] = operation.value
+            values["d_layouts"] = ",".join(layouts) or None
+            values["d_dtypes"] = _other_types(types, spelled)
         return None
 
     return step

@@ -11,18 +11,12 @@ import msgspec
 
 from ckprof.errors import UsageError
 from ckprof.plain_text import unknown_name
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
-class LayoutRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Names of the three tensor layouts of one kind of list."""
-
-    dimensions: int
-    input: str
-    weight: str
-    output: str
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 
 class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +65,8 @@ class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ListsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is known of the lists."""
 
-    layouts: dict[str, LayoutRecord]
+    #: names
+    layouts: tuple[str, ...]
     #: name -> types of input, weight and output, as instance strings spell them
     types: dict[str, tuple[str, str, str]]
     #: names of the types that all directions have
@@ -101,9 +96,9 @@ class ListKey:
     fused: str = ""
 
     @property
-    def shape(self) -> LayoutRecord:
+    def shape(self) -> ConvLayout:
         """Names of its tensor layouts."""
-        return known_lists().layouts[self.layout]
+        return next(layout for layout in LAYOUTS if layout.name == self.layout)
 
     @property
     def home(self) -> DirectionRecord:
@@ -177,7 +172,7 @@ def chosen_lists(
     """
     lists = known_lists()
     directions = known("direction", directions, tuple(lists.directions))
-    layouts = known("layout", layouts, tuple(lists.layouts))
+    layouts = known("layout", layouts, lists.layouts)
     dtypes = known("data type", dtypes, tuple(lists.types))
     return [
         key

@@ -110,7 +110,7 @@ def _read_back(
     for step in compiled.steps:
         dropped = step(values, properties)
         if dropped is not None:
-            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.reason}")
+            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.message}")
     return values
 
 

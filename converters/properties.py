@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.types import SHARED_TYPES, DataType, spellings
+from ckprof.model.types import DataType, spellings
 from ckprof_converters.conf_family import LineProperties, StepError
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, ConvLayout, layout_of_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.conversion import ConversionRequest
@@ -32,59 +32,40 @@ class Expected:
     origin: str = ""
 
 
-def layout_in_name(path: Path, layouts: Sequence[Layout] = LAYOUTS) -> Layout | None:
-    """Return the layout that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
-    words = _words(path)
-    named = [layout for layout in layouts if layout.name in words]
-    return named[0] if len(named) == 1 else None
-
-
-def dtype_in_name(path: Path, dtypes: Sequence[DataType] = SHARED_TYPES) -> DataType | None:
-    """Return the data type that a file name such as ``nhwgc_fp16.conf`` says, if it says just one."""
-    by_word = {dtype.value: dtype for dtype in dtypes}
-    named = {by_word[word] for word in _words(path) if word in by_word}
-    return named.pop() if len(named) == 1 else None
+def _in_name(path: Path, known: Mapping[str, Any]) -> Any:
+    """Return what a file name such as ``nhwgc_fp16.conf`` says, if it says just one of what is known."""
+    named = known.keys() & set(_words(path))
+    return known[named.pop()] if len(named) == 1 else None
 
 
 def _words(path: Path) -> list[str]:
     return re.split(r"[^a-z0-9]+", path.name.lower())
 
 
-@dataclass(slots=True)
 class FileFacts:
-    """Layout and data type of the file, growing with its lines."""
+    """Layout and data type of the file: what the request says, else what the file name or the lines say.
 
-    layout: Expected
-    dtype: Expected
-    mma_k_table: tuple[int, int]
-    #: the file name says the layout, and that it is a list of stream-K instances
-    named_stream_k: bool
-    notes: list[str] = field(default_factory=list)
-    _known: dict[tuple[str, tuple[Any, ...]], LineProperties] = field(default_factory=dict)
+    :param layouts: all that lines can have.
+    :param dtypes: the same of data types.
+    """
 
-    @classmethod
-    def of_request(
-        cls,
-        request: ConversionRequest,
-        layouts: Sequence[Layout] = LAYOUTS,
-        dtypes: Sequence[DataType] = SHARED_TYPES,
-    ) -> FileFacts:
-        """Start with what the request says, else with what the file name says.
-
-        :param layouts: all that lines can have.
-        :param dtypes: the same of data types.
-        """
-        layout, dtype = Expected(), Expected()
+    def __init__(
+        self, request: ConversionRequest, layouts: Sequence[Layout], dtypes: Sequence[DataType]
+    ) -> None:
+        self.layout, self.dtype = Expected(), Expected()
         if request.layout is not None:
-            layout = Expected(request.layout, _LAYOUT_OPTION)
-        elif (named := layout_in_name(request.path, layouts)) is not None:
-            layout = Expected(named, _FILE_NAME)
+            self.layout = Expected(request.layout, _LAYOUT_OPTION)
+        elif (named := _in_name(request.path, {layout.name: layout for layout in layouts})) is not None:
+            self.layout = Expected(named, _FILE_NAME)
         if request.dtype is not None:
-            dtype = Expected(request.dtype, "--dtype")
-        elif (named_type := dtype_in_name(request.path, dtypes)) is not None:
-            dtype = Expected(named_type, _FILE_NAME)
-        named_stream_k = layout.origin == _FILE_NAME and "streamk" in _words(request.path)
-        return cls(layout, dtype, request.mma_k_table, named_stream_k)
+            self.dtype = Expected(request.dtype, "--dtype")
+        elif (named := _in_name(request.path, {dtype.value: dtype for dtype in dtypes})) is not None:
+            self.dtype = Expected(named, _FILE_NAME)
+        #: the file name says the layout, and that it is a list of stream-K instances
+        self.named_stream_k = self.layout.origin == _FILE_NAME and "streamk" in _words(request.path)
+        self.notes: list[str] = []
+        self._mma_k_table = request.mma_k_table
+        self._known: dict[tuple[str, tuple[Any, ...]], LineProperties] = {}
 
     def of_line(self, compiled: CompiledFamily, values: dict[str, Any], line: int) -> LineProperties:
         """Return the properties that hold for a line.
@@ -128,7 +109,7 @@ class FileFacts:
         return LineProperties(
             layout=layout,
             dtype=dtype,
-            mma_k_table=self.mma_k_table,
+            mma_k_table=self._mma_k_table,
             is_float=dtype is DataType.FP32,
         )
 

@@ -16,7 +16,7 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.argument_kinds import FLAG_NORMAL
 from ckprof.model.types import DataType
 from ckprof_converters.derivation import fields_apart, lost_fields
-from ckprof_converters.drop_rules import Drop, DropRule
+from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_converters.elementwise import read_epilogue
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
@@ -76,10 +76,7 @@ def native_kernel(kind: StringKind, values: Mapping[str, str | None]) -> Builder
     )
     changes |= {name: text for name, text in epilogue.items() if text != plain[name]}
     if stream_k and single and "ASYNC" in plain["pipeline_name"]:
-        skipped = UnmetRequirement(
-            rule=DropRule.STREAM_K_ASYNC_FLOAT.value,
-            message="no stream-K kernel of fp32 loads asynchronously",
-        )
+        skipped = dropped_by(DropRule.STREAM_K_ASYNC_FLOAT, "no stream-K kernel of fp32 loads asynchronously")
     kernel = BuilderKernel(kind=kind, values=plain, losses=tuple(losses), changes=changes, skipped=skipped)
     return without_lost(kernel, plain, plain["type_b"], two_stage=two_stage)
 
@@ -102,8 +99,7 @@ def epilogue_of(
     said = fields.get(stored) or "PassThrough"
     values["operation_result"] = "PassThrough" if said in PLAIN_OPERATIONS else said
     read = read_epilogue(fields, stored, result_type, result=result, operand_tensors=operand_tensors)
-    skipped = UnmetRequirement(rule=read.rule, message=read.reason) if isinstance(read, Drop) else None
-    return values, skipped
+    return values, read if isinstance(read, UnmetRequirement) else None
 
 
 def without_lost(
@@ -408,23 +404,20 @@ def _skip(direction: str, block: _Block, waves: tuple[int, int, int]) -> UnmetRe
         return None
     a, b, c = block.vectors
     if any(width > 1 and width % 2 for width in (a, b, c)):
-        return UnmetRequirement(
-            rule=DropRule.IRREGULAR_VECTOR.value,
-            message=f"one of the vector widths {a}, {b}, {c} is odd, not 1",
-        )
+        return dropped_by(DropRule.IRREGULAR_VECTOR, f"one of the vector widths {a}, {b}, {c} is odd, not 1")
     first, axis = (block.k, "K") if direction == "bwd_data" else (block.m, "M")
     if first > LANES * a or block.n > LANES * b:
-        return UnmetRequirement(
-            rule=DropRule.ONE_WAVE_COVERAGE.value,
-            message=f"one wave loads {LANES * a} along {axis} and {LANES * b} along N, "
+        return dropped_by(
+            DropRule.ONE_WAVE_COVERAGE,
+            f"one wave loads {LANES * a} along {axis} and {LANES * b} along N, "
             f"the tile has {first} and {block.n}",
         )
     if direction == "bwd_data":
         threads = LANES * waves[0] * waves[1] * waves[2]
         shares = block.m * block.k // threads, block.n * block.k // threads
         if a > shares[0] or b > shares[1]:
-            return UnmetRequirement(
-                rule=DropRule.THREAD_SHARE.value,
-                message=f"vectors of {a} and {b} exceed a thread's share of {shares[0]} and {shares[1]}",
+            return dropped_by(
+                DropRule.THREAD_SHARE,
+                f"vectors of {a} and {b} exceed a thread's share of {shares[0]} and {shares[1]}",
             )
     return None

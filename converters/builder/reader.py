@@ -21,9 +21,10 @@ from ckprof_converters.builder.kernel import (
     native_kernel,
 )
 from ckprof_converters.builder.texts import LineFields, kernel_texts
+from ckprof_converters.collect import repeated
 from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.conf_family import ConfFamily
-from ckprof_converters.drop_rules import DropRule
+from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_converters.lines import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
@@ -105,7 +106,7 @@ class _BuilderReading:
         self._request = request
         self._strings = strings
         self._revision = revision
-        self._named = FileFacts.of_request(request, lines.layouts, lines.dtypes)
+        self._named = FileFacts(request, lines.layouts, lines.dtypes)
         self._layout: Layout | None = self._named.layout.value
         self._dtype: DataType | None = self._named.dtype.value
         #: lines that are instance strings
@@ -137,7 +138,7 @@ class _BuilderReading:
                 for each in same
             )
         elif errors:
-            raise ListError([_counted(same) for same in errors.values()])
+            raise ListError([repeated(same[0], len(same) - 1) for same in errors.values()])
         return BuilderList(
             path=self._request.path,
             reader=reader,
@@ -185,9 +186,9 @@ class _BuilderReading:
             yield self._native(kernel, {"kernel": family.title, **fields})
             return
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
-            silent = UnmetRequirement(
-                rule=DropRule.MISSING_INFORMATION.value,
-                message=f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
+            silent = dropped_by(
+                DropRule.MISSING_INFORMATION,
+                f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)
             return
@@ -312,11 +313,3 @@ class _BuilderReading:
                 LineProblem("neither the line nor the file name say the data type: pass --dtype", 0, True)
             )
         return self._dtype.value
-
-
-def _counted(same: Sequence[Diagnostic]) -> Diagnostic:
-    """Return the first of several diagnostics that say the same, with their number."""
-    more = len(same) - 1
-    if not more:
-        return same[0]
-    return replace(same[0], message=f"{same[0].message} (and {more} more line{'s' * (more > 1)})")

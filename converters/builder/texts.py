@@ -63,17 +63,6 @@ class NamedKernel:
     stated: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Mention:
-    kernel: NamedKernel
-    #: number of the run and of the split: what tells a repetition from a second instance
-    occasion: tuple[int, str]
-    #: number of the instance in the registry, if the line says it
-    instance: str
-    #: said of a kernel that has a line of its own
-    again: bool
-
-
 def kernel_texts(
     request: ConversionRequest, knows: Callable[[str], bool]
 ) -> tuple[tuple[NamedKernel, ...], tuple[str, ...]]:
@@ -100,7 +89,12 @@ def _list_lines(request: ConversionRequest) -> Iterator[NamedKernel]:
 
 def _mentions(
     request: ConversionRequest, knows: Callable[[str], bool], notes: list[str]
-) -> Iterator[_Mention]:
+) -> Iterator[tuple[NamedKernel, tuple[int, str] | None, str]]:
+    """Yield the kernels that are named; the occasion, and the number of the instance if the line says it.
+
+    The occasion is the number of the run and of the split: what tells a repetition from a second instance.
+    ``None`` stands for what is said of a kernel that has a line of its own.
+    """
     run = 0
     lines = list(iterate_lines(request))
     for number, line in enumerate(lines, 1):
@@ -125,11 +119,11 @@ def _mentions(
                 )
             end = end_of_fields(plain, end)
             split, instance = _SPLIT.match(plain, end), _INSTANCE.match(plain, end)
-            yield _Mention(
+            again = _AGAIN.search(plain, position, name.start())
+            yield (
                 NamedKernel(text=plain[name.start() : end], line=number, column=name.start() + 1),
-                (run, split.group(1) if split else ""),
+                None if again else (run, split.group(1) if split else ""),
                 instance.group(1) if instance else "",
-                _AGAIN.search(plain, position, name.start()) is not None,
             )
             position = end
 
@@ -154,20 +148,21 @@ def _closing(text: str, opening: int) -> int | None:
     return None
 
 
-def _instances(mentions: Iterable[_Mention]) -> Iterator[NamedKernel]:
+def _instances(
+    mentions: Iterable[tuple[NamedKernel, tuple[int, str] | None, str]],
+) -> Iterator[NamedKernel]:
     """Return each kernel as often as there are instances of it, at the places where it is named first."""
-    by_text: dict[str, list[_Mention]] = {}
+    by_text: dict[str, list[tuple[NamedKernel, tuple[int, str] | None, str]]] = {}
     for mention in mentions:
-        by_text.setdefault(mention.kernel.text, []).append(mention)
+        by_text.setdefault(mention[0].text, []).append(mention)
     for same in by_text.values():
-        first_mentions = [mention for mention in same if not mention.again] or same[:1]
-        numbered = {mention.instance for mention in first_mentions if mention.instance}
-        count = len(numbered) or max(Counter(mention.occasion for mention in first_mentions).values())
-        firsts = {
-            mention.instance or str(index): mention
-            for index, mention in reversed([*enumerate(first_mentions)])
+        firsts = [mention for mention in same if mention[1] is not None] or same[:1]
+        numbered = {instance for _, _, instance in firsts if instance}
+        count = len(numbered) or max(Counter(occasion for _, occasion, _ in firsts).values())
+        kernels = {
+            instance or str(index): kernel for index, (kernel, _, instance) in reversed([*enumerate(firsts)])
         }
-        yield from sorted((m.kernel for m in [*firsts.values()][-count:]), key=lambda kernel: kernel.line)
+        yield from sorted([*kernels.values()][-count:], key=lambda kernel: kernel.line)
 
 
 #: an argument of a usual line

@@ -64,7 +64,7 @@ def factory_source(key: ListKey) -> str:
     first, second, output = direction.elementwise[key.fused]
     operation = direction.fused_operation if key.fused and direction.fused_operation else direction.operation
     operation = operation.format(
-        ndim=shape.dimensions,
+        ndim=shape.ndim,
         input=shape.input,
         weight=shape.weight,
         output=shape.output,

@@ -288,7 +288,7 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
         if uses is None:
             return _function_of_source(library, name, key)
         return FunctionResult(name=name, status=FunctionStatus.RECIPE, uses=uses)
-    if library.compiled.member_of(name, key.shape.dimensions) is None:
+    if library.compiled.member_of(name, key.shape.ndim) is None:
         if re.search(known_lists().optional, name):
             return FunctionResult(
                 name=name, status=FunctionStatus.NOT_COMPILED, reason="declared but not compiled"

@@ -184,7 +184,7 @@ class _Condition:
             number = self._texts[self.position + 2]
             if number.isdigit():
                 self.position += 3
-                return int(number) == self._key.shape.dimensions
+                return int(number) == self._key.shape.ndim
         if piece == _D_LAYOUTS and self._texts[self.position + 1 : self.position + 6] == [*_SIZE, "=="]:
             number = self._texts[self.position + 6]
             if number.isdigit():
@@ -341,7 +341,7 @@ class InstalledLibrary:
         if self.archive is None or self.compiled is None:
             raise InputError(f"{function}: no archive to read it from")
         instances = []
-        for table in self.compiled.tables(function, key.shape.dimensions):
+        for table in self.compiled.tables(function, key.shape.ndim):
             parts = self.archive.parts(table)
             if not parts or not parts[0].startswith(key.home.operator):
                 continue
@@ -369,7 +369,7 @@ class InstalledLibrary:
         values = dict(zip(device.names, instance.arguments, strict=True))
         shape = key.shape
         of_list = (
-            values["NDimSpatial"] == str(shape.dimensions)
+            values["NDimSpatial"] == str(shape.ndim)
             and values["InLayout"] == shape.input
             and values["WeiLayout"] == shape.weight
             and values["OutLayout"] == shape.output

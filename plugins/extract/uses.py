@@ -245,7 +245,7 @@ def _values(pattern: Pattern, key: ListKey, enumerations: Mapping[str, str]) -> 
                 values[name] = _meaning(meaning, key)
         elif kind == "index_t" and name not in pattern.defaults:
             # The first number is that of the dimensions; others are widths of transposes, which are off here.
-            values[name] = "1" if numbered else str(key.shape.dimensions)
+            values[name] = "1" if numbered else str(key.shape.ndim)
             numbered = True
     return values
 
@@ -261,7 +261,7 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
 
     :raises InputError: the headers lack a tuple that the recipe names.
     """
-    for record, words in _matches(function, key.shape.dimensions):
+    for record, words in _matches(function, key.shape.ndim):
         uses: list[Use] = []
         for item in record.uses:
             alias = item.alias.format(**words)

@@ -34,7 +34,7 @@ def test_no_other_module_spells_a_rule(path):
     for rule in DropRule:
         if "-" in rule.value:
             # the steps of families have names, too, one of which is also that of its rule
-            spelled = re.findall(rf'(?:rule=|Drop\()"{rule.value}"', text)
+            spelled = re.findall(rf'(?:rule=|dropped_by\()"{rule.value}"', text)
             assert not spelled, f"{path.name} spells {rule.value}"
 
 

@@ -11,13 +11,14 @@ from ckprof import hookimpl
 from ckprof.errors import InputError, PluginError
 from ckprof.lists.catalogs import read_catalog, render_catalog
 from ckprof.model.conversion import ConversionRequest
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import CatalogVariant
 from ckprof.plugin.registry import Registry
-from ckprof_converters.conf_family import ConfFamily, Drop, StepError
+from ckprof_converters.conf_family import ConfFamily, StepError
 from ckprof_converters.converter import ConfConverter
 from ckprof_converters.families import FAMILIES
 from ckprof_converters.records import GemmRecord
@@ -39,7 +40,7 @@ def area(values, properties):
     if values["tile"] > 8:
         raise StepError("the tile is too large", "tile")
     values["points"] = (values["tile"] + 2) ** 2
-    return Drop(rule="too-small", reason="nobody needs it") if values["tile"] == 1 else None
+    return UnmetRequirement(rule="too-small", message="nobody needs it") if values["tile"] == 1 else None
 
 
 WINOGRAD = ConfFamily(

@@ -117,7 +117,7 @@ class Target(Protocol):
 
     @optional
     def ignored_fields(self, kernel: TimedKernel) -> Mapping[str, str]:
-        """Return the fields of an instance that its kernel does not depend on there -> a clause with the reason.
+        """Return the fields of an instance that its kernel does not depend on there -> a clause: why.
 
         Instances that differ in nothing else are reported as the same kernel.
 

@@ -21,10 +21,10 @@ from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGe
 from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
     from ckprof_converters.conf_family import LineProperties
-    from ckprof_converters.drop_rules import Drop
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline of plain matrix products
 PIPELINES: Final = {"v1": "compv1", "v2": "mem", "v3": "compv3", "v4": "compv4", "v5": "compv5"}
@@ -71,7 +71,7 @@ def gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
     values["pipeline"] = PIPELINES[values["version"]]
 
 
-def oldest_gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> Drop | None:
+def oldest_gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
     """Translate the pipeline of the oldest kernels, of which only the first version has a counterpart."""
     if values["version"] != "v1":
         return dropped_by(

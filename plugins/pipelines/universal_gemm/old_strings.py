@@ -20,7 +20,7 @@ from ckprof.model.strings.fields import unread, unread_all
 from ckprof.model.strings.kind import StringKind
 from ckprof.model.strings.rendering import StringError
 from ckprof.model.types import DataType
-from ckprof_converters.drop_rules import DropRule
+from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.operations.gemm.problem import find_layout
 from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord, instance_of, native_vectors
 from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
@@ -141,9 +141,9 @@ class OldStrings:
         if values.get("dtype"):
             return _kernel_name(values), (), None
         if values.get("k1_a") and values["version"] != "v1":
-            rejected = UnmetRequirement(
-                rule=DropRule.UNSUPPORTED_FAMILY.value,
-                message="pipeline v2 of the oldest kernels loads two tiles ahead in a way of its own",
+            rejected = dropped_by(
+                DropRule.UNSUPPORTED_FAMILY,
+                "pipeline v2 of the oldest kernels loads two tiles ahead in a way of its own",
             )
             return "", (), rejected
         name = _kernel_name({**values, **_unsaid(values, layout, dtype, mma_k_table)})
