@@ -6,11 +6,10 @@ to find out; what a kernel family can express at a level is for the family to sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -37,43 +36,6 @@ LATEST_API_LEVEL: Final = API_LEVELS[-1]
 
 #: Sizes along m, n and k.
 Sizes = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Architecture:
-    """One GPU architecture."""
-
-    #: LLVM's name, e.g. ``gfx942``
-    name: str
-    #: what it is sold as
-    label: str
-    #: what readers of the record should know; empty for nothing
-    note: str
-    #: as the driver reports them for one device
-    compute_units: int
-    simds_per_cu: int
-    #: waves that a SIMD can hold
-    waves_per_simd: int
-    lanes_per_wave: int
-    #: local memory of one workgroup in bytes
-    lds_bytes: int
-    #: what it can do and others cannot, by the names that the table declares; code asks for these, never for
-    #: an architecture's name
-    capabilities: frozenset[str]
-    #: preprocessor macros that CK Tile's build system defines for the device
-    macros: tuple[str, ...]
-    #: instruction sets whose device library holds the same properties, best first
-    device_libraries: tuple[str, ...]
-    #: major version of the clang that is advised for it
-    clang_major: int
-    #: arrangements of the waves of a block, in the order of the table
-    wave_grids: tuple[Sizes, ...]
-    #: data type or compute type -> tiles of its matrix instructions, in the order of the table; a missing
-    #: type has none. A tile may be several instructions deep. ``tf32`` stands for those of LLVM's feature
-    #: ``xf32-insts``: ``v_mfma_f32_16x16x8_xf32`` and ``v_mfma_f32_32x32x4_xf32``
-    mma_tiles: Mapping[str, tuple[Sizes, ...]]
-    #: registers, clocks and rates; ``None`` where they are unknown
-    machine: Machine | None
 
 
 class Machine(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -120,23 +82,45 @@ USUAL_CLANG_MAJOR: Final = 19
 _added_files: list[Path] = []
 
 
-class ArchitectureEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """One record as a file spells it, with the fields of another one filled in."""
+class Architecture(msgspec.Struct, forbid_unknown_fields=True, frozen=True, eq=False, kw_only=True):
+    """One GPU architecture: a record of a file, with the fields of another one filled in."""
 
+    #: LLVM's name, e.g. ``gfx942``
+    name: str
+    #: what it is sold as
     label: str
+    #: what readers of the record should know; empty for nothing
+    note: str = ""
+    #: as the driver reports them for one device
     compute_units: int
     simds_per_cu: int
+    #: waves that a SIMD can hold
     waves_per_simd: int
     lanes_per_wave: int
+    #: local memory of one workgroup
     lds_kib: int
-    wave_grids: list[str]
-    mma_tiles: dict[str, list[str]]
-    note: str = ""
-    capabilities: list[str] = []
-    macros: list[str] = []
-    device_libraries: list[str] = []
+    #: what it can do and others cannot, by the names that the table declares; code asks for these, never for
+    #: an architecture's name
+    capabilities: frozenset[str] = frozenset()
+    #: preprocessor macros that CK Tile's build system defines for the device
+    macros: tuple[str, ...] = ()
+    #: instruction sets whose device library holds the same properties, best first
+    device_libraries: tuple[str, ...] = ()
+    #: major version of the clang that is advised for it
     clang_major: int = USUAL_CLANG_MAJOR
+    #: arrangements of the waves of a block, in the order of the table
+    wave_grids: tuple[Sizes, ...]
+    #: data type or compute type -> tiles of its matrix instructions, in the order of the table; a missing
+    #: type has none. A tile may be several instructions deep. ``tf32`` stands for those of LLVM's feature
+    #: ``xf32-insts``: ``v_mfma_f32_16x16x8_xf32`` and ``v_mfma_f32_32x32x4_xf32``
+    mma_tiles: dict[str, tuple[Sizes, ...]]
+    #: registers, clocks and rates; ``None`` where they are unknown
     machine: Machine | None = None
+
+    @property
+    def lds_bytes(self) -> int:
+        """Local memory of one workgroup."""
+        return self.lds_kib * 1024
 
 
 class ArchitectureDocument(msgspec.Struct, forbid_unknown_fields=True):
@@ -149,28 +133,39 @@ class ArchitectureDocument(msgspec.Struct, forbid_unknown_fields=True):
     capabilities: dict[str, str] = {}
 
 
-class Records(NamedTuple):
-    """The records of a file with ``like`` resolved, and what they may say."""
-
-    entries: dict[str, dict[str, Any]]
-    capabilities: frozenset[str]
-
-
-NO_RECORDS: Final = Records({}, frozenset())
-
 _POSITIVE: Final = (
     *("compute_units", "simds_per_cu", "waves_per_simd", "lanes_per_wave", "lds_kib", "clang_major"),
 )
 
 
-def read_table(data: bytes, path: Path, earlier: Records = NO_RECORDS) -> dict[str, Architecture]:
+def read_table(
+    data: bytes, path: Path, records: dict[str, dict[str, Any]], capabilities: set[str]
+) -> dict[str, Architecture]:
     """Return name -> architecture of a table's text.
 
     :param path: where it comes from; only for messages.
-    :param earlier: records of other files, for ``like``, and capabilities.
+    :param records: of other files, for ``like``; those of this one are added.
+    :param capabilities: that records may have; those that this file declares are added.
     :raises InputError: it is not a table of architectures, or a value is wrong.
     """
-    return _checked(_records(data, path, earlier), path)
+    try:
+        document = msgspec.json.decode(data, type=ArchitectureDocument)
+    except msgspec.DecodeError as exc:
+        raise InputError(f"not a table of architectures: {exc}", path) from None
+    if (document.schema, document.version) != (SCHEMA, VERSION):
+        raise InputError(
+            f"expected schema {SCHEMA} version {VERSION}, got {document.schema} version {document.version}",
+            path,
+        )
+    capabilities |= document.capabilities.keys()
+    for name, record in document.architectures.items():
+        if ":" in name or not name:
+            raise InputError(f"{name!r} is not a name of an architecture, expected one such as gfx942", path)
+        like = record.pop("like", None)
+        if like is not None and like not in records:
+            raise InputError(f"{name}.like: {unknown_name('architecture', str(like), records)}", path)
+        records[name] = {**(records[like] if like is not None else {}), **record}
+    return {name: _architecture(name, records[name], capabilities, path) for name in document.architectures}
 
 
 def use_files(paths: Iterable[Path]) -> None:
@@ -210,84 +205,51 @@ def find_architecture(name: str) -> Architecture:
 
 
 def _load(added: Iterable[Path]) -> dict[str, Architecture]:
-    earlier = _records(TABLE.read_bytes(), TABLE, NO_RECORDS)
-    table = _checked(earlier, TABLE)
-    owners = dict.fromkeys(table, TABLE)
-    for path in added:
+    table: dict[str, Architecture] = {}
+    records: dict[str, dict[str, Any]] = {}
+    capabilities: set[str] = set()
+    owners: dict[str, Path] = {}
+    for path in (TABLE, *added):
         try:
             data = path.read_bytes()
         except OSError as exc:
             raise InputError(f"cannot read: {exc.strerror}", path) from None
-        records = _records(data, path, earlier)
-        for name in records.entries:
+        found = read_table(data, path, records, capabilities)
+        for name in found:
             if name in owners:
                 raise InputError(f"{name} is in {owners[name]} already; choose another name", path)
-        table |= _checked(records, path)
-        earlier = Records({**earlier.entries, **records.entries}, records.capabilities)
-        owners |= dict.fromkeys(records.entries, path)
+        table |= found
+        owners |= dict.fromkeys(found, path)
     return table
 
 
-def _records(data: bytes, path: Path, earlier: Records) -> Records:
+def _architecture(name: str, record: dict[str, Any], capabilities: set[str], path: Path) -> Architecture:
+    sizes = {field: record[field] for field in ("wave_grids", "mma_tiles") if field in record}
+    values = {**record, **_with_sizes(sizes, name, path), "name": name}
     try:
-        document = msgspec.json.decode(data, type=ArchitectureDocument)
-    except msgspec.DecodeError as exc:
-        raise InputError(f"not a table of architectures: {exc}", path) from None
-    if (document.schema, document.version) != (SCHEMA, VERSION):
-        raise InputError(
-            f"expected schema {SCHEMA} version {VERSION}, got {document.schema} version {document.version}",
-            path,
-        )
-    entries: dict[str, dict[str, Any]] = {}
-    for name, record in document.architectures.items():
-        if ":" in name or not name:
-            raise InputError(f"{name!r} is not a name of an architecture, expected one such as gfx942", path)
-        like = record.pop("like", None)
-        base: dict[str, Any] = {}
-        if like is not None:
-            bases = {**earlier.entries, **entries}
-            if like not in bases:
-                raise InputError(f"{name}.like: {unknown_name('architecture', str(like), bases)}", path)
-            base = bases[like]
-        entries[name] = {**base, **record}
-    return Records(entries, earlier.capabilities | frozenset(document.capabilities))
-
-
-def _checked(records: Records, path: Path) -> dict[str, Architecture]:
-    table = {}
-    for name, record in records.entries.items():
-        try:
-            entry = msgspec.convert(record, ArchitectureEntry)
-        except msgspec.ValidationError as exc:
-            raise InputError(f"{name}: {exc}", path) from None
-        for capability in entry.capabilities:
-            if capability not in records.capabilities:
-                message = unknown_name("capability", capability, sorted(records.capabilities))
-                raise InputError(f"{name}.capabilities: {message}", path)
-        table[name] = _architecture(name, entry, path)
-    return table
-
-
-def _architecture(name: str, entry: ArchitectureEntry, path: Path) -> Architecture:
+        if "name" in record:
+            raise msgspec.ValidationError("Object contains unknown field `name`")
+        found = msgspec.convert(values, Architecture)
+    except msgspec.ValidationError as exc:
+        raise InputError(f"{name}: {exc}", path) from None
+    for capability in sorted(found.capabilities - capabilities):
+        message = unknown_name("capability", capability, sorted(capabilities))
+        raise InputError(f"{name}.capabilities: {message}", path)
     for field in _POSITIVE:
-        if getattr(entry, field) < 1:
-            raise InputError(f"{name}.{field} is {getattr(entry, field)}, expected 1 or more", path)
-    values = msgspec.structs.asdict(entry)
-    values["lds_bytes"] = values.pop("lds_kib") * 1024
-    values["capabilities"] = frozenset(entry.capabilities)
-    values["macros"], values["device_libraries"] = tuple(entry.macros), tuple(entry.device_libraries)
-    values["wave_grids"] = tuple(_sizes(text, f"{name}.wave_grids", path) for text in entry.wave_grids)
-    values["mma_tiles"] = MappingProxyType(
-        {
-            dtype: tuple(_sizes(text, f"{name}.mma_tiles.{dtype}", path) for text in texts)
-            for dtype, texts in entry.mma_tiles.items()
-        }
-    )
-    return Architecture(name=name, **values)
+        if getattr(found, field) < 1:
+            raise InputError(f"{name}.{field} is {getattr(found, field)}, expected 1 or more", path)
+    return found
 
 
-def _sizes(text: str, where: str, path: Path) -> Sizes:
-    parts = text.split("x")
+def _with_sizes(value: Any, where: str, path: Path) -> Any:
+    """Return a value with each text such as ``2x2x1`` as three numbers."""
+    if isinstance(value, dict):
+        return {name: _with_sizes(item, f"{where}.{name}", path) for name, item in value.items()}
+    return [_sizes(item, where, path) for item in value] if isinstance(value, list) else value
+
+
+def _sizes(text: object, where: str, path: Path) -> Sizes:
+    parts = text.split("x") if isinstance(text, str) else []
     if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise InputError(f"{where}: expected three positive sizes such as 2x2x1, got {text!r}", path)
     return int(parts[0]), int(parts[1]), int(parts[2])

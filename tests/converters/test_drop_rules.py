@@ -53,5 +53,5 @@ def test_lines_without_an_instance(line, log, rule):
 
 
 def test_a_reason_may_be_left_out():
-    assert dropped_by(DropRule.DUPLICATE).reason == DropRule.DUPLICATE.meaning
-    assert dropped_by(DropRule.DUPLICATE, "equal to line 3").reason == "equal to line 3"
+    assert dropped_by(DropRule.DUPLICATE).message == DropRule.DUPLICATE.meaning
+    assert dropped_by(DropRule.DUPLICATE, "equal to line 3").message == "equal to line 3"

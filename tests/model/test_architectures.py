@@ -72,7 +72,7 @@ def test_an_unknown_name_suggests_a_near_one():
 
 
 def test_a_new_entry_is_all_that_a_new_architecture_needs(tmp_path):
-    made_up = architectures.read_table(*written(tmp_path, ENTRY))["gfx999"]
+    made_up = architectures.read_table(*written(tmp_path, ENTRY), {}, set())["gfx999"]
     request = RuleSetRequest(
         arch=made_up, directions=("fwd",), ndims=(2,), dtypes=(DataType.FP16,), read_lists=lambda folder: ()
     )
@@ -121,9 +121,11 @@ def test_a_wrong_file_leaves_the_table_as_it_was(add, tmp_path):
 )
 def test_wrong_entries(changes, message, tmp_path):
     with pytest.raises(InputError, match=message):
-        architectures.read_table(*written(tmp_path, {**ENTRY, **changes}))
+        architectures.read_table(*written(tmp_path, {**ENTRY, **changes}), {}, set())
 
 
 def test_another_schema(tmp_path):
     with pytest.raises(InputError, match="expected schema ckprof-architectures version 2, got other"):
-        architectures.read_table(b'{"schema": "other", "version": 1, "architectures": {}}', tmp_path)
+        architectures.read_table(
+            b'{"schema": "other", "version": 1, "architectures": {}}', tmp_path, {}, set()
+        )
