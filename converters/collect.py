@@ -184,7 +184,7 @@ class Collector:
         """
         if not self._request.lenient or not self._buckets:
             self.fail()
-        layout, dtype_ = properties.layout.value, properties.dtype.value
+        layout, dtype_ = properties.layout, properties.dtype
         if self._only("blank"):
             raise ListError([Diagnostic(path=self._request.path, message=self._nothing(lines))])
         if not self._buckets and empty_variant and layout is not None and dtype_ is not None:
@@ -195,7 +195,7 @@ class Collector:
         for variant, bucket in self._buckets.items():
             layout = bucket.layout
             assert layout is not None  # noqa: S101  # lines without a layout are errors
-            dtype = bucket.dtype or properties.dtype.value
+            dtype = bucket.dtype or properties.dtype
             for each in (dtype,) if dtype is not None else SHARED_TYPES:
                 catalogs.append(
                     Catalog(

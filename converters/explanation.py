@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from ckprof.errors import ListError
-from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine
+from ckprof.model.conversion import ExplainedField, ExplainedLine
 from ckprof_converters.compiled import LineError, LineProblem, read_field
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ class LineRecorder:
         self._origins.update(dict.fromkeys(said, _ANNOTATION))
         self._origins.update(dict.fromkeys(asked, _COMMAND))
         keys = self._keys(row)
-        used = {key.origin for key in keys}
+        used = {origin for _, origin in keys.values()}
         rules = {id_: text for id_, text in self._origins.values() if id_ in used}
-        self._outcome = {"record": tuple(keys), "rules": rules, "lossy": lossy}
+        self._outcome = {"record": keys, "rules": rules, "lossy": lossy}
 
     def explained(self) -> ExplainedLine:
         """Return everything that was taken down."""
@@ -170,9 +170,9 @@ class LineRecorder:
             **self._outcome,
         )
 
-    def _keys(self, row: Sequence[Any]) -> list[ExplainedKey]:
+    def _keys(self, row: Sequence[Any]) -> dict[str, tuple[Any, str]]:
         positions = {name: position for position, name in enumerate(self._argument_names(), 1)}
-        keys = []
+        keys: dict[str, tuple[Any, str]] = {}
         left_out = self._left_out()
         for name, value in zip(self._record_keys(), row, strict=True):
             if value is UNSET or (name in left_out and value is None):
@@ -184,7 +184,7 @@ class LineRecorder:
                 origin = f"argument {positions[name]}"
             else:
                 origin = "fixed"
-            keys.append(ExplainedKey(name=name, value=value, origin=origin))
+            keys[name] = value, origin
         return keys
 
     def _fields(self, compiled: CompiledFamily) -> list[ExplainedField]:

@@ -43,7 +43,7 @@ class FusedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the library keeps the instances of a direction."""
+    """Where the library keeps the instances of a direction, and how its factories are asked for them."""
 
     #: folder of its lists
     folder: str
@@ -56,6 +56,21 @@ class DirectionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sets: tuple[str, ...]
     #: parameter of its tuples -> the tensor whose layout it is, ``none``, or a value
     bindings: dict[str, str]
+    #: the base class of its device operations, with places for dimensions, layouts, types and operations
+    operation: str
+    #: where instances print the types of input, weight and output: among all types before the operations
+    types_at: tuple[int, int, int]
+    #: what they do besides -> the operations on input, weight and output, as instances print them
+    elementwise: dict[str, tuple[str, str, str]]
+    #: headers of device classes that agree with one another: compiled once for all sources of the direction
+    precompiled: tuple[str, ...]
+    #: the base class of those that do more than a convolution; empty: the same
+    fused_operation: str = ""
+    #: what they do besides -> type of the output -> type of the D tensors, where it is another
+    d_types: dict[str, dict[str, str]] = {}
+    #: what they do besides -> type of the output -> the library's name of the operation on it, where that is
+    #: made of others
+    combined: dict[str, dict[str, str]] = {}
     #: names of further types of those that do nothing besides
     dtypes: tuple[str, ...] = ()
     #: what instances do besides, as the library calls it -> where they are
@@ -69,6 +84,8 @@ class ListsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layouts: tuple[str, ...]
     #: name -> types of input, weight and output, as instance strings spell them
     types: dict[str, tuple[str, str, str]]
+    #: type, as instance strings spell it -> in C++
+    cpp_types: dict[str, str]
     #: names of the types that all directions have
     dtypes: tuple[str, ...]
     #: file names of archives, the more specific ones first

@@ -16,7 +16,7 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.lists.list_files import list_request
-from ckprof.model.conversion import ListState, PlannedCatalog, TreeList, TreePlan
+from ckprof.model.conversion import CatalogFile, ListState, TreeList, TreePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ class _Planner:
         self._root = root
         self._reading = reading
         self._convert = convert
-        self._planned: dict[Path, PlannedCatalog] = {}
+        self._planned: dict[Path, CatalogFile] = {}
         self._lists: list[TreeList] = []
 
     def plan(self, groups: Sequence[Sequence[Path]], skipped: Sequence[TreeList]) -> TreePlan:
@@ -72,7 +72,7 @@ class _Planner:
 
     def _group(self, paths: Sequence[Path]) -> bool:
         """Convert lists that share catalogs; say whether all went well."""
-        planned: dict[Path, PlannedCatalog] = {}
+        planned: dict[Path, CatalogFile] = {}
         converted: list[TreeList] = []
         for index, path in enumerate(paths):
             try:
@@ -92,7 +92,7 @@ class _Planner:
         self._planned.update(planned)
         return True
 
-    def _append(self, planned: dict[Path, PlannedCatalog], path: Path, conversion: Conversion) -> None:
+    def _append(self, planned: dict[Path, CatalogFile], path: Path, conversion: Conversion) -> None:
         folder = path.parent.relative_to(self._root)
         for name, catalog in zip(_names(path, conversion.catalogs), conversion.catalogs, strict=True):
             target = folder / f"{name}.json"
@@ -103,7 +103,7 @@ class _Planner:
                     f"gives the same catalog {target} as {self._planned[target].sources[0]}", path
                 )
             else:
-                planned[target] = PlannedCatalog(path=target, catalog=catalog, sources=(path,))
+                planned[target] = CatalogFile(path=target, catalog=catalog, sources=(path,))
 
 
 def _names(path: Path, catalogs: Sequence[Catalog]) -> list[str]:
@@ -158,7 +158,7 @@ def _direction_of(path: Path, root: Path) -> str | None:
     return next((DIRECTION_FOLDERS[name] for name in folders if name in DIRECTION_FOLDERS), None)
 
 
-def _joined(planned: PlannedCatalog, more: Catalog, source: Path) -> PlannedCatalog:
+def _joined(planned: CatalogFile, more: Catalog, source: Path) -> CatalogFile:
     """Put the records of ``more`` after those of a catalog, with ids that follow the largest one."""
     head = planned.catalog
     if (head.variant, head.layout, head.dtype) != (more.variant, more.layout, more.dtype):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.types import DataType, spellings
@@ -22,14 +21,6 @@ if TYPE_CHECKING:
 
 _FILE_NAME: Final = "the file name"
 _LAYOUT_OPTION: Final = "--layout"
-
-
-@dataclass(slots=True)
-class Expected:
-    """A fact that all lines must share, and who said it first."""
-
-    value: Any = None
-    origin: str = ""
 
 
 def _in_name(path: Path, known: Mapping[str, Any]) -> Any:
@@ -52,17 +43,22 @@ class FileFacts:
     def __init__(
         self, request: ConversionRequest, layouts: Sequence[Layout], dtypes: Sequence[DataType]
     ) -> None:
-        self.layout, self.dtype = Expected(), Expected()
-        if request.layout is not None:
-            self.layout = Expected(request.layout, _LAYOUT_OPTION)
-        elif (named := _in_name(request.path, {layout.name: layout for layout in layouts})) is not None:
-            self.layout = Expected(named, _FILE_NAME)
-        if request.dtype is not None:
-            self.dtype = Expected(request.dtype, "--dtype")
-        elif (named := _in_name(request.path, {dtype.value: dtype for dtype in dtypes})) is not None:
-            self.dtype = Expected(named, _FILE_NAME)
+        self.layout: Any = request.layout
+        self.dtype: DataType | None = request.dtype
+        #: who said them first
+        self._layout_origin, self._dtype_origin = _LAYOUT_OPTION, "--dtype"
+        if self.layout is None:
+            self.layout = _in_name(request.path, {layout.name: layout for layout in layouts})
+            self._layout_origin = _FILE_NAME
+        if self.dtype is None:
+            self.dtype = _in_name(request.path, {dtype.value: dtype for dtype in dtypes})
+            self._dtype_origin = _FILE_NAME
         #: the file name says the layout, and that it is a list of stream-K instances
-        self.named_stream_k = self.layout.origin == _FILE_NAME and "streamk" in _words(request.path)
+        self.named_stream_k = (
+            self.layout is not None
+            and self._layout_origin == _FILE_NAME
+            and "streamk" in _words(request.path)
+        )
         self.notes: list[str] = []
         self._mma_k_table = request.mma_k_table
         self._known: dict[tuple[str, tuple[Any, ...]], LineProperties] = {}
@@ -87,15 +83,22 @@ class FileFacts:
         dtype = _line_dtype(family, values)
         first = family.layout_fields[0] if family.layout_fields else family.layout_name_field
         if layout is not None and first:
-            self._agree("layout", self.layout, layout, layout.name, first, line)
+            if self.layout is None:
+                self.layout, self._layout_origin = layout, f"line {line}"
+            if self.layout is not layout:
+                raise _contradiction(f"layout {layout.name}", self._layout_origin, self.layout.name, first)
         if dtype is not None:
-            self._agree("data type", self.dtype, dtype, dtype.value, family.dtype_fields[0], line)
+            if self.dtype is None:
+                self.dtype, self._dtype_origin = dtype, f"line {line}"
+            if self.dtype is not dtype:
+                said, field = self.dtype.value, family.dtype_fields[0]
+                raise _contradiction(f"data type {dtype.value}", self._dtype_origin, said, field)
         layout = layout or self._stated_layout(family)
-        dtype = dtype or self.dtype.value
+        dtype = dtype or self.dtype
         if dtype is not None and dtype not in family.dtypes:
             raise StepError(
                 f"{family.title} lines have one of the data types {spellings(family.dtypes)}, "
-                f"{self.dtype.origin} says {dtype.value}",
+                f"{self._dtype_origin} says {dtype.value}",
                 whole_file=True,
             )
         if layout is None:
@@ -115,12 +118,12 @@ class FileFacts:
 
     def _stated_layout(self, family: ConfFamily) -> Layout | None:
         """Return the layout of lines that say none: what the request or the file name says."""
-        stated: Layout | None = self.layout.value
+        stated: Layout | None = self.layout
         if stated is None or stated in family.layouts:
             return stated
         names = ", ".join(layout.name for layout in family.layouts)
         raise StepError(
-            f"{family.title} lines have one of the layouts {names}, {self.layout.origin} says {stated.name}",
+            f"{family.title} lines have one of the layouts {names}, {self._layout_origin} says {stated.name}",
             whole_file=True,
         )
 
@@ -140,10 +143,10 @@ class FileFacts:
                 f"unknown layout {'/'.join(orders)} of input/weight/output (known: {names})",
                 field=first,
             )
-        if family.lax_ndim and self.named_stream_k and differ_in_depth(self.layout.value, layout):
-            expected: ConvLayout = self.layout.value
+        if family.lax_ndim and self.named_stream_k and differ_in_depth(self.layout, layout):
+            expected: ConvLayout = self.layout
             note = (
-                f"{family.title} lines say {layout.name}, {self.layout.origin} says {expected.name}: "
+                f"{family.title} lines say {layout.name}, {self._layout_origin} says {expected.name}: "
                 f"read as {expected.name}"
             )
             if note not in self.notes:
@@ -159,26 +162,18 @@ class FileFacts:
 
     def _only_layout(self, family: ConfFamily) -> Layout | None:
         """Return the one layout of a family; file names are free to speak of other lines of the file."""
-        asked = self.layout.value
-        if self.layout.origin == _LAYOUT_OPTION and asked.name != family.layout:
+        asked = self.layout
+        if self._layout_origin == _LAYOUT_OPTION and asked.name != family.layout:
             raise StepError(
                 f"{family.title} lines have layout {family.layout}, --layout says {asked.name}",
                 whole_file=True,
             )
         return next((layout for layout in family.layouts if layout.name == family.layout), None)
 
-    @staticmethod
-    def _agree(what: str, expected: Expected, value: Any, spelling: str, field: str, line: int) -> None:
-        if expected.value is None:
-            expected.value, expected.origin = value, f"line {line}"
-        if expected.value is value:
-            return
-        said = getattr(expected.value, "name" if what == "layout" else "value")
-        raise StepError(
-            f"{what} {spelling} contradicts {expected.origin}, which says {said}",
-            field=field,
-            whole_file=True,
-        )
+
+def _contradiction(what: str, origin: str, said: str, field: str) -> StepError:
+    message = f"{what} contradicts {origin}, which says {said}"
+    return StepError(message, field=field, whole_file=True)
 
 
 def _named_layout(family: ConfFamily, name: str) -> Layout:

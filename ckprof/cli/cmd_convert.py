@@ -17,10 +17,10 @@ from ckprof.cli.convert_report import (
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
-from ckprof.lists.catalog_folders import CatalogState, check_outputs, plan_tree, write_outputs
+from ckprof.lists.catalog_folders import check_outputs, plan_tree, write_outputs
 from ckprof.lists.catalogs import render_catalog
 from ckprof.lists.list_files import find_folder, find_list, read_list
-from ckprof.model.conversion import ListReading, ListState, PlannedCatalog, TreeList
+from ckprof.model.conversion import CatalogFile, CatalogState, ListReading, ListState, TreeList
 from ckprof.report.ci import failure_annotations
 from ckprof.wording import counted
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
-    from ckprof.lists.catalog_folders import CatalogFile
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion
 
@@ -132,7 +131,7 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
         session.console.exact(render_catalog(_only_catalog(conversion)))
         return ExitCode.OK
     outputs = [
-        PlannedCatalog(path=path, catalog=catalog, sources=(conversion.path,))
+        CatalogFile(path=path, catalog=catalog, sources=(conversion.path,))
         for path, catalog in _targets(arguments.output, conversion, ".json")
     ]
     report = ConvertReport(
@@ -144,8 +143,7 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
     else:
         for file in report.files:
             session.console.info(
-                f"{file.state.value} {file.output.path}: "
-                f"{counted(len(file.output.catalog.records), 'instance')}"
+                f"{file.state.value} {file.path}: {counted(len(file.catalog.records), 'instance')}"
             )
     return _verdict(report, arguments, session)
 
@@ -179,7 +177,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
 
 
 def _written_or_checked(
-    outputs: Sequence[PlannedCatalog], arguments: argparse.Namespace, within: Path | None
+    outputs: Sequence[CatalogFile], arguments: argparse.Namespace, within: Path | None
 ) -> list[CatalogFile]:
     return check_outputs(outputs) if arguments.check else write_outputs(outputs, within)
 

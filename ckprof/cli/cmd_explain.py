@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.model.conversion import ExplainedField, ExplainedKey, ExplainedLine
+    from ckprof.model.conversion import ExplainedField, ExplainedLine
 
 _EPILOG = """\
 examples:
@@ -64,6 +64,9 @@ def _values(line: ExplainedLine) -> dict[str, Any]:
     place = {"path": str(line.path) if line.path else None, "line": line.line}
     for name in (*place, "list_error"):
         del values[name]
+    values["record"] = [
+        {"name": name, "value": value, "origin": origin} for name, (value, origin) in line.record.items()
+    ]
     return {**place, **values, "rules": [{"id": id_, "text": text} for id_, text in line.rules.items()]}
 
 
@@ -112,10 +115,10 @@ def _unused(read: bool) -> str:
     return "(used by a check)" if read else "(checked, no influence)"
 
 
-def _key_table(line: ExplainedLine) -> Table[ExplainedKey]:
-    columns: list[Column[ExplainedKey]] = [
-        Column("key", lambda key: key.name),
-        Column("value", lambda key: json.dumps(key.value)),
-        Column("from", lambda key: key.origin, whole_below=True),
+def _key_table(line: ExplainedLine) -> Table[tuple[str, tuple[Any, str]]]:
+    columns: list[Column[tuple[str, tuple[Any, str]]]] = [
+        Column("key", lambda item: item[0]),
+        Column("value", lambda item: json.dumps(item[1][0])),
+        Column("from", lambda item: item[1][1], whole_below=True),
     ]
-    return Table(columns, line.record)
+    return Table(columns, [*line.record.items()])

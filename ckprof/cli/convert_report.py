@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ListError
-from ckprof.lists.catalog_folders import CatalogState
-from ckprof.model.conversion import ListState
+from ckprof.model.conversion import CatalogState, ListState
 from ckprof.report.ci import Annotation, AnnotationLevel, remarks_on, render
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.cli.console import Console
-    from ckprof.lists.catalog_folders import CatalogFile
-    from ckprof.model.conversion import Conversion, TreeList
+    from ckprof.model.conversion import CatalogFile, Conversion, TreeList
 
 
 SCHEMA: Final = "ckprof.convert"
@@ -74,7 +72,7 @@ class ConvertReport:
         """Return remarks on wrong lines and catalogs, on what was left out, and on what is lossy."""
         remarks = [remark for item in self.lists for remark in _remarks(item)]
         remarks += [
-            Annotation(level=AnnotationLevel.ERROR, title="catalog", message=text, path=file.output.path)
+            Annotation(level=AnnotationLevel.ERROR, title="catalog", message=text, path=file.path)
             for file in self.files
             for text in _differences(file)
         ]
@@ -91,10 +89,10 @@ class ConvertReport:
         """Yield one line per difference between the files and what they should hold."""
         for file in self.files:
             for text in _differences(file):
-                yield f"{file.output.path}: {text}"
+                yield f"{file.path}: {text}"
 
     def _files_of(self, path: Path) -> list[CatalogFile]:
-        return [file for file in self.files if path in file.output.sources]
+        return [file for file in self.files if path in file.sources]
 
     def _summary(self) -> str:
         lists = Counter(item.state.value for item in self.lists)
@@ -103,7 +101,7 @@ class ConvertReport:
         for item in self.lists:
             if item.conversion is not None:
                 dropped += item.conversion.dropped_by_rule
-        instances = sum(len(file.output.catalog.records) for file in self.files)
+        instances = sum(len(file.catalog.records) for file in self.files)
         parts = [
             f"{counted(len(self.lists), 'list')}: {_counts(lists)}",
             f"{counted(len(self.files), 'catalog')} with {counted(instances, 'instance')}: {_counts(files)}"
@@ -131,7 +129,7 @@ class ConvertReport:
                     for line in conversion.dropped
                 ],
                 "notes": list(conversion.notes),
-                "catalogs": [str(file.output.path) for file in self._files_of(item.path)],
+                "catalogs": [str(file.path) for file in self._files_of(item.path)],
             }
         if item.reason:
             values["reason"] = item.reason
@@ -142,7 +140,7 @@ class ConvertReport:
 
 def _differences(file: CatalogFile) -> Iterator[str]:
     if file.state is CatalogState.MISSING:
-        yield f"is missing, expected {counted(len(file.output.catalog.records), 'instance')}"
+        yield f"is missing, expected {counted(len(file.catalog.records), 'instance')}"
     yield from map(str, file.differences[:_SHOWN])
     if len(file.differences) > _SHOWN:
         yield f"... and {len(file.differences) - _SHOWN} more differences"
@@ -177,15 +175,15 @@ def _errors(item: TreeList) -> list[dict[str, Any]]:
 
 
 def _file_values(file: CatalogFile) -> dict[str, Any]:
-    catalog = file.output.catalog
+    catalog = file.catalog
     return {
-        "path": str(file.output.path),
+        "path": str(file.path),
         "state": file.state.value,
         "variant": catalog.variant,
         "layout": catalog.layout.name,
         "datatype": catalog.dtype.value,
         "instances": len(catalog.records),
-        "sources": [str(source) for source in file.output.sources],
+        "sources": [str(source) for source in file.sources],
         "differences": [
             {
                 "where": difference.where,
@@ -211,7 +209,7 @@ def _state(item: TreeList, files: list[CatalogFile]) -> str:
         return f"{item.state.value}{': ' if item.reason else ''}{item.reason}"
     if not files:
         return "no catalog"
-    return ", ".join(f"{file.state.value} {file.output.path.name}" for file in files)
+    return ", ".join(f"{file.state.value} {file.path.name}" for file in files)
 
 
 def _counts(counter: Counter[str]) -> str:

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError
 from ckprof.files import resolved
 from ckprof.lists.catalogs import render_catalog, write_catalog
+from ckprof.model.conversion import CatalogState, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from ckprof.model.catalog import Catalog
-    from ckprof.model.conversion import ListReading, PlannedCatalog, TreePlan
+    from ckprof.model.conversion import CatalogFile, ListReading, TreePlan
     from ckprof.plugin.registry import Registry
-
-
-class CatalogState(Enum):
-    """What became of a catalog, or how it stands on disk."""
-
-    WRITTEN = "written"
-    #: it held the same bytes already
-    UNCHANGED = "unchanged"
-    #: checked and found as it should be
-    AS_EXPECTED = "as expected"
-    DIFFERS = "differs"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogFile:
-    """An output and what became of it."""
-
-    output: PlannedCatalog
-    state: CatalogState
-    differences: tuple[Difference, ...] = ()
 
 
 def plan_tree(root: Path, reading: ListReading, registry: Registry) -> TreePlan:
@@ -58,7 +37,7 @@ def plan_tree(root: Path, reading: ListReading, registry: Registry) -> TreePlan:
     raise InputError("no instance list in this folder", root)
 
 
-def write_outputs(outputs: Sequence[PlannedCatalog], within: Path | None = None) -> list[CatalogFile]:
+def write_outputs(outputs: Sequence[CatalogFile], within: Path | None = None) -> list[CatalogFile]:
     """Write catalogs. Files that are not named stay as they are.
 
     :param within: a folder that no symbolic link may lead out of.
@@ -68,18 +47,12 @@ def write_outputs(outputs: Sequence[PlannedCatalog], within: Path | None = None)
     for output in outputs:
         # All of them before the first one is written.
         resolved(output.path, root)
-    return [
-        CatalogFile(
-            output=output,
-            state=CatalogState.WRITTEN
-            if write_catalog(output.path, output.catalog)
-            else CatalogState.UNCHANGED,
-        )
-        for output in outputs
-    ]
+    written = (write_catalog(output.path, output.catalog) for output in outputs)
+    states = (CatalogState.WRITTEN if changed else CatalogState.UNCHANGED for changed in written)
+    return [replace(output, state=state) for output, state in zip(outputs, states, strict=True)]
 
 
-def check_outputs(outputs: Sequence[PlannedCatalog]) -> list[CatalogFile]:
+def check_outputs(outputs: Sequence[CatalogFile]) -> list[CatalogFile]:
     """Compare files with the catalogs that they should hold; nothing is written.
 
     :raises InputError: a file is there but cannot be read.
@@ -87,35 +60,18 @@ def check_outputs(outputs: Sequence[PlannedCatalog]) -> list[CatalogFile]:
     return [_checked(output) for output in outputs]
 
 
-def _checked(output: PlannedCatalog) -> CatalogFile:
+def _checked(output: CatalogFile) -> CatalogFile:
     try:
         different = tuple(differences(output.path.read_bytes(), output.catalog))
     except (FileNotFoundError, NotADirectoryError):
-        return CatalogFile(output=output, state=CatalogState.MISSING)
+        return replace(output, state=CatalogState.MISSING)
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", output.path) from None
     state = CatalogState.DIFFERS if different else CatalogState.AS_EXPECTED
-    return CatalogFile(output=output, state=state, differences=different)
+    return replace(output, state=state, differences=different)
 
 
 _RECORDS: Final = "instances"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """One thing that is not as it should be."""
-
-    #: ``datatype`` or ``instances[id 7].tile_m``; empty for the file as a whole
-    where: str
-    #: JSON text of the value; empty if there is none
-    on_disk: str = ""
-    expected: str = ""
-    #: instead of two values: what is wrong
-    message: str = ""
-
-    def __str__(self) -> str:
-        text = self.message or f"is {self.on_disk or 'missing'}, expected {self.expected or 'no such key'}"
-        return f"{self.where}: {text}" if self.where else text
 
 
 def differences(data: bytes, expected: Catalog) -> list[Difference]:

@@ -172,15 +172,48 @@ class TreeList:
     reason: str = ""
 
 
+class CatalogState(Enum):
+    """What became of a catalog, or how it stands on disk."""
+
+    PLANNED = "planned"
+    WRITTEN = "written"
+    #: it held the same bytes already
+    UNCHANGED = "unchanged"
+    #: checked and found as it should be
+    AS_EXPECTED = "as expected"
+    DIFFERS = "differs"
+    MISSING = "missing"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCatalog:
-    """One catalog of the output, not written yet."""
+class CatalogFile:
+    """One catalog of the output."""
 
     #: where it belongs; in the plan of a tree relative to the output folder
     path: Path
     catalog: Catalog
     #: the lists that it is made of, in order
     sources: tuple[Path, ...]
+    state: CatalogState = CatalogState.PLANNED
+    #: what is not as it should be
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing of a catalog file that is not as it should be."""
+
+    #: ``datatype`` or ``instances[id 7].tile_m``; empty for the file as a whole
+    where: str
+    #: JSON text of the value; empty if there is none
+    on_disk: str = ""
+    expected: str = ""
+    #: instead of two values: what is wrong
+    message: str = ""
+
+    def __str__(self) -> str:
+        text = self.message or f"is {self.on_disk or 'missing'}, expected {self.expected or 'no such key'}"
+        return f"{self.where}: {text}" if self.where else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +223,7 @@ class TreePlan:
     The catalogs are those of all lists up to the first one that failed.
     """
 
-    catalogs: tuple[PlannedCatalog, ...]
+    catalogs: tuple[CatalogFile, ...]
     lists: tuple[TreeList, ...]
 
     @property
@@ -220,16 +253,6 @@ class ExplainedField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedKey:
-    """One key of the record that the line gives."""
-
-    name: str
-    value: Any
-    #: ``argument N``, ``fixed``, or the id of the rule that derived it
-    origin: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedLine:
     """What becomes of a line."""
 
@@ -240,8 +263,9 @@ class ExplainedLine:
     direction: str = ""
     variant: str = ""
     fields: tuple[ExplainedField, ...] = ()
-    #: empty if the line gives no instance
-    record: tuple[ExplainedKey, ...] = ()
+    #: key of the record -> value, and its origin: ``argument N``, ``fixed``, or the id of the rule that
+    #: derived it; empty if the line gives no instance
+    record: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
     #: id -> sentence of the rules that ``record`` names as origins, in the order of their use
     rules: Mapping[str, str] = field(default_factory=dict)
     #: rule that drops the line, and its sentence; empty if none does

@@ -107,8 +107,8 @@ class _BuilderReading:
         self._strings = strings
         self._revision = revision
         self._named = FileFacts(request, lines.layouts, lines.dtypes)
-        self._layout: Layout | None = self._named.layout.value
-        self._dtype: DataType | None = self._named.dtype.value
+        self._layout: Layout | None = self._named.layout
+        self._dtype: DataType | None = self._named.dtype
         #: lines that are instance strings
         self._printed: list[str] = []
 
@@ -207,7 +207,7 @@ class _BuilderReading:
         if kind.name not in {native.name for native in string_kinds.KINDS}:
             return BuilderString(text=kernel.text, line=kernel.line, expected=kernel.text)
         made = native_kernel(kind, values)
-        named = self._named.layout.value
+        named = self._named.layout
         if self._named.named_stream_k and kind.name == string_kinds.BACKWARD_WEIGHT.name:
             layout = layout_of_tensors(*(str(values[f"layout_{x}"]) for x in ("input", "weight", "output")))
             if layout is not None and differ_in_depth(named, layout):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
+from ckprof_converters.library_lists import known_lists
 from ckprof_converters.lines import annotation_of, stated_operation
 from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS
 
@@ -22,45 +19,11 @@ if TYPE_CHECKING:
 _COMBINED: Final = re.compile(rf"\b(?:{'|'.join(COMBINED_OPERATIONS)})\b")
 
 
-class DirectionFactory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the instances of a direction are had."""
-
-    #: the base class of its device operations, with places for dimensions, layouts, types and operations
-    operation: str
-    #: where instances print the types of input, weight and output: among all types before the operations
-    types_at: tuple[int, int, int]
-    #: what they do besides -> the operations on input, weight and output, as instances print them
-    elementwise: dict[str, tuple[str, str, str]]
-    #: headers of device classes that agree with one another: compiled once for all sources of the direction
-    precompiled: tuple[str, ...]
-    #: the base class of those that do more than a convolution; empty: the same
-    fused_operation: str = ""
-    #: what they do besides -> type of the output -> type of the D tensors, where it is another
-    d_types: dict[str, dict[str, str]] = {}
-    #: what they do besides -> type of the output -> the library's name of the operation on it, where that is
-    #: made of others
-    combined: dict[str, dict[str, str]] = {}
-
-
-class FactoriesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All factories."""
-
-    types: dict[str, str]
-    directions: dict[str, DirectionFactory]
-
-
-@cache
-def known_factories() -> FactoriesFile:
-    """Return what is known of the factories."""
-    return msgspec.json.decode((files(__package__) / "factories.json").read_bytes(), type=FactoriesFile)
-
-
 def factory_source(key: ListKey) -> str:
     """Return a program that has the library's own factory call its functions, which print their instances."""
-    factories, shape = known_factories(), key.shape
-    direction = factories.directions[key.direction]
-    input_type, weight_type, output_type = (factories.types[name] for name in key.types)
-    d_type = factories.types[direction.d_types.get(key.fused, {}).get(key.types[2], key.types[2])]
+    cpp_types, shape, direction = known_lists().cpp_types, key.shape, key.home
+    input_type, weight_type, output_type = (cpp_types[name] for name in key.types)
+    d_type = cpp_types[direction.d_types.get(key.fused, {}).get(key.types[2], key.types[2])]
     first, second, output = direction.elementwise[key.fused]
     operation = direction.fused_operation if key.fused and direction.fused_operation else direction.operation
     operation = operation.format(
@@ -91,7 +54,7 @@ int main()
 
 def annotation(key: ListKey) -> str:
     """Return what follows the instances of a list: what their operation does, where its name does not say."""
-    operation = known_factories().directions[key.direction].elementwise[key.fused][2]
+    operation = key.home.elementwise[key.fused][2]
     return annotation_of({"elementwise_op": operation} if _combination(key) else {})
 
 
@@ -100,20 +63,19 @@ def is_of(line: str, key: ListKey) -> bool:
 
     :raises LineError: the annotation of the line is wrong.
     """
-    factories = known_factories()
-    direction = factories.directions[key.direction]
+    direction = key.home
     stated = stated_operation(line)
     text = "".join(line.split())
     if stated is not None:
         text = _COMBINED.sub(stated, text)
     before, found, _ = text.partition(f",{','.join(direction.elementwise[key.fused])},")
-    types = [word for word in re.findall(r"\w+", before) if word in factories.types]
+    types = [word for word in re.findall(r"\w+", before) if word in known_lists().cpp_types]
     return bool(found) and len(types) > 2 and tuple(types[place] for place in direction.types_at) == key.types
 
 
 def _combination(key: ListKey) -> str:
     """Return the library's name of an operation that is made of others; empty if it is not."""
-    return known_factories().directions[key.direction].combined.get(key.fused, {}).get(key.types[2], "")
+    return key.home.combined.get(key.fused, {}).get(key.types[2], "")
 
 
 def _operand(name: str, key: ListKey) -> str:
@@ -145,13 +107,13 @@ void {function}({instances}& instances)
 
 def prelude_of(key: ListKey) -> str:
     """Return the name of the header that the sources of a list begin with."""
-    apart = key.fused and known_factories().directions[key.direction].fused_operation
+    apart = key.fused and key.home.fused_operation
     return f"{key.direction}-fused" if apart else key.direction
 
 
 def prelude_source(name: str, traits: tuple[str, ...]) -> str:
     """Return the header of a name: declarations, and those classes that agree with all that follows it."""
-    direction = known_factories().directions.get(name)
+    direction = known_lists().directions.get(name)
     folder = "ck/tensor_operation/gpu/device/impl"
     headers = (
         *traits,

@@ -28,7 +28,7 @@ def test_every_argument_and_every_key_is_explained(converter):
     assert tile.becomes == ("tile_m", "warp_m", "warp_k", "warp_tile_m")
     sequence = explained.fields[26]
     assert (sequence.name, sequence.read, sequence.becomes) == ("cluster_lengths_a", False, ())
-    origins = {key.name: (key.value, key.origin) for key in explained.record}
+    origins = explained.record
     assert len(origins) == 25
     assert origins["tile_m"] == (128, "argument 18")
     assert origins["warp_m"] == (2, "waves")
@@ -41,7 +41,7 @@ def test_every_argument_and_every_key_is_explained(converter):
 
 def test_a_dropped_line_names_its_rule(converter):
     explained = explain(change(line("backward_weight"), 33, "3"), converter.grammar)
-    assert (explained.rule, explained.record) == ("irregular-vector", ())
+    assert (explained.rule, explained.record) == ("irregular-vector", {})
     assert explained.reason == "vector_size_b is 3, neither 1 nor even"
 
 
@@ -60,7 +60,7 @@ def test_short_lines_need_layout_and_type(converter):
     text = line("short_forward")
     assert "pass --layout" in explain(text, converter.grammar).errors[0][1]
     explained = explain(text, converter.grammar, layout=find_layout("nhwgc"), dtype=DataType.FP16)
-    assert {key.name: key.origin for key in explained.record}["warp_tile_k"] == "short-mma-k"
+    assert explained.record["warp_tile_k"][1] == "short-mma-k"
     assert "do not print K1" in explained.note
     assert not explain(text, converter.grammar, path=Path("nhwgc_fp16.conf")).errors
 
@@ -69,8 +69,7 @@ def test_lines_of_logs_and_remarks(converter):
     text = f"Perf:     0.0123 ms, 12.3 TFlops, 45.6 GB/s, {line('forward')}, SplitK 4"
     assert len(explain(text, converter.grammar).record) == 25
     said = explain(f"{line('native_forward')}  # ckprof: two_stage=true", converter.grammar)
-    keys = {key.name: (key.value, key.origin) for key in said.record}
-    assert keys["two_stage"] == (True, "annotation")
+    assert said.record["two_stage"] == (True, "annotation")
 
 
 def test_lines_without_an_instance(converter):

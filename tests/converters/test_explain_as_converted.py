@@ -80,7 +80,7 @@ def explained(converter, *asked):
         return "wrong", found.errors
     if found.rule:
         return "dropped", found.rule, found.reason
-    values = {key.name: key.value for key in found.record if key.value is not None}
+    values = {name: value for name, (value, _) in found.record.items() if value is not None}
     return "record", values, found.lossy
 
 

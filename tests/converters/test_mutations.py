@@ -150,7 +150,7 @@ def test_explaining_agrees_with_converting(family):
         return
     record = msgspec.to_builtins(conversion.catalogs[0].records[0])
     del record["id"]
-    assert {key.name: key.value for key in explained.record} == record
+    assert {name: value for name, (value, _) in explained.record.items()} == record
 
 
 def _layout(family):
