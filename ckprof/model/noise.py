@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, Final
@@ -80,27 +79,50 @@ def quartile(ordered: Sequence[float]) -> float:
     return ordered[(len(ordered) - 1) // 4]
 
 
-@dataclass(slots=True, kw_only=True)
 class Track:
     """The rounds of one kernel, as logarithms of times beside the states of the rounds."""
 
-    #: process -> its rounds
-    groups: Mapping[str, Sequence[float]]
-    #: those of all processes, ascending
-    logs: Sequence[float]
-    #: logarithm of the time
-    middle: float
-    #: what :data:`_SHARES` of them do not exceed
-    ends: tuple[float, float, float]
-    #: by how much it varies, divided by how much all kernels do
-    scale: float = 1.0
-    #: independent rounds that its rounds are worth
-    worth: float = 1.0
+    def __init__(self, rounds: Iterable[RoundTime], states: Mapping[object, float]) -> None:
+        #: process -> its rounds
+        self.groups: dict[str, list[float]] = {}
+        for one in rounds:
+            # sessions are different processes, whether or not it is known which ones
+            process = one.process or (one.place[0] if one.place else "")
+            log = math.log(one.median_ms) - states.get(one.place, 0.0)
+            self.groups.setdefault(process, []).append(log)
+        #: those of all processes, ascending
+        self.logs = sorted(chain.from_iterable(self.groups.values()))
+        #: logarithm of the time
+        self.middle = quartile(self.logs)
+        #: what :data:`_SHARES` of them do not exceed
+        self.ends = [quantile(self.logs, share) for share in _SHARES]
+        #: by how much it varies, divided by how much all kernels do
+        self.scale = 1.0
+        #: independent rounds that its rounds are worth
+        self.worth = 1.0
 
     @property
     def rounds(self) -> int:
         """Return how many rounds it has."""
         return len(self.logs)
+
+    def beside_others(self) -> list[float]:
+        """Return by how much each round differs from the fastest other one, of other processes if any.
+
+        The fastest is the last that other work disturbs.
+        """
+        if self.rounds < 2:
+            return []
+        if len(self.groups) == 1:
+            first, second, *_ = self.logs
+            single = _single(len(self.logs) - 1)
+            return [single * (log - (first if place else second)) for place, log in enumerate(self.logs)]
+        found = []
+        for process, own in self.groups.items():
+            others = [logs for name, logs in self.groups.items() if name != process]
+            fastest, count = min(map(min, others)), sum(map(len, others))
+            found += [_single(count) * (log - fastest) for log in own]
+        return found
 
 
 class Noise:
@@ -111,8 +133,8 @@ class Noise:
 
     def __init__(self, kernels: Sequence[Sequence[RoundTime]]) -> None:
         states = _states(kernels)
-        self.tracks = [_track(rounds, states) for rounds in kernels]
-        differences = [_beside_others(track) for track in self.tracks]
+        self.tracks = [Track(rounds, states) for rounds in kernels]
+        differences = [track.beside_others() for track in self.tracks]
         self._differences = sorted(chain.from_iterable(differences))
         middle = median(self._differences) if self._differences else 0.0
         sizes = sorted(abs(difference - middle) for difference in self._differences) or [0.0]
@@ -253,36 +275,6 @@ def _single(others: int) -> float:
     The variance of the least of n normally distributed values is theirs divided by about the root of n.
     """
     return 1 / math.sqrt(1 + 1 / math.sqrt(others))
-
-
-def _track(rounds: Iterable[RoundTime], states: Mapping[object, float]) -> Track:
-    groups: dict[str, list[float]] = {}
-    for one in rounds:
-        # sessions are different processes, whether or not it is known which ones
-        process = one.process or (one.place[0] if one.place else "")
-        groups.setdefault(process, []).append(math.log(one.median_ms) - states.get(one.place, 0.0))
-    logs = sorted(chain.from_iterable(groups.values()))
-    least, quarter, half = (quantile(logs, share) for share in _SHARES)
-    return Track(groups=groups, logs=logs, middle=quartile(logs), ends=(least, quarter, half))
-
-
-def _beside_others(track: Track) -> list[float]:
-    """Return by how much each round differs from the fastest other one, of other processes if there are any.
-
-    The fastest is the last that other work disturbs.
-    """
-    if track.rounds < 2:
-        return []
-    if len(track.groups) == 1:
-        first, second, *_ = logs = track.logs
-        single = _single(len(logs) - 1)
-        return [single * (log - (first if place else second)) for place, log in enumerate(logs)]
-    found = []
-    for process, own in track.groups.items():
-        others = [logs for name, logs in track.groups.items() if name != process]
-        fastest, count = min(map(min, others)), sum(map(len, others))
-        found += [_single(count) * (log - fastest) for log in own]
-    return found
 
 
 def _between(tracks: Sequence[Track]) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -31,19 +30,6 @@ VERSION: Final = 1
 _FOLDER: Final = "sets"
 
 
-class SetRecord(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The JSON form of a whole set."""
-
-    schema: str
-    version: int
-    id: str
-    label: str
-    ndim: int
-    origin: str
-    notes: tuple[str, ...]
-    layers: tuple[dict[str, Any], ...]
-
-
 class Layer(msgspec.Struct, frozen=True):
     """A layer shape of a network."""
 
@@ -61,24 +47,30 @@ class Layer(msgspec.Struct, frozen=True):
         return _problem(self.sizes, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProblemSet:
-    """The distinct layer shapes of one network."""
+class ProblemSet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The distinct layer shapes of one network: a file in JSON."""
 
+    schema: str
+    version: int
     #: what ``--problem-set`` takes
     id: str
     #: a few words for lists
     label: str
+    #: number of spatial dimensions of all layers
+    ndim: int
     #: the publication that defines the network
     origin: str
     #: what a reader of the numbers should know
     notes: tuple[str, ...]
-    layers: tuple[Layer, ...]
+    records: tuple[dict[str, Any], ...] = msgspec.field(name="layers")
 
     @property
-    def ndim(self) -> int:
-        """Number of spatial dimensions of all layers."""
-        return self.layers[0].problem.ndim
+    def layers(self) -> list[Layer]:
+        """The shapes.
+
+        :raises InputError: a record is wrong.
+        """
+        return [_layer(record, self.ndim) for record in self.records]
 
     def problems(self, batch: int) -> list[ProblemCase]:
         """Return the layers for a batch size, in the order of the network.
@@ -161,40 +153,39 @@ def read_set(path: Path) -> ProblemSet:
 
 def _parse(data: bytes, path: Path | str) -> ProblemSet:
     try:
-        record = msgspec.json.decode(data, type=SetRecord)
+        read = msgspec.json.decode(data, type=ProblemSet)
     except msgspec.MsgspecError as exc:
         raise InputError(f"not a problem set: {exc}", path) from None
-    if record.schema != SCHEMA:
-        raise InputError(f"the schema is {record.schema!r}, expected {SCHEMA!r}", path)
-    if record.version != VERSION:
-        raise InputError(f"version {record.version} is not known, expected {VERSION}", path)
-    if not record.layers:
+    if read.schema != SCHEMA:
+        raise InputError(f"the schema is {read.schema!r}, expected {SCHEMA!r}", path)
+    if read.version != VERSION:
+        raise InputError(f"version {read.version} is not known, expected {VERSION}", path)
+    if not read.records:
         raise InputError("the set has no layers", path)
-    return ProblemSet(
-        id=record.id,
-        label=record.label,
-        origin=record.origin,
-        notes=tuple(record.notes),
-        layers=tuple(_layer(layer, record, path) for layer in record.layers),
-    )
+    try:
+        for record in read.records:
+            _layer(record, read.ndim)
+    except InputError as exc:
+        raise InputError(exc.message, path) from None
+    return read
 
 
-def _layer(values: dict[str, Any], owner: SetRecord, path: Path | str) -> Layer:
+def _layer(values: dict[str, Any], ndim: int) -> Layer:
     own = ("name", "count", "transposed")
     plain: dict[str, Any] = {name: value for name, value in values.items() if name in own}
     plain["sizes"] = {name: value for name, value in values.items() if name not in own}
     try:
         layer = msgspec.convert(plain, Layer)
     except msgspec.ValidationError as exc:
-        raise InputError(f"not a problem set: layer {values.get('name', '')}: {exc}", path) from None
+        raise InputError(f"not a problem set: layer {values.get('name', '')}: {exc}") from None
     if layer.count < 1:
-        raise InputError(f"layer {layer.name}: count is {layer.count}, expected at least 1", path)
+        raise InputError(f"layer {layer.name}: count is {layer.count}, expected at least 1")
     try:
-        ndim = layer.problem.ndim
+        found = layer.problem.ndim
     except InputError as exc:
-        raise InputError(f"layer {layer.name}: {exc.message}", path) from None
-    if ndim != owner.ndim:
-        raise InputError(f"layer {layer.name}: it has {ndim} spatial axes, the set says {owner.ndim}", path)
+        raise InputError(f"layer {layer.name}: {exc.message}") from None
+    if found != ndim:
+        raise InputError(f"layer {layer.name}: it has {found} spatial axes, the set says {ndim}")
     return layer
 
 

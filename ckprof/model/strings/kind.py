@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -141,27 +141,20 @@ class Revision(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True
         return field in words.get(_ALL_KINDS, ()) or field in words.get(kind.id, ())
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    schema: Literal["ckprof-string-revisions"]
-    version: Literal[1]
-    default: str
-    revisions: list[Revision]
+#: the revision that generated kernels are written for
+_DEFAULT: Final = "2026-06"
 
 
 @cache
-def _profiles() -> _File:
-    text = resources.files("ckprof.model.strings").joinpath("revisions.json").read_bytes()
-    return msgspec.json.decode(text, type=_File)
-
-
 def all_revisions() -> tuple[Revision, ...]:
     """Return all profiles, oldest first."""
-    return tuple(_profiles().revisions)
+    text = resources.files("ckprof.model.strings").joinpath("revisions.json").read_bytes()
+    return msgspec.json.decode(text, type=tuple[Revision, ...])
 
 
 def default_revision() -> Revision:
     """Return the profile of the revision that generated kernels are written for."""
-    return find_revision(_profiles().default)
+    return find_revision(_DEFAULT)
 
 
 def find_revision(name: str) -> Revision:
