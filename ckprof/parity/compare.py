@@ -131,7 +131,7 @@ class _Comparing:
 
     def _note_losses(self, entry: Entry, partner: Entry) -> None:
         for loss in entry.losses:
-            differences = self._differences(entry.said, entry.parsed) if entry.said else ()
+            differences = _differences(entry.said, entry.parsed, self._strings) if entry.said else ()
             self._lossy.append(
                 Lossy(
                     rule=loss.rule,
@@ -176,26 +176,14 @@ class _Comparing:
             note = other.invalid.get(entry.source, "")
             if skip is not None:
                 note = f"{other.name} leaves it out by rule {skip.rule}: {skip.reason}"
-            yield Unmatched(
-                text=entry.text,
-                source=entry.source,
-                nearest=None
-                if nearest is None
-                else Match(
-                    text=nearest.text,
-                    source=nearest.source,
-                    differences=self._differences(nearest.parsed, entry.parsed)
-                    if swap
-                    else self._differences(entry.parsed, nearest.parsed),
-                ),
-                note=note,
-            )
+            yield _unmatched(entry, nearest, self._strings, note, swap=swap)
 
-    def _differences(self, first: ParsedString, other: ParsedString) -> tuple[FieldDifference, ...]:
-        return tuple(
-            FieldDifference(field=name, first=a, second=b)
-            for name, a, b in self._strings.differences(first, other)
-        )
+
+def _differences(
+    first: ParsedString, second: ParsedString, strings: StringGrammar
+) -> tuple[FieldDifference, ...]:
+    found = strings.differences(first, second)
+    return tuple(FieldDifference(field=name, first=a, second=b) for name, a, b in found)
 
 
 def _grouped(entries: Iterable[Entry]) -> dict[ParsedString, list[Entry]]:
@@ -296,12 +284,7 @@ def _unmatched(
 ) -> Unmatched:
     nearest = None
     if partner is not None:
-        pair = (partner.parsed, entry.parsed) if swap else (entry.parsed, partner.parsed)
-        nearest = Match(
-            text=partner.text,
-            source=partner.source,
-            differences=tuple(
-                FieldDifference(field=name, first=a, second=b) for name, a, b in strings.differences(*pair)
-            ),
-        )
+        pair = (partner, entry) if swap else (entry, partner)
+        differences = _differences(pair[0].parsed, pair[1].parsed, strings)
+        nearest = Match(text=partner.text, source=partner.source, differences=differences)
     return Unmatched(text=entry.text, source=entry.source, nearest=nearest, note=note)
