@@ -150,10 +150,12 @@ def _loaded(path: Path, arguments: argparse.Namespace, session: Session) -> tupl
     if given:
         option = given[0].replace("_", "-")
         raise UsageError(f"--{option} goes with a direction whose instances are built, not with {path}")
-    loaded = load_inspection(session.profiler, path, shared_options.chosen_build_options(arguments))
-    for name, failure in loaded.failures.items():
-        session.console.warning(f"{failure.status.value}: {name}: {failure.message}")
-    return loaded.inspection, bool(loaded.failures)
+    inspection, failures = load_inspection(
+        session.profiler, path, shared_options.chosen_build_options(arguments)
+    )
+    for name, (status, message) in failures.items():
+        session.console.warning(f"{status.value}: {name}: {message}")
+    return inspection, bool(failures)
 
 
 def _show(arguments: argparse.Namespace, session: Session, inspection: Inspection) -> None:

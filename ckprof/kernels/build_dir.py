@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, UsageError
-from ckprof.kernels.embedding import Embedding
 from ckprof.kernels.keys import environment_flags
 from ckprof.kernels.manifest import chunk_size_of, direction_of
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
-from ckprof.kernels.source_tree import TreeRequest
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
 from ckprof.private_folders import lock_file, private_folder
@@ -26,34 +24,30 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.requests import BuildOptions
     from ckprof.model.recipe import BuildRecipe, Purpose
-    from ckprof.plugin.protocols import Operation, Target
+    from ckprof.plugin.protocols import KernelRanking, Operation, Target
     from ckprof.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildDir:
-    """A folder that is ready to be built in, for which target."""
+    """A folder that is ready to be built in, for which target.
+
+    :raises UsageError: a chunk would hold no kernel.
+    """
 
     direction: Operation
     target: Target
     arch: str
     root: Path
     recipe: BuildRecipe
-    #: makes the sources ready for another build system; ``None`` leaves that out
-    embedding: Embedding | None = None
+    #: kernels per registration source; ``None``: the sources are not made ready for another build system
+    chunk_size: int | None = None
+    #: makes the library and the registry take the first supported kernel of a ranking, not of the list
+    ranking: KernelRanking | None = None
 
-    def tree_of(self, candidates: Sequence[Candidate]) -> TreeRequest:
-        """Return what the source tree of some candidates is to hold."""
-        return TreeRequest(
-            root=self.root,
-            library_name=self.direction.interface.library,
-            direction=self.direction,
-            arch=self.arch,
-            api_level=self.recipe.api_level,
-            target=self.recipe.target,
-            candidates=candidates,
-            embedding=self.embedding,
-        )
+    def __post_init__(self) -> None:
+        if self.chunk_size is not None and self.chunk_size < 1:
+            raise UsageError(f"a chunk of {self.chunk_size} kernels: expected 1 or more")
 
     @property
     def lock(self) -> FileLock:
@@ -117,8 +111,7 @@ def build_dir_for(
     # what a program embeds is a library
     if (options.build_dir or sources_only or embed) and recipe.product is Product.LIBRARY:
         size = options.chunk_size if options.chunk_size is not None else chunk_size_of(root)
-        embedding = Embedding(recipe=recipe, chunk_size=DEFAULT_CHUNK_SIZE if size is None else size)
-        return replace(build_dir, embedding=embedding)
+        return replace(build_dir, chunk_size=DEFAULT_CHUNK_SIZE if size is None else size)
     return build_dir
 
 

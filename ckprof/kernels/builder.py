@@ -16,27 +16,24 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.kernels import build_systems, compile_step
-from ckprof.kernels.cache import Group
 from ckprof.kernels.keys import FolderDigests, Keys
 from ckprof.kernels.plan import (
     LINK_STEP,
     PREFIX_STEP,
     LibraryFile,
     Planner,
-    Unit,
-    kernel_unit,
-    plain_unit,
 )
-from ckprof.kernels.step import BuildFailure, StepFiles, explain
+from ckprof.kernels.step import StepFiles, explain
 from ckprof.kernels.units import (
-    TranslationUnit,
     common_part_of,
     compilers_for_kernels,
     functions_per_unit,
     job_count,
+    kernel_unit,
     locate,
     memory_budget_bytes,
     partition,
+    plain_unit,
     translation_unit,
 )
 from ckprof.model.outcome import Status
@@ -45,45 +42,14 @@ from ckprof.model.results import BuildSummary
 from ckprof.private_folders import lock_file, private_folder, temporary_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckprof.kernels.cache import ObjectCache
     from ckprof.kernels.keys import KernelFolder
     from ckprof.kernels.step import Step, StepResult
+    from ckprof.kernels.units import Unit
     from ckprof.model.recipe import BuildRecipe
-
-
-@dataclass
-class FailedGroups:
-    """Divides what did not compile, until it is known which kernels do not."""
-
-    #: key of a unit -> largest group in which it may still be, after a group with it has failed
-    limits: dict[str, int] = field(default_factory=dict)
-    #: content key of each instance -> name of its kernel; the reason
-    _failed: list[tuple[Mapping[str, str], str]] = field(default_factory=list)
-
-    def add(self, members: Sequence[Unit], reason: str) -> None:
-        """Note a group that did not compile; its members go into groups of half its size.
-
-        :param reason: what the compiler said.
-        """
-        half = (len(members) + 1) // 2
-        self.limits |= {unit.key: half for unit in members}
-        names = {unit.kernel.key: unit.name for unit in members if unit.kernel is not None}
-        self._failed.append((names, reason))
-
-    def separated(self, failed: Collection[str]) -> tuple[tuple[tuple[str, ...], str], ...]:
-        """Return the largest groups whose kernels all compile, but not together, and what the compiler said.
-
-        :param failed: content keys of the instances that do not compile.
-        """
-        blameless = [one for one in self._failed if one[0].keys().isdisjoint(failed)]
-        return tuple(
-            (tuple(names.values()), reason)
-            for names, reason in blameless
-            if not any(names.keys() < others.keys() for others, _ in blameless)
-        )
 
 
 _SLOWEST: Final = 10
@@ -96,8 +62,9 @@ class BuildResult:
 
     #: the library with every kernel that compiled; ``None`` if none did
     library: Path | None = None
-    #: content key of the instance -> why it is not in the library
-    failures: Mapping[str, BuildFailure] = field(default_factory=dict)
+    #: content key of the instance -> how its compilation failed; the compiler's first errors, and where the
+    #: rest can be read
+    failures: Mapping[str, tuple[Status, str]] = field(default_factory=dict)
     #: content key of the instance -> the object that holds its kernel, maybe among others
     objects: Mapping[str, Path] = field(default_factory=dict)
     summary: BuildSummary = field(default_factory=BuildSummary)
@@ -105,23 +72,14 @@ class BuildResult:
     object_keys: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildLimits:
-    """What a build may take."""
-
-    #: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory
-    jobs: int | None = None
-    #: seconds of one kernel's compilation, without those in which it waits for a CPU
-    timeout_s: float
-
-
 def build_tree(
     tree: KernelFolder,
     recipe: BuildRecipe,
-    limits: BuildLimits,
     *,
     work_dir: Path,
     cache: ObjectCache,
+    timeout_s: float,
+    jobs: int | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> BuildResult:
     """Compile what is missing and link what is out of date.
@@ -133,6 +91,8 @@ def build_tree(
     :param recipe: how to compile and link.
     :param work_dir: folder for the library, the logs of kernels that do not compile and files of the build.
     :param cache: where objects are kept.
+    :param timeout_s: of one kernel's compilation, without the seconds in which it waits for a CPU.
+    :param jobs: compilers at once, ``None`` for one per usable CPU; in any case bounded by free memory.
     :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :raises ToolchainError: something that every kernel needs cannot be built.
     """
@@ -142,31 +102,9 @@ def build_tree(
     except OSError as exc:
         raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
     try:
-        return _Build(tree, recipe, limits, work_dir.absolute(), cache, on_progress).run()
+        return _Build(tree, recipe, work_dir.absolute(), cache, timeout_s, jobs, on_progress).run()
     finally:
         lock.release()
-
-
-@dataclass
-class _Cost:
-    """Adds up what the steps of a build cost."""
-
-    cpu_s: float = 0.0
-    peak_memory_bytes: int = 0
-    compiled: int = 0
-    times: list[tuple[str, float]] = field(default_factory=list)
-    #: kernels and wall seconds of translation units of kernels
-    units: list[tuple[int, float]] = field(default_factory=list)
-
-    def add(self, step: Step, result: StepResult, *, kernels: int) -> None:
-        self.cpu_s += result.cpu_s
-        self.peak_memory_bytes = max(self.peak_memory_bytes, result.peak_memory_bytes)
-        if step.id != LINK_STEP:
-            self.times.append((step.name, result.wall_s))
-        if result.ok:
-            self.compiled += kernels
-            if kernels:
-                self.units.append((kernels, result.wall_s))
 
 
 class _Build:
@@ -174,16 +112,17 @@ class _Build:
         self,
         tree: KernelFolder,
         recipe: BuildRecipe,
-        limits: BuildLimits,
         work_dir: Path,
         cache: ObjectCache,
+        timeout_s: float,
+        jobs: int | None,
         on_progress: Callable[[int, int, str], None] | None,
     ) -> None:
         self._tree = tree
         self._recipe = recipe
-        self._jobs = job_count(limits.jobs, recipe.compile_memory_bytes)
+        self._jobs = job_count(jobs, recipe.compile_memory_bytes)
         self._most = functions_per_unit(recipe, self._jobs, memory_budget_bytes())
-        self._timeout_s = limits.timeout_s
+        self._timeout_s = timeout_s
         self._work_dir = work_dir
         self._cache = cache
         self._on_progress = on_progress
@@ -191,10 +130,14 @@ class _Build:
         self._keys = Keys(recipe, FolderDigests(cache.folder_digests))
         self._planner = Planner(recipe, cache, self._keys, self._jobs)
         self._library = LibraryFile(work_dir, tree.library_name)
-        self._failures: dict[str, BuildFailure] = {}
+        self._failures: dict[str, tuple[Status, str]] = {}
         self._objects: dict[str, Path] = {}
-        self._failed_groups = FailedGroups()
-        self._cost = _Cost()
+        #: key of a unit -> largest group in which it may still be, after a group with it has failed
+        self._limits: dict[str, int] = {}
+        #: of groups that failed: content key of each instance -> name of its kernel; what the compiler said
+        self._failed_groups: list[tuple[Mapping[str, str], str]] = []
+        #: steps that have ended, and how many kernels each of them compiled
+        self._ended: list[tuple[Step, StepResult, int]] = []
 
     def run(self) -> BuildResult:
         started = time.monotonic()
@@ -210,25 +153,38 @@ class _Build:
                 break
         if library is None:
             self._library.discard()
-        if self._cost.compiled:
+        compiled = sum(count for _, result, count in self._ended if result.ok)
+        if compiled:
             self._cache.prune()
+        times = [(step.name, result.wall_s) for step, result, _ in self._ended if step.id != LINK_STEP]
         return BuildResult(
             library=library,
             failures=self._failures,
             objects=self._objects,
             object_keys=object_keys,
             summary=BuildSummary(
-                compiled=self._cost.compiled,
-                from_cache=len(self._tree.kernels) - self._cost.compiled - len(self._failures),
+                compiled=compiled,
+                from_cache=len(self._tree.kernels) - compiled - len(self._failures),
                 failed=len(self._failures),
                 wall_s=time.monotonic() - started,
-                cpu_s=self._cost.cpu_s,
-                peak_memory_bytes=self._cost.peak_memory_bytes,
+                cpu_s=sum(result.cpu_s for _, result, _ in self._ended),
+                peak_memory_bytes=max((result.peak_memory_bytes for _, result, _ in self._ended), default=0),
                 jobs=self._jobs,
-                slowest=tuple(sorted(self._cost.times, key=lambda item: -item[1])[:_SLOWEST]),
-                units=tuple(self._cost.units),
-                separated=self._failed_groups.separated(self._failures),
+                slowest=tuple(sorted(times, key=lambda item: -item[1])[:_SLOWEST]),
+                units=tuple(
+                    (count, result.wall_s) for _, result, count in self._ended if count and result.ok
+                ),
+                separated=self._separated(),
             ),
+        )
+
+    def _separated(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """Return the largest groups whose kernels all compile, but not together, and why."""
+        blameless = [one for one in self._failed_groups if one[0].keys().isdisjoint(self._failures)]
+        return tuple(
+            (tuple(names.values()), reason)
+            for names, reason in blameless
+            if not any(names.keys() < others.keys() for others, _ in blameless)
         )
 
     def _attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
@@ -245,7 +201,7 @@ class _Build:
         others = sum(unit.key not in objects_by_key for unit in support)
         missing = self._group([unit for unit in units if unit.key not in objects_by_key], others)
         for group in missing:
-            objects_by_key |= {unit.key: self._cache.object_path(group.key) for unit in group.members}
+            objects_by_key |= {unit.key: self._cache.object_path(group.key) for unit in group.parts}
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, self._files.folder, ignore_errors=True)
             staging = stack.enter_context(self._cache.staging()) if missing else None
@@ -258,20 +214,21 @@ class _Build:
                 )
             if steps or link:
                 self._execute([*steps, *link])
-            for step in steps:
-                self._account(step, kernels=self._kernels_of(step, missing))
+            compiled = {unit.key: len(unit.parts) for unit in missing if unit.holds_kernels}
+            for step in (*steps, *link):
+                if (result := self._files.result(step.id)) is not None:
+                    self._ended.append((step, result, compiled.get(step.id, 0)))
             if self._lost_prefix(steps):
                 return False
             if not self._check(missing):
                 return False
             if links:
-                self._account(link[0])
                 self._require(LINK_STEP, f"linking {self._library.path.name}")
                 self._library.confirm(key)
         self._objects = {_instance_key(unit): objects_by_key[unit.key] for unit in kernels}
         return True
 
-    def _group(self, missing: list[Unit], others: int) -> list[TranslationUnit]:
+    def _group(self, missing: list[Unit], others: int) -> list[Unit]:
         """Put the kernels that must be compiled into translation units.
 
         :param others: sources among the missing ones that take long and hold no kernels.
@@ -281,13 +238,9 @@ class _Build:
         groups = [[unit] for unit in missing if unit.kernel is None]
         ignored = self._recipe.fields_without_cost
         groups += partition(
-            kernels, jobs, self._failed_groups.limits, self._most, lambda unit: common_part_of(unit, ignored)
+            kernels, jobs, self._limits, self._most, lambda unit: common_part_of(unit, ignored)
         )
         return [translation_unit(group, self._keys) for group in groups]
-
-    @staticmethod
-    def _kernels_of(step: Step, units: list[TranslationUnit]) -> int:
-        return sum(len(unit.members) for unit in units if unit.key == step.id and unit.holds_kernels)
 
     def _lost_prefix(self, steps: list[Step]) -> bool:
         """Say whether kernels were to use a precompiled header that could not be made."""
@@ -310,12 +263,7 @@ class _Build:
             raise ToolchainError(f"{self._work_dir}: cannot be written: {exc.strerror or exc}") from exc
         build_systems.run(self._work_dir, self._jobs, self._on_progress)
 
-    def _account(self, step: Step, *, kernels: int = 0) -> None:
-        result = self._files.result(step.id)
-        if result is not None:
-            self._cost.add(step, result, kernels=kernels)
-
-    def _check(self, missing: list[TranslationUnit]) -> bool:
+    def _check(self, missing: list[Unit]) -> bool:
         """Say whether everything was compiled; note kernels that were not, or the groups to look for them in.
 
         :raises ToolchainError: something that every library needs did not compile.
@@ -332,32 +280,29 @@ class _Build:
                     "check that the folder can be written and the disk is not full"
                 )
             elif result.ok:
-                self._note_group(group)
+                if group.members:
+                    symbols = [(unit.key, unit.kernel.symbol) for unit in group.members if unit.kernel]
+                    self._cache.note_group(group.key, symbols)
             else:
                 passed = False
-                failure = self._failure(group, result)
-                if len(group.members) > 1:
-                    self._failed_groups.add(group.members, failure.message)
+                status, message = self._failure(group, result)
+                if group.members:
+                    # the next groups are half as large
+                    self._limits |= dict.fromkeys(
+                        (unit.key for unit in group.members), (len(group.members) + 1) // 2
+                    )
+                    names = {_instance_key(unit): unit.name for unit in group.members}
+                    self._failed_groups.append((names, message))
                 else:
-                    self._failures[_instance_key(group.members[0])] = failure
+                    self._failures[_instance_key(group)] = status, message
         return passed
 
-    def _note_group(self, unit: TranslationUnit) -> None:
-        if len(unit.members) > 1:
-            members = tuple(
-                (member.key, member.kernel.symbol) for member in unit.members if member.kernel is not None
-            )
-            self._cache.notes.note_group(Group(key=unit.key, members=members))
-
-    def _failure(self, group: TranslationUnit, result: StepResult) -> BuildFailure:
+    def _failure(self, group: Unit, result: StepResult) -> tuple[Status, str]:
         log = self._keep_log(group.key, group.name)
         timed_out = result.status == compile_step.TIMEOUT
-        message = explain(result, log, self._timeout_s * len(group.members))
-        return BuildFailure(
-            status=Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR,
-            message=f"{message}\nfull log: {log}",
-            log=log,
-        )
+        message = explain(result, log, self._timeout_s * len(group.parts))
+        status = Status.COMPILE_TIMEOUT if timed_out else Status.COMPILE_ERROR
+        return status, f"{message}\nfull log: {log}"
 
     def _require(self, step_id: str, what: str) -> None:
         """Raise unless a step has succeeded."""

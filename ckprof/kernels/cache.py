@@ -13,9 +13,8 @@ import os
 import shutil
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from filelock import Timeout
 
@@ -26,7 +25,7 @@ from ckprof.paths import CACHE_VARIABLE
 from ckprof.private_folders import lock_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
 #: name of the compiled file in an entry
 OBJECT: Final = "object.o"
@@ -35,51 +34,6 @@ RECORD: Final = "entry.json"
 DEFAULT_MAX_BYTES: Final = 4 * 2**30
 #: an entry used this recently may be needed by a build that is still going on
 _IN_USE_S: Final = 3600.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """Kernels whose code lies in one object."""
-
-    #: content key of the object
-    key: str
-    #: content key and symbol of each kernel
-    members: tuple[tuple[str, str], ...]
-
-
-class BuildNotes:
-    """What builds remember beside the objects; what is lost of it only costs time.
-
-    :param root: folder of the cache.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def note_group(self, group: Group) -> None:
-        """Remember in which object kernels lie that were compiled together."""
-        for key, _ in group.members:
-            self._write(f"groups/{key[:2]}/{key}", {"key": group.key, "members": group.members})
-
-    def group_of(self, key: str) -> Group | None:
-        """Return the object in which a kernel lies together with others, ``None`` if none is known.
-
-        :param key: content key of the kernel.
-        """
-        try:
-            note = self._read(f"groups/{key[:2]}/{key}")
-            members = tuple((str(member), str(symbol)) for member, symbol in note["members"])
-            return Group(key=str(note["key"]), members=members) if key in dict(members) else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def _read(self, name: str) -> dict[str, Any]:
-        note: dict[str, Any] = json.loads((self._root / f"{name}.json").read_text())
-        return note
-
-    def _write(self, name: str, note: Mapping[str, object]) -> None:
-        with suppress(OSError):
-            write_atomically(self._root / f"{name}.json", json.dumps(note))
 
 
 class ObjectCache:
@@ -92,12 +46,37 @@ class ObjectCache:
     def __init__(self, root: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.root = root
         self.max_bytes = max_bytes
-        self.notes = BuildNotes(root)
 
     @property
     def folder_digests(self) -> Path:
         """Where digests of header folders are kept."""
         return self.root / "folders"
+
+    def note_group(self, key: str, members: Sequence[tuple[str, str]]) -> None:
+        """Remember in which object kernels lie that were compiled together; to lose it only costs time.
+
+        :param key: content key of the object.
+        :param members: content key and symbol of each kernel.
+        """
+        with suppress(OSError):
+            for member, _ in members:
+                write_atomically(self._note(member), json.dumps({"key": key, "members": members}))
+
+    def group_of(self, key: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Return the key of the object in which a kernel lies together with others, and what lies in it.
+
+        :param key: content key of the kernel.
+        :returns: an empty key if no such object is known.
+        """
+        try:
+            note = json.loads(self._note(key).read_text())
+            members = tuple((str(member), str(symbol)) for member, symbol in note["members"])
+            return (str(note["key"]), members) if key in dict(members) else ("", ())
+        except (OSError, ValueError, KeyError, TypeError):
+            return "", ()
+
+    def _note(self, key: str) -> Path:
+        return self.root / "groups" / key[:2] / f"{key}.json"
 
     def entry(self, key: str) -> Path:
         """Return the folder of an entry, whether it exists or not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ckprof.errors import CkprofError, UsageError
+from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.model.kernel import KEY_DIGITS, SameKernels, SelectedKernel, Substitution
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import RuleSetEntry
+    from ckprof.plugin.protocols import KernelSource, RuleSetEntry
     from ckprof.plugin.registry import Registry
 
 
@@ -43,6 +43,21 @@ class Candidate:
     def instance_string(self) -> str:
         """CK Builder's text for the instance."""
         return self.pipeline.instance_string(self.instance)
+
+    def render(self, arch: str, api_level: str) -> KernelSource:
+        """Return what the pipeline writes of it, under its name where the pipeline takes names.
+
+        :raises PluginError: that has another name.
+        """
+        if not offers(self.pipeline, Pipeline.render_named):
+            return self.pipeline.render(self.instance, arch, api_level)
+        source = self.pipeline.render_named(self.instance, self.name, arch, api_level)
+        if source.name != self.name:
+            raise PluginError(
+                f"pipeline {self.pipeline.id}: render_named returned kernel {source.name!r}, expected "
+                f"{self.name!r}"
+            )
+        return source
 
     def selected(self, object_digest: str | None = None) -> SelectedKernel:
         """Return the kernel as measurements, stores and reports name it.
@@ -185,26 +200,13 @@ class Rejection:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedInstances:
-    """Instances in their order, valid ones apart from invalid ones."""
+def check_validity(
+    candidates: Iterable[Candidate], arch: str, api_level: str
+) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+    """Return the valid ones and the others in their order: their pipelines say which rules they violate.
 
-    valid: tuple[Candidate, ...]
-    invalid: tuple[Rejection, ...] = ()
-
-    def renumbered(self) -> CheckedInstances:
-        """Return the same, with the positions of valid and of invalid ones counted apart."""
-        return CheckedInstances(
-            valid=tuple(replace(item, index=index) for index, item in enumerate(self.valid)),
-            invalid=tuple(
-                replace(item, candidate=replace(item.candidate, index=index))
-                for index, item in enumerate(self.invalid)
-            ),
-        )
-
-
-def check_validity(candidates: Iterable[Candidate], arch: str, api_level: str) -> CheckedInstances:
-    """Ask the pipeline of each candidate which rules it violates; a known defect comes first."""
+    A known defect comes first.
+    """
     valid: list[Candidate] = []
     invalid: list[Rejection] = []
     for candidate in candidates:
@@ -216,7 +218,7 @@ def check_validity(candidates: Iterable[Candidate], arch: str, api_level: str) -
             invalid.append(Rejection(candidate=candidate, reason=reason, unmet_requirements=unmet))
         else:
             valid.append(candidate)
-    return CheckedInstances(valid=tuple(valid), invalid=tuple(invalid))
+    return tuple(valid), tuple(invalid)
 
 
 #: the fields that have a meaning, and the names of the others

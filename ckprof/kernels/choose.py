@@ -10,7 +10,6 @@ from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.events import Event, Message
 from ckprof.kernels.candidates import (
     Candidate,
-    CheckedInstances,
     KernelNames,
     check_validity,
     entry_candidates,
@@ -52,6 +51,8 @@ _DTYPES = (DataType.FP16, DataType.BF16, DataType.FP32)
 ADDED_BY_PLUGIN = "added by a plugin"
 
 T = TypeVar("T")
+#: valid instances, and the others
+Checked = tuple[tuple[Candidate, ...], tuple["Rejection", ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +87,11 @@ class Selection:
             raise UsageError(f"{self.source} holds instances {what}, expected those of one direction")
         return directions.pop()
 
-    def checked_for(self, arch: str, api_level: str) -> CheckedInstances:
-        """Return what kernels are written of: asked only where the rules were not asked before."""
+    def checked_for(self, arch: str, api_level: str) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+        """Return what kernels are written of, and what the rules reject where they were not asked before."""
         asked = self.arch is not None and (self.arch.name, self.api_level) == (arch, api_level)
         if asked or self.keep_invalid:
-            return CheckedInstances(valid=self.candidates)
+            return self.candidates, ()
         return check_validity(self.candidates, arch, api_level)
 
     def require(self) -> Selection:
@@ -205,7 +206,7 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     """
     candidates = list_candidates(conversions, session.registry, as_tuple(query.pipelines))
     source = ", ".join(str(name) for name in as_tuple(query.conf))
-    checked = CheckedInstances(valid=tuple(candidates))
+    checked: Checked = tuple(candidates), ()
     if query.arch:
         # a misspelt name is an error also where nothing depends on it
         find_architecture(query.arch)
@@ -240,10 +241,17 @@ def _of_entries(
             )
         )
     candidates = entry_candidates(entries, session.registry, source)
-    checked = CheckedInstances(valid=tuple(candidates))
+    checked: Checked = tuple(candidates), ()
     if not query.keep_invalid:
-        level = query.api_level or LATEST_API_LEVEL
-        checked = check_validity(candidates, arch.name, level).renumbered()
+        valid, invalid = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)
+        # counted apart
+        checked = (
+            tuple(replace(item, index=index) for index, item in enumerate(valid)),
+            tuple(
+                replace(item, candidate=replace(item.candidate, index=index))
+                for index, item in enumerate(invalid)
+            ),
+        )
     return _filtered(session, query, (), checked, source, arch)
 
 
@@ -261,23 +269,24 @@ def _filtered(
     session: Session,
     query: InstanceQuery,
     conversions: tuple[Conversion, ...],
-    checked: CheckedInstances,
+    checked: Checked,
     source: str,
     arch: Architecture | None,
 ) -> Selection:
     """Apply the filters, and tell what the rules left out."""
+    valid, invalid = checked
     for index in query.indices:
-        if not 0 <= index < len(checked.valid):
-            raise UsageError(f"--instance {index}: there are {len(checked.valid)} instances, from 0")
-    everything = [*checked.valid, *(item.candidate for item in checked.invalid)]
+        if not 0 <= index < len(valid):
+            raise UsageError(f"--instance {index}: there are {len(valid)} instances, from 0")
+    everything = [*valid, *(item.candidate for item in invalid)]
     wanted = select(
         everything,
         filters=as_tuple(query.filters),
         excludes=as_tuple(query.excludes),
         pipelines=as_tuple(query.pipelines),
     )
-    invalid = tuple(item for item in checked.invalid if id(item.candidate) in wanted)
-    chosen = [item for item in checked.valid if id(item) in wanted]
+    invalid = tuple(item for item in invalid if id(item.candidate) in wanted)
+    chosen = [item for item in valid if id(item) in wanted]
     if query.indices:
         chosen = [item for item in chosen if item.index in query.indices]
     if invalid and arch is not None:

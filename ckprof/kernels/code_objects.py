@@ -28,7 +28,7 @@ from ckprof.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ckprof.kernels.keys import MarkedSources
+    from ckprof.kernels.keys import KernelSources
     from ckprof.kernels.source_tree import SourceTree
     from ckprof.model.recipe import BuildRecipe
 
@@ -105,7 +105,7 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
 
 
 def code_objects_of(
-    kernels: Iterable[MarkedSources], recipe: BuildRecipe, objects: Mapping[str, Path]
+    kernels: Iterable[KernelSources], recipe: BuildRecipe, objects: Mapping[str, Path]
 ) -> CodeObjects:
     """Return the list of code objects where they lie.
 

@@ -12,13 +12,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import UsageError
 from ckprof.kernels.c_interface import (
     ABI_INCLUDE_DIR,
     EMBED_DIR,
@@ -27,38 +25,21 @@ from ckprof.kernels.c_interface import (
     table_source,
 )
 from ckprof.kernels.jinja import render
-from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ckprof.kernels.source_tree import KernelFiles, TreeRequest
+    from ckprof.kernels.build_dir import BuildDir
+    from ckprof.kernels.source_tree import KernelFiles
     from ckprof.model.recipe import BuildRecipe
-    from ckprof.plugin.protocols import KernelRanking, Operation
+    from ckprof.plugin.protocols import Operation
 
 #: what makes code for the machine that compiles it; what a user names instead stays
 NATIVE_FLAGS: Final = frozenset({"-march=native", "-mcpu=native", "-mtune=native"})
 
 _REGISTRATION: Final = "registration"
 _HEADERS: Final = frozenset({".h", ".hpp"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embedding:
-    """How a tree is made ready for another build system.
-
-    :raises UsageError: a chunk would hold no kernel.
-    """
-
-    recipe: BuildRecipe
-    chunk_size: int = DEFAULT_CHUNK_SIZE
-    #: makes the library and the registry take the first supported kernel of a ranking, not of the list
-    ranking: KernelRanking | None = None
-
-    def __post_init__(self) -> None:
-        if self.chunk_size < 1:
-            raise UsageError(f"a chunk of {self.chunk_size} kernels: expected 1 or more")
 
 
 def register_function(direction: str) -> str:
@@ -71,37 +52,37 @@ def select_function(direction: str) -> str:
     return f"select_{direction}_kernel"
 
 
-def embedding_files(request: TreeRequest, kernels: Sequence[KernelFiles]) -> dict[str, str]:
-    """Return path relative to the root -> text of all further files of a tree; none without an embedding.
+def embedding_files(build_dir: BuildDir, kernels: Sequence[KernelFiles]) -> dict[str, str]:
+    """Return path relative to the root -> text of all further files of a tree for other build systems.
 
     All but ``compile_commands.json`` are the same on every machine.
     """
-    embedding, direction, library = request.embedding, request.direction, request.library_name
-    if embedding is None:
+    if build_dir.chunk_size is None:
         return {}
+    direction, recipe, ranking = build_dir.direction, build_dir.recipe, build_dir.ranking
+    library = direction.interface.library
     fields = {kernel.symbol: kernel.fields() for kernel in kernels}
-    ranking = embedding.ranking
-    files = _registration_files(embedding, direction, request.arch, kernels, fields)
+    files = _registration_files(build_dir, build_dir.chunk_size, kernels, fields)
     if ranking is not None:
         files[f"include/{ranking.header}"] = ranking.render(kernels)
     registration = sorted(name for name in files if name.endswith(".cpp"))
-    support, shared = _copies(embedding.recipe, direction.interface.linked, files)
+    support, shared = _copies(recipe, direction.interface.linked, files)
     files |= {f"include/{path.name}": path.read_text() for path in _headers_of(direction)}
     table = f"support/{library}.cpp"
-    files[table] = table_source(library, direction, request.arch, kernels, fields, ranking)
+    files[table] = table_source(library, direction, build_dir.arch, kernels, fields, ranking)
     listed = {
-        "kernel_files": [kernel.entry.relative_to(request.root).as_posix() for kernel in kernels],
+        "kernel_files": [kernel.entry.relative_to(build_dir.root).as_posix() for kernel in kernels],
         "registration_files": registration,
         "support_files": support,
         "library_files": [*shared, table],
     }
-    files["CMakeLists.txt"] = _cmake_text(embedding.recipe, library, direction, listed)
+    files["CMakeLists.txt"] = _cmake_text(recipe, library, direction, listed)
     sources = [
         (name, kind in ("kernel_files", "registration_files"))
         for kind, names in listed.items()
         for name in names
     ]
-    files["compile_commands.json"] = _compile_commands(embedding.recipe, request.root, sources)
+    files["compile_commands.json"] = _compile_commands(recipe, build_dir.root, sources)
     return files
 
 
@@ -124,9 +105,8 @@ def _shared_values(direction: Operation) -> dict[str, str]:
 
 
 def _registration_files(
-    embedding: Embedding,
-    direction: Operation,
-    arch: str,
+    build_dir: BuildDir,
+    chunk_size: int,
     kernels: Sequence[KernelFiles],
     fields: Mapping[str, Mapping[str, object]],
 ) -> dict[str, str]:
@@ -134,9 +114,10 @@ def _registration_files(
 
     :param fields: symbol of a kernel -> fields of its instance.
     """
+    direction, arch = build_dir.direction, build_dir.arch
     files: dict[str, str] = {}
     chunks = []
-    for number, start in enumerate(range(0, len(kernels), embedding.chunk_size)):
+    for number, start in enumerate(range(0, len(kernels), chunk_size)):
         chunk = f"register_{direction.id}_chunk_{number}"
         chunks.append(chunk)
         files[f"{_REGISTRATION}/{chunk}.cpp"] = render(
@@ -146,12 +127,11 @@ def _registration_files(
             function=chunk,
             arch=string_literal(arch),
             kernels=[
-                _registered(kernel, fields[kernel.symbol])
-                for kernel in kernels[start : start + embedding.chunk_size]
+                _registered(kernel, fields[kernel.symbol]) for kernel in kernels[start : start + chunk_size]
             ],
         )
     shared = _shared_values(direction)
-    choice = {"select": select_function(direction.id), "ranking": embedding.ranking}
+    choice = {"select": select_function(direction.id), "ranking": build_dir.ranking}
     files[f"{_REGISTRATION}/{shared['header']}"] = render(
         __package__, "registration.hpp.j2", **shared, **choice, arch=arch, count=len(kernels)
     )

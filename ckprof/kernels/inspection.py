@@ -19,7 +19,7 @@ from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.code_objects import FILE, code_objects_of, read_code_objects
 from ckprof.kernels.keys import digest_parts
-from ckprof.kernels.library import build_library, build_limits
+from ckprof.kernels.library import build_library
 from ckprof.kernels.units import available_cpus
 from ckprof.model.device import DeviceKernel
 from ckprof.model.gemm_work import Estimate
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.manifest import StoredTree
     from ckprof.kernels.requests import BuildOptions
-    from ckprof.kernels.step import BuildFailure
+    from ckprof.model.outcome import Status
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof.session import Session
@@ -330,36 +330,32 @@ def inspecting_target(session: Session, name: str | None) -> Target:
     raise UsageError("no target plugin reads machine code; name one with --target")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedInspection:
-    """What a folder or a report says."""
-
-    inspection: Inspection
-    #: name of a kernel -> why it did not compile
-    failures: Mapping[str, BuildFailure]
-
-
-def load_inspection(session: Session, path: Path, options: BuildOptions) -> LoadedInspection:
+def load_inspection(
+    session: Session, path: Path, options: BuildOptions
+) -> tuple[Inspection, Mapping[str, tuple[Status, str]]]:
     """Return the inspection of a build's folder or of a JSON report.
 
     :param options: how code objects are compiled where the build left none.
     :raises InputError: it is neither.
     :raises ToolchainError: they cannot be compiled here.
+    :returns: that, and name of a kernel -> how and why it did not compile.
     :raises NothingLeftError: none of them compiles.
     """
     if not path.is_dir() and path.name not in (FILE, manifest.FILE):
-        return LoadedInspection(inspection=read_report(path), failures={})
+        return read_report(path), {}
     root = path if path.is_dir() else path.parent
     tree = manifest.read_tree(root)
     if (root / FILE).is_file() or tree is None:
         code = read_code_objects(root)
         if tree is None or {kernel.key for kernel in code.kernels} <= {kernel.key for kernel in tree.kernels}:
             target = session.registry.targets.find(code.target)
-            return LoadedInspection(inspection=inspect_build(code, target), failures={})
+            return inspect_build(code, target), {}
     return _compiled(session, root, tree, options)
 
 
-def _compiled(session: Session, root: Path, tree: StoredTree, options: BuildOptions) -> LoadedInspection:
+def _compiled(
+    session: Session, root: Path, tree: StoredTree, options: BuildOptions
+) -> tuple[Inspection, Mapping[str, tuple[Status, str]]]:
     """Make the code objects of a folder's sources, and read them."""
     target = inspecting_target(session, options.target or tree.target)
     sources = (path for kernel in tree.kernels for path in (kernel.header, kernel.entry))
@@ -381,14 +377,15 @@ def _compiled(session: Session, root: Path, tree: StoredTree, options: BuildOpti
     result = build_tree(
         tree,
         recipe,
-        build_limits(session, options),
         work_dir=base / f"inspect-{digest_parts(str(root.absolute()), recipe.target)[:16]}",
         cache=ObjectCache(object_cache_dir()),
+        timeout_s=options.compile_timeout_s or session.settings.compile_timeout,
+        jobs=options.jobs or session.settings.jobs,
     )
     names = {kernel.key: kernel.name for kernel in tree.kernels}
     failures = {names[key]: failure for key, failure in result.failures.items()}
     if not result.objects:
-        first = next(iter(failures.values()))
-        raise NothingLeftError(f"{root}: no kernel compiles: {first.message}")
+        _, first = next(iter(failures.values()))
+        raise NothingLeftError(f"{root}: no kernel compiles: {first}")
     code = code_objects_of(tree.kernels, recipe, result.objects)
-    return LoadedInspection(inspection=inspect_build(code, target), failures=failures)
+    return inspect_build(code, target), failures

@@ -166,18 +166,12 @@ class KernelSources:
     symbol: str
     #: what its compilation costs, in device functions
     weight: int = 1
+    #: what the linker's names of its device functions contain; empty if they do not tell whose they are
+    device_marker: str = ""
 
     def fields(self) -> Mapping[str, object]:
         """Return the fields of the instance that decide about its machine code, as far as they are known."""
         return {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedSources(KernelSources):
-    """Those of a kernel whose machine code can be told from that of others."""
-
-    #: what the linker's names of its device functions contain; empty if they do not tell whose they are
-    device_marker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.kernels.builder import BuildLimits, BuildResult, build_tree
+from ckprof.kernels.builder import BuildResult, build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.candidates import Rejection
 from ckprof.kernels.code_objects import read_ahead, write_code_objects
@@ -87,14 +87,14 @@ def generate_sources(
     :raises CkprofError: no toolchain, or the folder cannot be written.
     """
     build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, sources_only=True)
-    checked = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
-    if not checked.valid:
+    valid, invalid = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
+    if not valid:
         raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
-    build_dir = _ranked(session, options, build_dir, checked.valid)
+    build_dir = _ranked(session, options, build_dir, valid)
     # what another build system will link with
     make_parts(session, build_dir.recipe, options.jobs or session.settings.jobs)
     with build_dir.lock:
-        return generate_tree(build_dir.tree_of(checked.valid)), list(checked.invalid)
+        return generate_tree(build_dir, valid), list(invalid)
 
 
 def _ranked(
@@ -111,13 +111,12 @@ def _ranked(
         build_dir=build_dir,
         candidates=candidates,
     )
-    if not rankings or build_dir.embedding is None:
+    if not rankings or build_dir.chunk_size is None:
         return build_dir
     if len(rankings) > 1:
         names = " and ".join(name for name, _ in rankings)
         raise PluginError(f"{names} both rank the kernels: leave the options of one of them out")
-    ranking = cast("KernelRanking", rankings[0][1])
-    return replace(build_dir, embedding=replace(build_dir.embedding, ranking=ranking))
+    return replace(build_dir, ranking=cast("KernelRanking", rankings[0][1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,24 +164,31 @@ def build_library(
     recipe, direction = build_dir.recipe, build_dir.direction.id
     if purpose is Purpose.RUN and recipe.cannot_run:
         raise _not_runnable(session, recipe)
-    limits = build_limits(session, options)
-    make_parts(session, recipe, limits.jobs)
+    jobs = options.jobs or session.settings.jobs
+    make_parts(session, recipe, jobs)
     call = session.manager.call
     instances = [candidate.instance for candidate in candidates]
     call("ckprof_before_build", direction=direction, instances=instances)
     result, code_objects = BuildResult(), None
     with _building(session, recipe, len(candidates)) as step, build_dir.lock:
-        checked = selection.checked_for(build_dir.arch, recipe.api_level)
-        tree = generate_tree(build_dir.tree_of(checked.valid))
+        valid, invalid = selection.checked_for(build_dir.arch, recipe.api_level)
+        tree = generate_tree(build_dir, valid)
         if tree.kernels:
-            cache = ObjectCache(object_cache_dir())
-            result = build_tree(tree, recipe, limits, work_dir=build_dir.root, cache=cache, on_progress=step)
+            result = build_tree(
+                tree,
+                recipe,
+                work_dir=build_dir.root,
+                cache=ObjectCache(object_cache_dir()),
+                timeout_s=options.compile_timeout_s or session.settings.compile_timeout,
+                jobs=jobs,
+                on_progress=step,
+            )
         if recipe.product is Product.CODE_OBJECTS and result.objects:
             code_objects = write_code_objects(tree, recipe, result.objects)
             read_ahead(build_dir.target, build_dir.arch, result.objects.values())
     failures = [
-        Rejection(candidate=candidate, status=failure.status, reason=failure.message)
-        for candidate in checked.valid
+        Rejection(candidate=candidate, status=failure[0], reason=failure[1])
+        for candidate in valid
         if (failure := result.failures.get(candidate.instance.key)) is not None
     ]
     library = BuiltLibrary(
@@ -190,8 +196,8 @@ def build_library(
         candidates=candidates,
         path=result.library,
         recipe=recipe,
-        built=tuple(one for one in checked.valid if one.instance.key not in result.failures),
-        rejected=(*checked.invalid, *failures),
+        built=tuple(one for one in valid if one.instance.key not in result.failures),
+        rejected=(*invalid, *failures),
         summary=result.summary,
         code_objects=code_objects,
         object_keys=result.object_keys,
@@ -213,14 +219,6 @@ def _not_runnable(session: Session, recipe: BuildRecipe) -> ToolchainError:
         f"--target {recipe.target}: {recipe.cannot_run}; {''.join(devices)}add --build-only to compile "
         "them, see what they need with 'ckprof inspect', or run them on the CPU without "
         f"--target {recipe.target}"
-    )
-
-
-def build_limits(session: Session, options: BuildOptions) -> BuildLimits:
-    """Return what a build may take, by the options or else by the settings."""
-    return BuildLimits(
-        jobs=options.jobs or session.settings.jobs,
-        timeout_s=options.compile_timeout_s or session.settings.compile_timeout,
     )
 
 
@@ -250,16 +248,16 @@ def link_library(
     from ckprof.kernels.build_systems import build_with_cmake
 
     build_dir = build_dir_for(session, selection.candidates, options, Purpose.RUN, embed=True)
-    jobs = build_limits(session, options).jobs
+    jobs = options.jobs or session.settings.jobs
     make_parts(session, build_dir.recipe, jobs)
     library: Path | None = None
     with build_dir.lock:
-        checked = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
-        tree = generate_tree(build_dir.tree_of(checked.valid))
+        valid, invalid = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
+        tree = generate_tree(build_dir, valid)
         if tree.kernels:
             with _building(session, build_dir.recipe, len(tree.kernels)) as step:
                 library = build_with_cmake(tree, build_dir.recipe, jobs=jobs, on_progress=step)
-    return library, list(checked.invalid)
+    return library, list(invalid)
 
 
 def build_messages(library: BuiltLibrary) -> list[Message]:

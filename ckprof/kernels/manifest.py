@@ -22,13 +22,13 @@ import msgspec
 import ckprof
 from ckprof.errors import InputError
 from ckprof.files import new_file_beside
-from ckprof.kernels.keys import KernelFolder, MarkedSources
+from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from ckprof.kernels.source_tree import TreeRequest
+    from ckprof.kernels.build_dir import BuildDir
 
 
 def write_if_changed(path: Path, text: str) -> bool:
@@ -177,7 +177,7 @@ SCHEMA = "ckprof-source-tree"
 VERSION = 1
 
 
-def render(request: TreeRequest, kernels: Sequence[Mapping[str, object]], files: Sequence[str]) -> str:
+def render(build_dir: BuildDir, kernels: Sequence[Mapping[str, object]], files: Sequence[str]) -> str:
     """Return the text of the manifest of a tree.
 
     :param kernels: per kernel ``name``, ``key``, ``symbol``, ``id``, ``instance``, ``instance_string`` and
@@ -188,14 +188,14 @@ def render(request: TreeRequest, kernels: Sequence[Mapping[str, object]], files:
         "schema": SCHEMA,
         "version": VERSION,
         "generator": __version__,
-        "library": request.library_name,
-        "direction": request.direction.id,
-        "arch": request.arch,
-        "api_level": request.api_level,
-        "target": request.target,
+        "library": build_dir.direction.interface.library,
+        "direction": build_dir.direction.id,
+        "arch": build_dir.arch,
+        "api_level": build_dir.recipe.api_level,
+        "target": build_dir.recipe.target,
         "files": files,
         # kernels per registration source, if the tree has any
-        "chunk_size": request.embedding.chunk_size if request.embedding else None,
+        "chunk_size": build_dir.chunk_size,
         "kernels": kernels,
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
@@ -227,7 +227,6 @@ def built_for(root: Path) -> tuple[str, str] | None:
 class StoredTree(KernelFolder):
     """A source tree on disk, as its manifest describes it."""
 
-    kernels: tuple[MarkedSources, ...]
     direction: str
     arch: str
     api_level: str
@@ -256,11 +255,11 @@ def read_tree(root: Path) -> StoredTree | None:
         raise InputError(f"damaged: {error!r}", root / FILE) from None
 
 
-def _kernel(root: Path, kernel: Mapping[str, Any]) -> MarkedSources:
+def _kernel(root: Path, kernel: Mapping[str, Any]) -> KernelSources:
     header, entry = (str(name) for name in kernel["files"])
     if not (_is_below_root(header) and _is_below_root(entry)):
         raise ValueError("a file is not below the folder")
-    return MarkedSources(
+    return KernelSources(
         header=root / header,
         entry=root / entry,
         key=str(kernel["key"]),

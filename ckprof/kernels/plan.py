@@ -8,7 +8,6 @@ precompile only costs time, and a kernel may be compiled before the precompiled 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.kernels.cache import ObjectCache
-    from ckprof.kernels.keys import KernelSources, Keys
-    from ckprof.kernels.units import TranslationUnit
+    from ckprof.kernels.keys import Keys
+    from ckprof.kernels.units import Unit
     from ckprof.model.recipe import BuildRecipe
 
 
@@ -129,7 +128,7 @@ def include_flags(recipe: BuildRecipe) -> tuple[str, ...]:
 
 def compile_command(
     recipe: BuildRecipe,
-    unit: TranslationUnit,
+    unit: Unit,
     output: Path,
     prefix: PrefixHeader | None,
     *,
@@ -168,49 +167,6 @@ def compile_command(
 LINK_STEP: Final = "link"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One translation unit."""
-
-    #: content key of its object
-    key: str
-    #: for people
-    name: str
-    source: Path
-    #: folder in which it is compiled
-    root: Path
-    #: the kernel that it holds; ``None`` for what every library needs
-    kernel: KernelSources | None = None
-
-
-def kernel_unit(kernel: KernelSources, root: Path, keys: Keys) -> Unit:
-    """Return the translation unit of a kernel.
-
-    :raises ToolchainError: its sources cannot be read.
-    """
-    try:
-        key = keys.kernel(kernel.entry.relative_to(root).as_posix(), (kernel.entry, kernel.header))
-    except OSError as exc:
-        raise ToolchainError(
-            f"{exc.filename}: cannot be read ({exc.strerror}); generate the sources again"
-        ) from exc
-    return Unit(key=key, name=kernel.name, source=kernel.entry, root=root, kernel=kernel)
-
-
-def plain_unit(source: Path, keys: Keys, *, generated: bool = False) -> Unit:
-    """Return the translation unit of a source that every library needs.
-
-    :param generated: the source needs nothing beside it.
-
-    :raises ToolchainError: it cannot be read.
-    """
-    try:
-        key = keys.plain(source, generated=generated)
-    except OSError as exc:
-        raise ToolchainError(f"{source}: cannot be read ({exc.strerror})") from exc
-    return Unit(key=key, name=source.name, source=source, root=source.parent)
-
-
 class Planner:
     """Turns missing objects into steps.
 
@@ -231,7 +187,7 @@ class Planner:
         """Let kernels read headers as text: the header could not be precompiled."""
         self._precompiles = False
 
-    def steps(self, missing: list[TranslationUnit], staging: Path) -> list[Step]:
+    def steps(self, missing: list[Unit], staging: Path) -> list[Step]:
         """Return the steps that compile translation units.
 
         :param missing: what to compile.
@@ -259,9 +215,7 @@ class Planner:
             )
         return steps
 
-    def _step(
-        self, unit: TranslationUnit, staging: Path, after: tuple[str, ...], *, precompiled: bool
-    ) -> Step:
+    def _step(self, unit: Unit, staging: Path, after: tuple[str, ...], *, precompiled: bool) -> Step:
         folder = staging / unit.key
         folder.mkdir(parents=True, exist_ok=True)
         output = folder / OBJECT
@@ -281,7 +235,7 @@ class Planner:
             entry=self._cache.entry(unit.key),
             stamp=RECORD,
             after=after,
-            time_share=len(unit.members),
+            time_share=len(unit.parts),
         )
 
 

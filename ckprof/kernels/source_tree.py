@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,18 +29,16 @@ from ckprof.kernels.c_interface import (
     table_source,
 )
 from ckprof.kernels.embedding import embedding_files
-from ckprof.kernels.keys import KernelFolder, MarkedSources
+from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.kernels.manifest import write_if_changed
-from ckprof.plugin.members import offers
-from ckprof.plugin.protocols import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate
-    from ckprof.kernels.embedding import Embedding
     from ckprof.model.instance import Instance
-    from ckprof.plugin.protocols import KernelSource, Operation
+    from ckprof.plugin.protocols import Operation
 
 #: Folder of the kernels below the root of a tree.
 KERNELS = "kernels"
@@ -47,7 +46,7 @@ LIBRARY_SOURCE = "library.cpp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelFiles(MarkedSources):
+class KernelFiles(KernelSources):
     """One kernel of a source tree."""
 
     instance: Instance
@@ -92,75 +91,50 @@ class SourceTree(KernelFolder):
         return path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeRequest:
-    """What a tree is to hold."""
-
-    #: folder of the tree
-    root: Path
-    #: only for comments and the manifest
-    library_name: str
-    direction: Operation
-    arch: str
-    api_level: str
-    #: id of the target that the tree is built for
-    target: str = ""
-    #: instances of the direction; those with the same content key are one kernel, for which the first stands
-    candidates: Sequence[Candidate]
-    #: makes the tree ready for another build system; ``None`` leaves that out
-    embedding: Embedding | None = None
-
-
-def generate_tree(request: TreeRequest) -> SourceTree:
+def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> SourceTree:
     """Write the kernels of a library and remove those of an earlier tree that are gone.
 
+    :param candidates: instances of the direction; those with the same content key are one kernel, for which
+        the first stands.
     :raises PluginError: a pipeline writes two kernels of one name.
     """
     distinct: dict[str, Candidate] = {}
-    for candidate in request.candidates:
+    for candidate in candidates:
         distinct.setdefault(candidate.instance.key, candidate)
     candidates = tuple(distinct.values())
-    digest = _digest(request, candidates)
-
-    def tree(
-        kernels: list[KernelFiles], written: Sequence[Path] = (), removed: Sequence[Path] = ()
-    ) -> SourceTree:
-        return SourceTree(
-            root=request.root,
-            library_name=request.library_name,
-            kernels=tuple(kernels),
-            manifest=request.root / manifest.FILE,
-            direction=request.direction,
-            arch=request.arch,
-            written=tuple(written),
-            removed=tuple(removed),
-        )
-
-    state = manifest.up_to_date(request.root, digest)
+    root, digest = build_dir.root, _digest(build_dir, candidates)
+    tree = partial(
+        SourceTree,
+        root=root,
+        library_name=build_dir.direction.interface.library,
+        manifest=root / manifest.FILE,
+        direction=build_dir.direction,
+        arch=build_dir.arch,
+    )
+    state = manifest.up_to_date(root, digest)
     if state is not None and len(state.kernels) == len(candidates):
+        known = zip(candidates, state.kernels, strict=True)
         return tree(
-            [
-                _kernel_files(request.root, candidate, marker, weight)
-                for candidate, (_, marker, weight) in zip(candidates, state.kernels, strict=True)
-            ]
+            kernels=tuple(
+                _kernel_files(root, kernel, marker, weight) for kernel, (_, marker, weight) in known
+            )
         )
-    manifest.forget(request.root)
+    manifest.forget(root)
     with _collection_paused():
-        kernels, texts = _texts(request, candidates)
-    removed = manifest.remove_stale(request.root, texts)
-    written = [
-        request.root / name for name, text in texts.items() if write_if_changed(request.root / name, text)
-    ]
+        kernels, texts = _texts(build_dir, candidates)
+    removed = manifest.remove_stale(root, texts)
+    written = tuple(root / name for name, text in texts.items() if write_if_changed(root / name, text))
     properties = [(kernel.name, kernel.device_marker, kernel.weight) for kernel in kernels]
-    manifest.remember(request.root, digest, properties, texts)
-    return tree(kernels, written, removed)
+    manifest.remember(root, digest, properties, texts)
+    return tree(kernels=tuple(kernels), written=written, removed=removed)
 
 
-def _digest(request: TreeRequest, candidates: Sequence[Candidate]) -> str:
-    direction = request.direction
-    parts = [request.library_name, direction.id, direction.host_args_type, request.arch, request.api_level]
-    if request.embedding is not None:
-        parts += [repr(request.embedding), str(request.root)]
+def _digest(build_dir: BuildDir, candidates: Sequence[Candidate]) -> str:
+    direction, recipe = build_dir.direction, build_dir.recipe
+    parts = [direction.interface.library, direction.id, direction.host_args_type, build_dir.arch]
+    parts.append(recipe.api_level)
+    if build_dir.chunk_size is not None:
+        parts += [repr((recipe, build_dir.chunk_size, build_dir.ranking)), str(build_dir.root)]
     parts += [
         f"{candidate.instance.key} {candidate.instance.id} {candidate.name}" for candidate in candidates
     ]
@@ -170,70 +144,57 @@ def _digest(request: TreeRequest, candidates: Sequence[Candidate]) -> str:
     )
 
 
-def _texts(request: TreeRequest, candidates: Sequence[Candidate]) -> tuple[list[KernelFiles], dict[str, str]]:
-    """Return the kernels, and path below the root -> text of all files of the tree."""
+def _texts(build_dir: BuildDir, candidates: Sequence[Candidate]) -> tuple[list[KernelFiles], dict[str, str]]:
+    """Return the kernels, and path below the root -> text of all files of the tree.
+
+    :raises PluginError: two kernels have the same C++ name.
+    """
     records: list[dict[str, object]] = []
     kernels: list[KernelFiles] = []
     texts: dict[str, str] = {}
-    writer = _Writer(request.arch, request.api_level)
-    interface = request.direction.interface
+    owners: dict[str, Candidate] = {}
+    direction = build_dir.direction
     for candidate in candidates:
-        source = writer.source_of(candidate)
-        files = _kernel_files(request.root, candidate, _mangled(source.device_type), source.device_functions)
+        source = candidate.render(build_dir.arch, build_dir.recipe.api_level)
+        owner = owners.setdefault(source.name.lower(), candidate)
+        if owner is not candidate:
+            raise PluginError(
+                f"pipeline {candidate.pipeline.id}: instances {owner.instance.id} and "
+                f"{candidate.instance.id} are both written as kernel {source.name}; give the pipeline a "
+                "method render_named(instance, name, arch, api_level), or say what distinguishes them in "
+                "kernel_name"
+            )
+        # the name as it stands within mangled names: each part after its length
+        marker = "".join(f"{len(part)}{part}" for part in source.device_type.split("::") if part)
+        files = _kernel_files(build_dir.root, candidate, marker, source.device_functions)
         kernels.append(files)
-        paths = (f"{KERNELS}/{files.name}.hpp", f"{KERNELS}/{files.name}.cpp")
-        records.append(_record(files, candidate, paths))
-        texts[paths[0]] = source.header
-        texts[paths[1]] = kernel_entry(
+        header, entry = (f"{KERNELS}/{files.name}.{ending}" for ending in ("hpp", "cpp"))
+        records.append(
+            {
+                "name": files.name,
+                "key": files.key,
+                "symbol": files.symbol,
+                "device_marker": marker,
+                "id": candidate.instance.id,
+                "instance": candidate.instance.identity(),
+                "instance_string": candidate.instance_string,
+                "files": (header, entry),
+            }
+        )
+        texts[header] = source.header
+        texts[entry] = kernel_entry(
             key=files.key,
             name=files.name,
             header=files.header.name,
             launcher=source.launcher,
-            host_args=source.host_args or request.direction.host_args_type,
-            interface=interface,
+            host_args=source.host_args or direction.host_args_type,
+            interface=direction.interface,
         )
-    further = embedding_files(request, kernels)
+    further = embedding_files(build_dir, kernels)
     texts.update(further)
     # The manifest comes last: until then the old one tells which files may be removed.
-    texts[manifest.FILE] = manifest.render(request, records, tuple(further))
+    texts[manifest.FILE] = manifest.render(build_dir, records, tuple(further))
     return kernels, texts
-
-
-class _Writer:
-    """Has pipelines write kernels, and checks that no two share a C++ name."""
-
-    def __init__(self, arch: str, api_level: str) -> None:
-        self._arch = arch
-        self._api_level = api_level
-        self._takes_names: dict[int, bool] = {}
-        self._owners: dict[str, Candidate] = {}
-
-    def source_of(self, kernel: Candidate) -> KernelSource:
-        """Return the source of a kernel.
-
-        :raises PluginError: another kernel has its C++ names.
-        """
-        pipeline = kernel.pipeline
-        takes_names = self._takes_names.get(id(pipeline))
-        if takes_names is None:
-            takes_names = self._takes_names[id(pipeline)] = offers(pipeline, Pipeline.render_named)
-        if takes_names:
-            source = pipeline.render_named(kernel.instance, kernel.name, self._arch, self._api_level)
-        else:
-            source = pipeline.render(kernel.instance, self._arch, self._api_level)
-        owner = self._owners.setdefault(source.name.lower(), kernel)
-        if owner is not kernel:
-            raise PluginError(
-                f"pipeline {pipeline.id}: instances {owner.instance.id} and {kernel.instance.id} are both "
-                f"written as kernel {source.name}; give the pipeline a method "
-                "render_named(instance, name, arch, api_level), or say what distinguishes them in kernel_name"
-            )
-        if takes_names and source.name != kernel.name:
-            raise PluginError(
-                f"pipeline {pipeline.id}: render_named returned kernel {source.name!r}, "
-                f"expected {kernel.name!r}"
-            )
-        return source
 
 
 @contextmanager
@@ -260,21 +221,3 @@ def _kernel_files(root: Path, kernel: Candidate, device_marker: str, weight: int
         device_marker=device_marker,
         weight=weight,
     )
-
-
-def _mangled(name: str) -> str:
-    """Return a qualified C++ name as it stands within mangled names: each part after its length."""
-    return "".join(f"{len(part)}{part}" for part in name.split("::")) if name else ""
-
-
-def _record(files: KernelFiles, kernel: Candidate, paths: tuple[str, ...]) -> dict[str, object]:
-    return {
-        "name": kernel.name,
-        "key": files.key,
-        "symbol": files.symbol,
-        "device_marker": files.device_marker,
-        "id": kernel.instance.id,
-        "instance": kernel.instance.identity(),
-        "instance_string": kernel.instance_string,
-        "files": paths,
-    }

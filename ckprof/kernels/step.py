@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ckprof.model.outcome import Status
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -141,18 +139,6 @@ _LOG_BYTES: Final = 4 * 2**20
 _ERROR: Final = re.compile(
     r"\b(fatal )?error\b|undefined reference|multiple definition|internal compiler", re.I
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildFailure:
-    """A kernel that did not compile, or several in one translation unit."""
-
-    #: ``compile_error`` or ``compile_timeout``
-    status: Status
-    #: the compiler's first errors, and where the rest can be read
-    message: str
-    #: everything that the compiler printed, after its command line
-    log: Path | None
 
 
 def explain(result: StepResult | None, log: Path, timeout_s: float) -> str:

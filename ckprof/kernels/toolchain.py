@@ -270,19 +270,14 @@ INSTALL_ADVICE: Final = (
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompilerSearch:
-    """What a search for compilers found, in order of preference."""
-
-    compilers: tuple[Compiler, ...]
-    rejections: tuple[RejectedCompiler, ...]
-
-
-def search_compilers(*, store: Path | None = None, first_only: bool = False) -> CompilerSearch:
+def search_compilers(
+    *, store: Path | None = None, first_only: bool = False
+) -> tuple[tuple[Compiler, ...], tuple[RejectedCompiler, ...]]:
     """Look for usable compilers: ``$CXX``, the usual names, then the ``ziglang`` package.
 
     :param store: folder for the answers of compilers, by default in the cache.
     :param first_only: stop at the first usable one.
+    :returns: them in order of preference, and commands that are none.
     """
     store = store if store is not None else probe_store()
     compilers: list[Compiler] = []
@@ -295,7 +290,7 @@ def search_compilers(*, store: Path | None = None, first_only: bool = False) -> 
                 break
         elif expected or answer.reason != "not found":
             rejections.append(answer)
-    return CompilerSearch(compilers=_distinct(compilers), rejections=tuple(rejections))
+    return _distinct(compilers), tuple(rejections)
 
 
 def find_compiler(requested: str | None = None, *, store: Path | None = None) -> Compiler:
@@ -315,13 +310,13 @@ def find_compiler(requested: str | None = None, *, store: Path | None = None) ->
                 "leave out --compiler to take the first usable one"
             )
         return answer
-    search = search_compilers(store=store, first_only=True)
-    for rejection in search.rejections:
+    compilers, rejections = search_compilers(store=store, first_only=True)
+    for rejection in rejections:
         _log.warning("compiler skipped: %s", rejection)
-    if search.compilers:
-        return search.compilers[0]
+    if compilers:
+        return compilers[0]
     needed = " or ".join(f"{family.value} {version[0]}" for family, version in MINIMUM_VERSION.items())
-    unusable = "".join(f"\n  {rejection}" for rejection in search.rejections)
+    unusable = "".join(f"\n  {rejection}" for rejection in rejections)
     raise ToolchainError(
         f"no usable C++ compiler found, {needed} or newer is needed; "
         f"looked for $CXX, {', '.join(_NAMES)} and the ziglang package"

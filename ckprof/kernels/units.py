@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from ckprof.kernels.cache import ObjectCache
-    from ckprof.kernels.keys import Keys
-    from ckprof.kernels.plan import Unit
+    from ckprof.kernels.keys import KernelSources, Keys
     from ckprof.model.recipe import BuildRecipe
 
 
@@ -37,22 +36,57 @@ _FURTHER: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranslationUnit:
+class Unit:
     """What one compiler process compiles: a plain source, a kernel, or several kernels."""
 
-    #: content key of the object
+    #: content key of its object
     key: str
     #: for people
     name: str
     source: Path
     #: folder in which it is compiled
     root: Path
-    members: tuple[Unit, ...]
+    #: the kernel that it holds; ``None`` for what every library needs, and for several
+    kernel: KernelSources | None = None
+    #: the units of several kernels
+    members: tuple[Unit, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Unit, ...]:
+        """The units of its kernels, each by itself; of any other source, the unit."""
+        return self.members or (self,)
 
     @property
     def holds_kernels(self) -> bool:
         """False for the sources that every library needs."""
-        return self.members[0].kernel is not None
+        return self.parts[0].kernel is not None
+
+
+def kernel_unit(kernel: KernelSources, root: Path, keys: Keys) -> Unit:
+    """Return the translation unit of a kernel.
+
+    :raises ToolchainError: its sources cannot be read.
+    """
+    try:
+        key = keys.kernel(kernel.entry.relative_to(root).as_posix(), (kernel.entry, kernel.header))
+    except OSError as exc:
+        raise ToolchainError(
+            f"{exc.filename}: cannot be read ({exc.strerror}); generate the sources again"
+        ) from exc
+    return Unit(key=key, name=kernel.name, source=kernel.entry, root=root, kernel=kernel)
+
+
+def plain_unit(source: Path, keys: Keys, *, generated: bool = False) -> Unit:
+    """Return the translation unit of a source that every library needs.
+
+    :param generated: the source needs nothing beside it.
+    :raises ToolchainError: it cannot be read.
+    """
+    try:
+        key = keys.plain(source, generated=generated)
+    except OSError as exc:
+        raise ToolchainError(f"{source}: cannot be read ({exc.strerror})") from exc
+    return Unit(key=key, name=source.name, source=source, root=source.parent)
 
 
 def functions_per_unit(recipe: BuildRecipe, jobs: int, free_bytes: float) -> int:
@@ -177,16 +211,14 @@ def _weight(unit: Unit) -> int:
     return unit.kernel.weight if unit.kernel is not None else 1
 
 
-def translation_unit(group: Sequence[Unit], keys: Keys) -> TranslationUnit:
+def translation_unit(group: Sequence[Unit], keys: Keys) -> Unit:
     """Return the translation unit of one source or of several kernels, and write its source.
 
     :raises ToolchainError: the source cannot be written.
     """
     first = group[0]
     if len(group) == 1:
-        return TranslationUnit(
-            key=first.key, name=first.name, source=first.source, root=first.root, members=(first,)
-        )
+        return first
     key = keys.unit([unit.key for unit in group])
     source = first.root / FOLDER / f"{key[:_KEY_DIGITS]}.cpp"
     lines = [f'#include "{unit.source.relative_to(unit.root).as_posix()}"\n' for unit in group]
@@ -194,7 +226,7 @@ def translation_unit(group: Sequence[Unit], keys: Keys) -> TranslationUnit:
         write_if_changed(source, "// Kernels that are compiled together.\n" + "".join(lines))
     except OSError as exc:
         raise ToolchainError(f"{source}: cannot be written: {exc.strerror or exc}") from exc
-    return TranslationUnit(
+    return Unit(
         key=key,
         name=f"{len(group)} kernels: {first.name}, ...",
         source=source,
@@ -226,15 +258,15 @@ def locate(units: Iterable[Unit], cache: ObjectCache, product: Product) -> dict[
     for unit in rest:
         if unit.kernel is None or unit.key in objects:
             continue
-        group = cache.notes.group_of(unit.key)
-        path = cache.find(group.key) if group is not None else None
-        if group is None or path is None:
+        shared, members = cache.group_of(unit.key)
+        path = cache.find(shared) if shared else None
+        if path is None:
             continue
         if product is Product.LIBRARY and any(
-            symbol in defined or wanted.get(symbol, key) != key for key, symbol in group.members
+            symbol in defined or wanted.get(symbol, key) != key for key, symbol in members
         ):
             continue
-        for key, symbol in group.members:
+        for key, symbol in members:
             defined.add(symbol)
             if wanted.get(symbol) == key:
                 objects.setdefault(key, path)

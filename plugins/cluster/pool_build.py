@@ -14,13 +14,11 @@ from ckprof.errors import CkprofError, Interrupted, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.files import scratch_folder
 from ckprof.kernels.build_dir import build_dir_for
-from ckprof.kernels.builder import BuildLimits, build_tree
-from ckprof.kernels.cache import OBJECT, RECORD, Group, ObjectCache
+from ckprof.kernels.builder import build_tree
+from ckprof.kernels.cache import OBJECT, RECORD, ObjectCache
 from ckprof.kernels.keys import FolderDigests, KernelFolder, KernelSources, Keys
-from ckprof.kernels.library import build_limits
-from ckprof.kernels.plan import kernel_unit
 from ckprof.kernels.source_tree import generate_tree
-from ckprof.kernels.units import locate
+from ckprof.kernels.units import kernel_unit, locate
 from ckprof.model.architecture import use_files
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from ckprof.kernels.plan import Unit
+    from ckprof.kernels.units import Unit
     from ckprof.measure.requests import RunRequest
     from ckprof.session import Session
     from ckprof_plugins.cluster.engines import EngineSession, Slot
@@ -108,8 +106,8 @@ class PoolBuild:
         build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
         recipe = build_dir.recipe
         with build_dir.lock:
-            checked = request.selection.checked_for(build_dir.arch, recipe.api_level)
-            tree = generate_tree(build_dir.tree_of(checked.valid))
+            valid, _ = request.selection.checked_for(build_dir.arch, recipe.api_level)
+            tree = generate_tree(build_dir, valid)
             keys = Keys(recipe, FolderDigests(self._cache.folder_digests))
             units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
             compiled = locate(units, self._cache, recipe.product)
@@ -117,7 +115,6 @@ class PoolBuild:
         plugins = [
             plugin.location for plugin in session.manager.plugins if plugin.is_loose and not plugin.error
         ]
-        limits = build_limits(session, request.build)
         return [
             BuildTask(
                 target=recipe.target,
@@ -128,7 +125,7 @@ class PoolBuild:
                 device=request.build.device,
                 library_name=tree.library_name,
                 kernels=(text,),
-                timeout_s=limits.timeout_s,
+                timeout_s=request.build.compile_timeout_s or session.settings.compile_timeout,
                 folder=str(self._folder.root) if self._folder is not None else "",
                 plugins=tuple(plugins),
                 architectures=tuple(
@@ -247,9 +244,9 @@ def _compile(task: BuildTask) -> BuildReply:
             _write(task, folder),
             # objects are wanted, no library
             replace(recipe, product=Product.CODE_OBJECTS),
-            BuildLimits(timeout_s=task.timeout_s),
             work_dir=folder / "build",
             cache=cache,
+            timeout_s=task.timeout_s,
         )
     differing = [built for built, key in result.object_keys.items() if wanted.get(built) != key]
     if differing:
@@ -291,8 +288,8 @@ def pack(cache: ObjectCache, keys: Iterable[str]) -> list[PackedEntry]:
     """
     packed: dict[str, PackedEntry] = {}
     for key in keys:
-        group = None if cache.find(key) is not None else cache.notes.group_of(key)
-        holder = group.key if group is not None else key
+        shared, members = ("", ()) if cache.find(key) is not None else cache.group_of(key)
+        holder = shared or key
         if holder in packed or cache.find(holder) is None:
             continue
         folder = cache.entry(holder)
@@ -300,7 +297,7 @@ def pack(cache: ObjectCache, keys: Iterable[str]) -> list[PackedEntry]:
             key=holder,
             object=(folder / OBJECT).read_bytes(),
             record=(folder / RECORD).read_bytes(),
-            members=group.members if group is not None else (),
+            members=members,
         )
     return list(packed.values())
 
@@ -330,5 +327,5 @@ def unpack(cache: ObjectCache, entries: Iterable[PackedEntry]) -> int:
             # one that was damaged on its way is removed, and compiled here
             added += cache.find(entry.key) is not None
         if entry.members:
-            cache.notes.note_group(Group(key=entry.key, members=entry.members))
+            cache.note_group(entry.key, entry.members)
     return added

@@ -153,7 +153,7 @@ def probe(nvcc: Path) -> CudaToolchain:
 
 def _host_compiler() -> Compiler:
     """Return the first compiler that nvcc can call: one word, GCC or Clang."""
-    for compiler in search_compilers().compilers:
+    for compiler in search_compilers()[0]:
         if len(compiler.command) == 1:
             return compiler
     raise ToolchainError("nvcc needs a C++ compiler for the host's part; apt-get install g++")

@@ -13,7 +13,6 @@ import numpy as np
 
 from ckprof.errors import InputError, UsageError
 from ckprof.events import Progress, ProgressEnded
-from ckprof.kernels.library import build_limits
 from ckprof.kernels.units import available_cpus
 from ckprof.measure.observers import observers
 from ckprof.measure.support import build_checked_library, support_answers
@@ -315,7 +314,7 @@ class DeviceBench:
 
     def _with_jobs(self, options: BuildOptions) -> BuildOptions:
         """Leave some CPUs to what measures while others compile, unless a number of compilers is given."""
-        jobs = build_limits(self._session, options).jobs
+        jobs = options.jobs or self._session.settings.jobs
         if jobs is None and self.overlaps:
             jobs = max(1, available_cpus() - _MEASURING_CPUS)
         return replace(options, jobs=jobs)

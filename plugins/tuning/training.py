@@ -207,8 +207,8 @@ def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[M
     from ckprof.kernels.inspection import load_inspection
     from ckprof.kernels.requests import BuildOptions
 
-    loaded = load_inspection(session, options.inspection, BuildOptions())
-    return with_occupancy(table, loaded.inspection, options.inspection), half
+    inspection, _ = load_inspection(session, options.inspection, BuildOptions())
+    return with_occupancy(table, inspection, options.inspection), half
 
 
 def with_occupancy(table: Measurements, inspection: Inspection, path: Path) -> Measurements:

@@ -28,13 +28,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from ckprof import InstanceQuery, Profiler
-from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.build_dir import BuildDir
+from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.candidates import check_validity
 from ckprof.kernels.keys import FolderDigests, Keys
-from ckprof.kernels.plan import PrefixHeader, compile_command, include_flags, kernel_unit
-from ckprof.kernels.source_tree import SourceTree, TreeRequest, generate_tree
-from ckprof.kernels.units import common_part_of, partition, translation_unit
+from ckprof.kernels.plan import PrefixHeader, compile_command, include_flags
+from ckprof.kernels.source_tree import SourceTree, generate_tree
+from ckprof.kernels.units import common_part_of, kernel_unit, partition, translation_unit
 from ckprof.model.recipe import BuildRecipe, BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.support_cases import INSTANCE
@@ -58,17 +59,10 @@ def tree_of(list_name: str, kernels: int, root: Path, recipe: BuildRecipe) -> So
     profiler = Profiler()
     conf = tiles_catalog(root) if list_name == "tiles" else list_name
     selection = profiler.instances(InstanceQuery(conf=conf))
-    valid = check_validity(selection.candidates, ARCH, recipe.api_level).valid
+    valid = check_validity(selection.candidates, ARCH, recipe.api_level)[0]
     direction = profiler.registry.operation(valid[0].instance.direction)
-    request = TreeRequest(
-        root=root,
-        library_name="bench",
-        direction=direction,
-        arch=ARCH,
-        api_level=recipe.api_level,
-        candidates=valid[:kernels],
-    )
-    return generate_tree(request)
+    build_dir = BuildDir(root=root, direction=direction, target=None, arch=ARCH, recipe=recipe)
+    return generate_tree(build_dir, valid[:kernels])
 
 
 def tiles_catalog(folder: Path) -> Path:
@@ -237,9 +231,9 @@ def print_together(list_name: str, kernels: int) -> None:
             summary = build_tree(
                 replace(tree, kernels=tree.kernels[::step]),
                 way,
-                BuildLimits(timeout_s=3600),
                 work_dir=Path(folder),
                 cache=ObjectCache(Path(folder, "cache")),
+                timeout_s=3600,
             ).summary
         assert not summary.failed, "a figure of fewer kernels would be another one"
         each = summary.cpu_s / summary.compiled

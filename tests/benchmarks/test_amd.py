@@ -19,11 +19,12 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.build_dir import BuildDir
+from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.code_objects import FILE, read_code_objects, write_code_objects
 from ckprof.kernels.inspection import inspect_build
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
@@ -76,17 +77,11 @@ def instances(make_record):
 
 def build(root: Path, instances, recipe):
     tree = generate_tree(
-        TreeRequest(
-            root=root,
-            library_name="bench",
-            direction=Forward(),
-            arch="gfx942",
-            api_level=recipe.api_level,
-            candidates=candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),
-        )
+        BuildDir(root=root, direction=Forward(), target=None, arch="gfx942", recipe=recipe),
+        candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),
     )
     cache = ObjectCache(root / "cache")
-    result = build_tree(tree, recipe, BuildLimits(timeout_s=3600), work_dir=root, cache=cache)
+    result = build_tree(tree, recipe, work_dir=root, cache=cache, timeout_s=3600)
     assert not result.failures
     return tree, result
 

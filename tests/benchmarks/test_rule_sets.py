@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
+from ckprof.kernels.build_dir import BuildDir
 from ckprof.kernels.candidates import check_validity, entry_candidates
 from ckprof.kernels.choose import shipped_list_reader
-from ckprof.kernels.embedding import Embedding
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRequest
 from ckprof.model.types import DataType
@@ -62,7 +63,7 @@ def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:
     candidates = entry_candidates(registry.rule_sets.find("full").enumerate(request), registry, "full")
     if keep_defects:
         return candidates
-    return list(check_validity(candidates, ARCH.name, LATEST_API_LEVEL).valid)
+    return list(check_validity(candidates, ARCH.name, LATEST_API_LEVEL)[0])
 
 
 @pytest.mark.parametrize("keep_defects", [False, True])
@@ -75,20 +76,20 @@ def test_enumerate(benchmark: Any, registry: Registry, keep_defects: bool) -> No
 def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str) -> None:
     candidates = enumerated(registry, False)
     target = next(t for t in registry.targets if t.embedded)
-    embedding = Embedding(recipe=target.recipe(BuildRequest(arch=ARCH.name)))
+    recipe = target.recipe(BuildRequest(arch=ARCH.name))
     roots = iter(range(1000))
 
     def generate(root: Path) -> Any:
         return generate_tree(
-            TreeRequest(
+            BuildDir(
                 root=root,
-                library_name="ckprof_conv_fwd",
                 direction=registry.operation("fwd"),
+                target=None,
                 arch=ARCH.name,
-                api_level=LATEST_API_LEVEL,
-                candidates=candidates,
-                embedding=embedding,
-            )
+                recipe=recipe,
+                chunk_size=DEFAULT_CHUNK_SIZE,
+            ),
+            candidates,
         )
 
     if state == "empty":

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ckprof.errors import InputError
-from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.build_dir import BuildDir
+from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.measure.verify.storage import decode
 from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
 from ckprof.model.instance import Instance
@@ -45,21 +46,17 @@ def build_kernels(root: Path, direction: str, instances: Sequence[Instance]) -> 
     recipe = target.recipe(BuildRequest(arch=target.default_arch))
     pipelines = registry.pipelines.as_mapping()
     tree = generate_tree(
-        TreeRequest(
-            root=root,
-            library_name=direction,
-            direction=registry.operation(direction),
-            arch=recipe.arch,
-            api_level=recipe.api_level,
-            candidates=candidates_of(instances, pipelines),
-        )
+        BuildDir(
+            root=root, direction=registry.operation(direction), target=None, arch=recipe.arch, recipe=recipe
+        ),
+        candidates_of(instances, pipelines),
     )
     result = build_tree(
         tree,
         recipe,
-        BuildLimits(timeout_s=200),
         work_dir=root,
         cache=ObjectCache(object_cache_dir()),
+        timeout_s=200,
     )
     assert not result.failures and result.library is not None, result.failures
     library = Library.load(result.library)

@@ -15,7 +15,7 @@ import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_if_changed
-from ckprof.kernels.builder import BuildLimits, BuildResult, build_tree
+from ckprof.kernels.builder import BuildResult, build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.kernels.toolchain import find_compiler
@@ -112,8 +112,8 @@ class Builder:
     work_dir: Path
 
     def __call__(self, tree: TinyTree, recipe: BuildRecipe, **options: object) -> BuildResult:
-        limits = BuildLimits(jobs=options.pop("jobs", 2), timeout_s=options.pop("timeout_s", 60.0))
-        return build_tree(tree, recipe, limits, **{"work_dir": self.work_dir, "cache": self.cache, **options})
+        usual = {"work_dir": self.work_dir, "cache": self.cache, "jobs": 2, "timeout_s": 60.0}
+        return build_tree(tree, recipe, **usual | options)
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_everything_that_the_library_depends_on_is_in_the_name(make, candidates,
 @pytest.mark.compiler
 def test_a_folder_of_the_users_own(make, tmp_path):
     own = make(folder=tmp_path / "own")
-    assert own.root == tmp_path / "own" and own.embedding is not None
+    assert own.root == tmp_path / "own" and own.chunk_size is not None
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot make the folder"):
         make(folder=tmp_path / "file")

@@ -10,7 +10,7 @@ import pytest
 from ckprof import files as atomic_write
 from ckprof.errors import ToolchainError
 from ckprof.files import own
-from ckprof.kernels.cache import RECORD, Group, ObjectCache
+from ckprof.kernels.cache import RECORD, ObjectCache
 from ckprof.kernels.keys import FolderDigests, digest_file, digest_parts
 
 
@@ -169,7 +169,7 @@ def test_an_entry_of_another_key_is_no_hit(cache):
 
 
 def test_a_note_about_other_kernels_is_no_group(cache):
-    cache.notes.note_group(Group(key="aa", members=(("ab01", "f"),)))
+    cache.note_group("aa", [("ab01", "f")])
     note = next(cache.root.glob("groups/ab/*.json"))
     note.rename(note.with_name("ab02.json"))
-    assert cache.notes.group_of("ab02") is None
+    assert cache.group_of("ab02") == ("", ())

@@ -7,13 +7,15 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import ckprof_plugins
+from ckprof.kernels.build_dir import BuildDir
 from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.measure.worker.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -74,14 +76,14 @@ def compile_(*arguments):
 
 def generate(root, instances):
     return generate_tree(
-        TreeRequest(
+        BuildDir(
             root=root,
-            library_name="test_library",
             direction=Forward(),
+            target=None,
             arch="gfx942",
-            api_level="2026-06",
-            candidates=candidates_of(instances, {PIPELINE.id: PIPELINE}),
-        )
+            recipe=SimpleNamespace(api_level="2026-06", target=""),
+        ),
+        candidates_of(instances, {PIPELINE.id: PIPELINE}),
     )
 
 

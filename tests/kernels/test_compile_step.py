@@ -15,7 +15,7 @@ import pytest
 from ckprof.kernels import compile_step
 from ckprof.kernels.plan import PrefixHeader, compile_command
 from ckprof.kernels.step import Step, StepFiles
-from ckprof.kernels.units import TranslationUnit
+from ckprof.kernels.units import Unit
 
 
 def run(tmp_path: Path, *command: str, timeout_s: float = 20, **options: object) -> tuple[int, StepFiles]:
@@ -205,7 +205,7 @@ def test_a_kernel_reads_the_precompiled_header_instead_of_the_text(
     # of the same size, which is all that clang looks at
     text = "#error read as text"
     prefix.header.write_text(text.ljust(prefix.header.stat().st_size - 1) + "\n")
-    unit = TranslationUnit(key="k", name="", source=tree.kernels[0].entry, root=tree.root, members=())
+    unit = Unit(key="k", name="", source=tree.kernels[0].entry, root=tree.root)
     command = compile_command(recipe, unit, tmp_path / "a.o", prefix)
     done = subprocess.run(command, cwd=tree.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.kernels.embedding import Embedding
+from ckprof.kernels.build_dir import BuildDir
 from ckprof.kernels.jinja import render, render_cached
 from ckprof.kernels.manifest import RECORD_FILE
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
@@ -49,17 +49,16 @@ def recipe():
 @pytest.fixture
 def generate(tmp_path, recipe):
     def call(instances, chunk_size=25, root=tmp_path / "tree", recipe=recipe):
-        embedding = Embedding(recipe=recipe, chunk_size=chunk_size) if chunk_size else None
         return generate_tree(
-            TreeRequest(
+            BuildDir(
                 root=root,
-                library_name="ckprof_conv_fwd",
                 direction=Forward(),
+                target=None,
                 arch="gfx942",
-                api_level="2026-06",
-                candidates=candidates_of(instances, {PIPELINE.id: PIPELINE}),
-                embedding=embedding,
-            )
+                recipe=recipe,
+                chunk_size=chunk_size,
+            ),
+            candidates_of(instances, {PIPELINE.id: PIPELINE}),
         )
 
     return call
@@ -165,7 +164,7 @@ def test_stale_files_go_by_the_manifest(generate, instances):
 
 def test_a_chunk_holds_a_kernel(recipe):
     with pytest.raises(UsageError, match="a chunk of 0 kernels"):
-        Embedding(recipe=recipe, chunk_size=0)
+        BuildDir(root=Path(), direction=Forward(), target=None, arch="", recipe=recipe, chunk_size=0)
 
 
 def test_filling_is_rendering(make_instance):

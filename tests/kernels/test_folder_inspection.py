@@ -15,7 +15,6 @@ from ckprof.kernels import inspection
 from ckprof.kernels.builder import BuildResult
 from ckprof.kernels.inspection import load_inspection
 from ckprof.kernels.requests import BuildOptions
-from ckprof.kernels.step import BuildFailure
 from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Purpose
@@ -76,12 +75,12 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     target = Target()
     failing: set[str] = set()
 
-    def build(tree, recipe, limits, *, work_dir, cache, on_progress=None):
+    def build(tree, recipe, *, work_dir, cache, timeout_s, jobs):
         objects, failures = {}, {}
         for kernel in tree.kernels:
             assert kernel.header.is_file() and kernel.entry.is_file()
             if kernel.key in failing:
-                failures[kernel.key] = BuildFailure(status=Status.COMPILE_ERROR, message="no", log=None)
+                failures[kernel.key] = (Status.COMPILE_ERROR, "no")
                 continue
             objects[kernel.key] = tmp_path / f"{kernel.key}.co"
             objects[kernel.key].write_text(f"_Z{kernel.device_marker}v")
@@ -98,11 +97,11 @@ def manifest_of(folder: Path) -> dict:
 
 def test_code_objects_are_made_from_the_sources_of_a_library(folder, told):
     before = sorted(folder.rglob("*"))
-    loaded = load_inspection(Profiler(), folder, BuildOptions())
+    inspection, failed = load_inspection(Profiler(), folder, BuildOptions())
     names = [kernel["name"] for kernel in manifest_of(folder)["kernels"]]
-    assert [kernel.name for kernel in loaded.inspection.kernels] == names
-    assert not loaded.inspection.unattributed
-    assert not loaded.failures
+    assert [kernel.name for kernel in inspection.kernels] == names
+    assert not inspection.unattributed
+    assert not failed
     (request,) = told.target.asked
     content = manifest_of(folder)
     assert (request.arch, request.api_level, request.operation, request.purpose) == (
@@ -116,9 +115,9 @@ def test_code_objects_are_made_from_the_sources_of_a_library(folder, told):
 def test_kernels_that_do_not_compile_are_named(folder, told):
     first, second = manifest_of(folder)["kernels"]
     told.failing.add(first["key"])
-    loaded = load_inspection(Profiler(), folder, BuildOptions())
-    assert [kernel.name for kernel in loaded.inspection.kernels] == [second["name"]]
-    assert list(loaded.failures) == [first["name"]]
+    inspection, failed = load_inspection(Profiler(), folder, BuildOptions())
+    assert [kernel.name for kernel in inspection.kernels] == [second["name"]]
+    assert list(failed) == [first["name"]]
     told.failing.add(second["key"])
     with pytest.raises(NothingLeftError, match="no kernel compiles"):
         load_inspection(Profiler(), folder, BuildOptions())

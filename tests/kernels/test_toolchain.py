@@ -82,8 +82,8 @@ def test_finds_the_usual_names_in_order(bin_dir, store):
     assert first.command == ("g++-13",) and first.version == (13, 2, 0)
     assert first.family is CompilerFamily.GCC and first.description.startswith("g++-13 (Debian")
     found = search_compilers(store=store)
-    assert [compiler.command for compiler in found.compilers] == [("g++-13",), ("clang++-17",)]
-    assert found.rejections == ()
+    assert [compiler.command for compiler in found[0]] == [("g++-13",), ("clang++-17",)]
+    assert found[1] == ()
     gcc(bin_dir / "special")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CXX", "special -m64")
@@ -196,8 +196,8 @@ def test_identity_depends_on_version_and_executable_not_on_the_name(bin_dir, sto
     (bin_dir / "g++").symlink_to("g++-12")
     path.write_text(path.read_text().replace(repr("g++-12 (")[1:-1], "' + sys.argv[0].split('/')[-1] + ' ("))
     found = search_compilers(store=store)
-    assert [compiler.command for compiler in found.compilers] == [("g++",)]
-    identity = found.compilers[0].identity
+    assert [compiler.command for compiler in found[0]] == [("g++",)]
+    identity = found[0][0].identity
     path.write_text(path.read_text() + "# changed\n")
     assert find_compiler(store=store).identity != identity
 

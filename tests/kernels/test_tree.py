@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 import ckprof
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.kernels import manifest
+from ckprof.kernels.build_dir import BuildDir
 from ckprof.kernels.c_interface import kernel_symbol
 from ckprof.kernels.candidates import KernelNames, entry_candidates
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import KernelSource, RuleSetEntry
@@ -27,17 +29,13 @@ from tests.candidates import candidates_of
 PIPELINES = {"implicit_gemm": ImplicitGemmPipeline()}
 
 
+def build_dir_at(root):
+    recipe = SimpleNamespace(api_level="2026-06", target="")
+    return BuildDir(root=root, direction=Forward(), target=None, arch="gfx942", recipe=recipe)
+
+
 def generate(root, instances, pipelines=PIPELINES):
-    return generate_tree(
-        TreeRequest(
-            root=root,
-            library_name="test_library",
-            direction=Forward(),
-            arch="gfx942",
-            api_level="2026-06",
-            candidates=candidates_of(instances, pipelines),
-        )
-    )
+    return generate_tree(build_dir_at(root), candidates_of(instances, pipelines))
 
 
 def contents(root):
@@ -67,7 +65,7 @@ def test_manifest(tmp_path, make_instance):
     tree = generate(tmp_path, [instance])
     content = json.loads(tree.manifest.read_text())
     assert (content["schema"], content["version"]) == ("ckprof-source-tree", 1)
-    assert (content["library"], content["direction"]) == ("test_library", "fwd")
+    assert (content["library"], content["direction"]) == ("ckprof_conv_fwd", "fwd")
     assert (content["arch"], content["api_level"]) == ("gfx942", "2026-06")
     (kernel,) = content["kernels"]
     assert kernel["key"] == instance.key
@@ -234,19 +232,12 @@ def test_equal_names_of_different_instances(tmp_path):
 def test_names_that_were_decided_before_are_kept(tmp_path):
     instances = [toy(1), toy(2)]
     names = KernelNames([("toy", instances[1])])
-    request = TreeRequest(
-        root=tmp_path,
-        library_name="test_library",
-        direction=Forward(),
-        arch="gfx942",
-        api_level="2026-06",
-        candidates=[names.candidate(one, ToyPipeline(), index=0, source="") for one in instances],
-    )
-    tree = generate_tree(request)
+    candidates = [names.candidate(one, ToyPipeline(), index=0, source="") for one in instances]
+    tree = generate_tree(build_dir_at(tmp_path), candidates)
     expected = [f"toy_{instances[0].key[:8]}", "toy"]
     assert [kernel.name for kernel in tree.kernels] == expected
     assert [kernel["name"] for kernel in json.loads(tree.manifest.read_text())["kernels"]] == expected
-    assert [kernel.name for kernel in generate_tree(request).kernels] == expected
+    assert [kernel.name for kernel in generate_tree(build_dir_at(tmp_path), candidates).kernels] == expected
 
 
 def test_pipelines_without_given_names_are_written_as_they_are(tmp_path):

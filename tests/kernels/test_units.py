@@ -174,9 +174,9 @@ def test_the_one_that_does_not_compile_is_found(make_tree, grouping, build, tota
     result = build(tree, grouping, jobs=1)
     kernel = tree.kernels[guilty]
     assert list(result.failures) == [kernel.key]
-    failure = result.failures[kernel.key]
-    assert failure.status is Status.COMPILE_ERROR
-    assert "no_such_name" in failure.message
+    status, message = result.failures[kernel.key]
+    assert status is Status.COMPILE_ERROR
+    assert "no_such_name" in message
     assert result.summary.compiled == 3
     assert result.summary.separated == ()
     assert result.library is not None
@@ -202,7 +202,7 @@ def test_nothing_is_left_if_all_fail(make_tree, grouping, build):
     assert result.library is None
     assert len(result.failures) == 3
     for position, kernel in enumerate(tree.kernels):
-        assert f"missing_{position}" in result.failures[kernel.key].message
+        assert f"missing_{position}" in result.failures[kernel.key][1]
 
 
 def test_code_objects_are_not_linked(make_tree, grouping, build, tmp_path):

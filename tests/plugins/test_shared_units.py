@@ -9,7 +9,7 @@ import pytest
 
 import ckprof
 from ckprof.kernels.plan import compile_command
-from ckprof.kernels.units import TranslationUnit
+from ckprof.kernels.units import Unit
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.cpu.target import CpuTarget
 
@@ -26,7 +26,7 @@ def test_kernels_compile_together(conf, tmp_path):
     entries = "".join(f'#include "{kernel.entry.relative_to(tree.root)}"\n' for kernel in tree.kernels)
     source = tree.root / "unit.cpp"
     source.write_text(recipe.prefix_header + entries)
-    unit = TranslationUnit(key="k", name="", source=source, root=tree.root, members=())
+    unit = Unit(key="k", name="", source=source, root=tree.root)
     command = compile_command(recipe, unit, tmp_path / "unit.o", None)
     done = subprocess.run(command, cwd=tree.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.kernels.cache import OBJECT, RECORD, Group, ObjectCache
+from ckprof.kernels.cache import OBJECT, RECORD, ObjectCache
 from ckprof.kernels.keys import digest_file
 from ckprof_plugins.cluster.pool_build import pack, unpack
 
@@ -25,7 +25,7 @@ def caches(tmp_path):
     one, other = ObjectCache(tmp_path / "one"), ObjectCache(tmp_path / "other")
     put(one, "aa11", b"object of one kernel")
     put(one, "bb22", b"object of two kernels")
-    one.notes.note_group(Group(key="bb22", members=(("k1", "symbol_1"), ("k2", "symbol_2"))))
+    one.note_group("bb22", [("k1", "symbol_1"), ("k2", "symbol_2")])
     return one, other
 
 
@@ -35,9 +35,9 @@ def test_objects_and_groups_arrive(caches):
     assert [entry.key for entry in entries] == ["aa11", "bb22"]
     assert unpack(other, entries) == 2
     assert other.find("aa11").read_bytes() == b"object of one kernel"
-    group = other.notes.group_of("k2")
-    assert other.find(group.key).read_bytes() == b"object of two kernels"
-    assert group == one.notes.group_of("k1")
+    group = other.group_of("k2")
+    assert other.find(group[0]).read_bytes() == b"object of two kernels"
+    assert group == one.group_of("k1")
     assert unpack(other, entries) == 0
     assert not list((other.root / "staging").glob("*/*"))
 

@@ -101,7 +101,7 @@ def expressed(
     :param fused: lists with an element-wise operation, or those without.
     """
     for name, candidates in shipped(fused=fused):
-        yield name, candidates, check_validity(candidates, arch, level).valid
+        yield name, candidates, check_validity(candidates, arch, level)[0]
 
 
 def table(record: Record, *, fused: bool = False) -> list[str]:

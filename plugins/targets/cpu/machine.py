@@ -154,23 +154,21 @@ def findings(include_dir: Path) -> Sequence[Finding]:
 
 
 def _compilers() -> list[Finding]:
-    search = search_compilers()
+    compilers, rejections = search_compilers()
     lines = [
         Finding("C++ compiler", State.OK, f"{' '.join(compiler.command)}: {compiler.description}")
-        for compiler in search.compilers
+        for compiler in compilers
     ]
     if not lines:
         lines.append(
             Finding("C++ compiler", State.MISSING, "no g++ 11, clang++ 14 or newer", "apt-get install g++")
         )
-    lines += [
-        Finding("C++ compiler", State.BROKEN, str(rejection), "not used") for rejection in search.rejections
-    ]
+    lines += [Finding("C++ compiler", State.BROKEN, str(rejection), "not used") for rejection in rejections]
     if ziglang_executable() is None:
         lines.append(
             Finding(
                 "C++ compiler without administrator rights",
-                State.MISSING if not search.compilers else State.OPTIONAL,
+                State.MISSING if not compilers else State.OPTIONAL,
                 "package ziglang is not installed",
                 "pip install 'ckprof[zig]'",
             )

@@ -92,7 +92,7 @@ def predicted_ranking(
     :raises InputError: the model is of another device or direction.
     :raises UsageError: the folder holds no library, or no kernel's time can be predicted.
     """
-    if build_dir.embedding is None:
+    if build_dir.chunk_size is None:
         raise UsageError(f"--model: target {build_dir.target.id} makes no library that could choose")
     operation = build_dir.direction
     direction = operation.id

@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.builder import build_tree
 from ckprof.kernels.c_interface import library_source
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.compile_step import MESSAGES_FILE
@@ -301,9 +301,9 @@ def table(compiler, tmp_path_factory) -> Table:
     result = build_tree(
         tree,
         recipe,
-        BuildLimits(timeout_s=120),
         work_dir=tree.root,
         cache=cache,
+        timeout_s=120,
     )
     assert result.failures == {}
     keys = Keys(recipe, FolderDigests(cache.folder_digests))

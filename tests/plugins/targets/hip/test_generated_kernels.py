@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.events import Message
-from ckprof.kernels.builder import BuildLimits, build_tree
+from ckprof.kernels.build_dir import BuildDir
+from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
-from ckprof.kernels.source_tree import TreeRequest, generate_tree
+from ckprof.kernels.source_tree import generate_tree
 from ckprof.measure.options import RunOptions
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import BuildRequest
@@ -67,18 +68,11 @@ def make_library(amdhip, tmp_path_factory):
         )
         root = tmp_path_factory.mktemp(direction.id)
         tree = generate_tree(
-            TreeRequest(
-                root=root,
-                library_name=direction.id,
-                direction=direction,
-                arch=recipe.arch,
-                api_level=recipe.api_level,
-                candidates=candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),
-            )
+            BuildDir(root=root, direction=direction, target=None, arch=recipe.arch, recipe=recipe),
+            candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),
         )
         cache = ObjectCache(object_cache_dir())
-        limits = BuildLimits(jobs=1, timeout_s=300)
-        built = build_tree(tree, recipe, limits, work_dir=root, cache=cache)
+        built = build_tree(tree, recipe, work_dir=root, cache=cache, timeout_s=300, jobs=1)
         assert not built.failures
         return built.library
 
