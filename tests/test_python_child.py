@@ -74,10 +74,10 @@ def test_the_current_folder_counts_if_it_is_named(trap, monkeypatch):
 def test_a_worker_imports_nothing_from_its_folder(trap):
     process = WorkerProcess(trap)
     try:
-        from ckprof.measure.worker import messages
+        from ckprof.measure.worker.remote import CallFailed, RemoteLibrary
 
-        reply = process.ask(messages.Open(library="missing.so", device=None), 60)
-        assert isinstance(reply, messages.OpenFailed)
+        with pytest.raises(CallFailed, match="cannot load kernel library"):
+            RemoteLibrary(process).open(Path("missing.so"), None)
     finally:
         process.kill()
 

@@ -21,7 +21,7 @@ from ckprof.measure.executor import Executor
 from ckprof.measure.options import ReferencePlace, round_options, visit_timing
 from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions, Visit
-from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
 from ckprof.model.problem import FusedProblem
 from ckprof.model.ranking import summed_up
@@ -52,7 +52,7 @@ class Baselines:
     :param sources: which; may be none.
     """
 
-    def __init__(self, sources: Sequence[OpenBaseline] = ()) -> None:
+    def __init__(self, sources: Sequence[BaselineSource] = ()) -> None:
         self._sources = tuple(sources)
         #: called with each outcome as it comes
         self.on_measured: Callable[[BaselineOutcome], None] = lambda outcome: None
@@ -163,7 +163,7 @@ class Baselines:
         return Counter(visit.stopped_by for visit in visits).most_common(1)[0][0]
 
 
-def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -> list[OpenBaseline]:
+def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -> list[BaselineSource]:
     """Return what workers are sent for the baselines of these ids, on the device of a target.
 
     :param target: id; ``None`` for the usual target.
@@ -177,7 +177,7 @@ def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -
         missing = baseline.missing()
         if missing:
             raise ToolchainError(f"baseline {id_}: {missing}")
-        requests.append(OpenBaseline(id=id_, entry=baseline.entry, on_host=on_host))
+        requests.append(BaselineSource(id=id_, entry=baseline.entry, on_host=on_host))
     return requests
 
 

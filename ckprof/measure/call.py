@@ -13,9 +13,9 @@ from ckprof.measure.kernel_library import LibraryKernel, find_kernel, library_ke
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.operands import InitKind
-from ckprof.measure.worker.messages import AbiStatus, SupportQuery
+from ckprof.measure.worker.messages import AbiStatus, Fault, SupportQuery
 from ckprof.measure.worker.process import WorkerFailure
-from ckprof.measure.worker.remote import LibraryUnusable
+from ckprof.measure.worker.remote import CallFailed
 from ckprof.model.outcome import Status
 from ckprof.model.problem_types import sizes
 from ckprof.model.roof import rates_of
@@ -76,7 +76,7 @@ def call_library(
             _require_device(opened.device, run.device_name)
         except ToolchainError as error:
             cause = error.__cause__
-            not_loaded = isinstance(cause, LibraryUnusable) and not cause.loaded
+            not_loaded = isinstance(cause, CallFailed) and cause.fault is Fault.LIBRARY
             code = ExitCode.INPUT if not_loaded else ExitCode.TOOLCHAIN
             return {**answer, "error": str(cause or error), "exit_code": int(code)}
         call = _Call(
@@ -153,13 +153,10 @@ class _Call:
         """Choose the kernel, measure it and add to the answer what comes of it."""
         direction, request = self.direction, self.request
         described = self.executor.library.describe(self.options.timeout_s)
-        if described.direction != direction.id:
-            raise InputError(
-                f"the library computes {described.direction}, expected {direction.id}", self.library
-            )
-        kernels = library_kernels(
-            direction, ((entry.name, entry.key, entry.fields) for entry in described.kernels)
-        )
+        if described is None or described.direction != direction.id:
+            what = described.direction if described else ""
+            raise InputError(f"the library computes {what}, expected {direction.id}", self.library)
+        kernels = library_kernels(direction, described.kernels)
         answer |= {
             "direction": described.direction,
             "arch": described.arch,
@@ -204,7 +201,7 @@ class _Call:
         supporting = [
             kernel
             for kernel in kernels
-            if library.support(kernel.key, (query,), limit_s)[0].status is AbiStatus.OK
+            if library.support(limit_s, kernel.key, (query,))[0].status is AbiStatus.OK
         ]
         answer["supporting"] = len(supporting)
         if self.request.kernel is not None:

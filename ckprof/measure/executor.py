@@ -92,7 +92,7 @@ class Executor:
 
     def __init__(
         self,
-        library: Path | messages.OpenBaseline,
+        library: Path | messages.BaselineSource,
         *,
         arch: str,
         options: RunOptions,
@@ -166,13 +166,9 @@ class Executor:
         :raises ToolchainError: workers do not start any more.
         """
         self._turns.require()
-        request = messages.MeasureRoof(
-            dtype=dtype,
-            size_bytes=max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options)),
-            seconds=seconds,
-        )
+        size_bytes = max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options))
         try:
-            rate = self.library.measure_roof(request, _OWN_WORK_LIMIT_S + seconds)
+            rate = self.library.measure_roof(_OWN_WORK_LIMIT_S + seconds, dtype, size_bytes, seconds)
         except WorkerFailure as failure:
             self._worker.discard(f"what the device reaches: {failure}")
             return 0.0
@@ -275,7 +271,7 @@ class Executor:
         dtype = problem.types.result
 
         def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
-            return library.copy_out(tensor, start, size, limit_s)
+            return library.copy_out(limit_s, tensor, start, size)
 
         position = 0
         for raw in read_tensor(read, problem.tensors[-1]):
@@ -379,7 +375,7 @@ class Executor:
             return None
         was_used = self._worker.state is WorkerState.STALE
         try:
-            reply = self.library.load(problem.request, self._own_work_limit_s())
+            made = self.library.load(self._own_work_limit_s(), problem.request)
         except WorkerFailure as failure:
             self._worker.discard(str(failure))
             if was_used:
@@ -391,20 +387,18 @@ class Executor:
                 f"{self._worker.title} cannot be used any more: a problem could not be loaded: {failure}; "
                 "see whether the device works. What was measured stays, the same command measures the rest"
             ) from failure
-        if isinstance(reply, messages.ProblemLoaded):
-            self._problem = problem.loaded(reply)
+        if not isinstance(made, UnmetRequirement):
+            self._problem = problem.loaded(made)
             self._worker.note_loaded()
             return None
         if self._turns.end_waiting():
             return self._prepare_worker()
-        rejected = reply.reason
         if was_used:
             # perhaps a kernel has kept memory; a worker of its own has all of it
-            self._worker.discard(f"a problem does not fit: {rejected}")
+            self._worker.discard(f"a problem does not fit: {made.message}")
             return self._prepare_worker()
         hint = "; --reference host needs less of the device's" if problem.on_device else ""
-        reason = f"not enough memory: {rejected}{hint}"
-        self._lacking = UnmetRequirement(rule=reply.rule, message=reason)
+        self._lacking = replace(made, message=f"not enough memory: {made.message}{hint}")
         return self._lacking
 
     def _current_problem(self) -> PreparedProblem:

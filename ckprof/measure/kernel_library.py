@@ -30,7 +30,7 @@ from ckprof.measure.worker.guards import (
 )
 from ckprof.measure.worker.memory import DeviceTensors
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.sampling import KernelFailure, Launches, TimingSettings, take_samples
+from ckprof.measure.worker.sampling import KernelFailure, TimingSettings, take_samples
 from ckprof.measure.worker.session import timed_run
 from ckprof.model.ranking import summarise
 from ckprof.model.roof import rates_of
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.measure.worker.abi import LibraryInfo
+    from ckprof.measure.worker.messages import KernelEntry, LibraryInfo
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import Layout, TensorSpec
     from ckprof.plugin.protocols import Operation
@@ -83,21 +83,19 @@ class LibraryKernel:
         return SplitSum(self.fields.get("split_sum", SplitSum.RESULT_TYPE.value))
 
 
-def library_kernels(
-    operation: Operation, rows: Iterable[tuple[str, str, Mapping[str, Any]]]
-) -> tuple[LibraryKernel, ...]:
+def library_kernels(operation: Operation, entries: Iterable[KernelEntry]) -> tuple[LibraryKernel, ...]:
     """Return the kernels of a library in its order.
 
     :param operation: what they compute.
-    :param rows: name, key and fields of each.
     :raises InputError: the operation does not have a kernel's layout.
     """
     kernels = []
-    for index, (name, key, fields) in enumerate(rows):
+    for index, entry in enumerate(entries):
+        fields, name = json.loads(entry.fields), entry.name
         layout = layout_named(operation.layouts, str(fields["layout"]))
         if layout is None:
             raise InputError(f"kernel {name} has an unknown layout: {fields['layout']}")
-        kernels.append(LibraryKernel(index=index, name=name, key=key, fields=fields, layout=layout))
+        kernels.append(LibraryKernel(index=index, name=name, key=entry.key, fields=fields, layout=layout))
     return tuple(kernels)
 
 
@@ -237,11 +235,7 @@ class KernelLibrary:
     def kernels(self) -> tuple[LibraryKernel, ...]:
         """All kernels, in the order of the library."""
         if self._kernels is None:
-            library, info = self._load()
-            rows = zip(library.kernels.values(), info.fields, strict=True)
-            self._kernels = library_kernels(
-                self._operation(), ((kernel.name, kernel.key, json.loads(fields)) for kernel, fields in rows)
-            )
+            self._kernels = library_kernels(self._operation(), self._load()[1].kernels)
         return self._kernels
 
     def kernel(self, which: int | str | LibraryKernel) -> LibraryKernel:
@@ -381,11 +375,13 @@ class KernelLibrary:
                 tensors[name].upload(values)
             tensors[result.name].poison()
             buffers = tensors.buffers
-            launches = Launches(
-                run_once=lambda: timed_run(kernel, given, buffers),
+            sampling = take_samples(
+                lambda: timed_run(kernel, given, buffers),
+                timing.settings(),
+                first_ms=0.0,
+                first_s=0.0,
                 flush=(lambda: target.flush_cache(timing.flush_bytes)) if timing.flush_bytes else None,
             )
-            sampling = take_samples(launches, timing.settings(), first_ms=0.0, first_s=0.0)
             damage = out_of_bounds_writes(tensors.read, checked)
             if damage:
                 raise InputError(f"kernel {chosen.name} {damage}")

@@ -22,10 +22,10 @@ from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.verify.tolerance import derive_tolerance, exact_tolerance
-from ckprof.measure.worker import guards, messages
-from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.remote import RequestFailed
-from ckprof.measure.worker.sampling import Audit, Sample
+from ckprof.measure.worker import guards
+from ckprof.measure.worker.messages import AbiStatus, Support, SupportQuery
+from ckprof.measure.worker.remote import CallFailed
+from ckprof.measure.worker.sampling import Audit, AuditRequest
 from ckprof.model.computation import Rounding, Tolerance
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, TIMEOUT, Outcome, Status, Verification
 from ckprof.model.ranking import summarise
@@ -125,6 +125,7 @@ class KernelMeasurement:
         self.tainted = False
         #: splits of the reduction, as asked for until the support test has said how many
         self.split_k = request.split_k
+        self._workspace_bytes = 0
         #: bytes touched before every sample, once it was timed
         self.flush_bytes = 0
         self._roundings = prepared.sums.roundings
@@ -142,24 +143,24 @@ class KernelMeasurement:
         self._roundings = max(self._roundings, support.roundings)
         # Who was told a number has no choice: the tolerance depends on it.
         self.split_k = splits = request.split_k if request.split_k >= 1 else support.split_k
-        run = messages.RunOnce(key=request.key, split_k=splits, workspace_bytes=support.workspace_bytes)
+        self._workspace_bytes = support.workspace_bytes
         repeated = request.verified is not None
         exact = request.exact if not repeated else None
-        first = self._run_exact(run, exact) if exact is not None else None
+        first = self._run_exact(exact) if exact is not None else None
         if first is None:
-            exact, first = None, self._run_first(run, verify=not repeated)
-        outcome = (
-            first if first.status is not Status.OK else self._sampled(run, first, fresh=exact is not None)
-        )
+            exact, first = None, self._run_first(verify=not repeated)
+        outcome = first if first.status is not Status.OK else self._sampled(first, fresh=exact is not None)
         self._library.check_silence()
         return replace(outcome, split_k=splits, one_set=self.one_set)
 
-    def _support(self) -> messages.Support | Outcome:
+    def _support(self) -> Support | Outcome:
         request = self._request
-        query = messages.SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
+        query = SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
         try:
-            (support,), _ = self._charged(partial(self._library.support, request.key, (query,)))
-        except RequestFailed as failure:
+            (support,), _ = self._charged(
+                lambda limit_s: self._library.support(limit_s, request.key, (query,))
+            )
+        except CallFailed as failure:
             return request.outcome(Status.RUN_ERROR, str(failure))
         unmet = support.unmet_requirements
         if support.status is AbiStatus.OK and not unmet:
@@ -175,42 +176,33 @@ class KernelMeasurement:
         self.tainted = True
         return self._request.outcome(status, reason, verification=verification)
 
-    def _sampled(self, run: messages.RunOnce, first: Outcome, *, fresh: bool) -> Outcome:
+    def _sampled(self, first: Outcome, *, fresh: bool) -> Outcome:
         """Time a kernel that has run once, and verify again.
 
         :param fresh: it has run on other operands.
         """
         request = self._request
         self.stage = "while it was timed"
-        sample = Sample(
-            key=request.key,
-            split_k=run.split_k,
-            timing=request.timing,
-            first_ms=self._first[0],
-            first_s=self._first[1],
-            rtol=self._tolerance().rtol,
-            atol=self._tolerance().atol,
-            verified="" if self.verified is None else self.verified[0].hex(),
-            fresh=fresh,
-            audit_share=self._audit_share(),
-            audit_least_s=AUDIT_LEAST_S,
+        watch = self._audit_request(fresh=fresh)
+        sampling, elapsed_s = self._charged(
+            lambda limit_s: self._library.sample(
+                limit_s, request.key, self.split_k, request.timing, *self._first, watch
+            )
         )
-        sampled, elapsed_s = self._charged(partial(self._library.sample, sample))
-        if isinstance(sampled, messages.Ran):
+        if isinstance(sampling, str):
             # An error may stay with the device, and the next kernel would be blamed for it.
-            return self._tainted(Status.RUN_ERROR, sampled.reason, first.verification)
-        sampling = sampled.sampling
+            return self._tainted(Status.RUN_ERROR, sampling, first.verification)
         # Without time for another run, the first one is the sample.
         only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (self._first[0],)
         if only_first and fresh:
             # That one had other operands.
-            first = self._run_first(run, verify=True)
+            first = self._run_first(verify=True)
             sampling = msgspec.structs.replace(sampling, samples_ms=(self._first[0],))
         if only_first:
             elapsed_s += self._first[1]
         if first.status is not Status.OK:
             return first
-        audit = sampled.audit
+        audit = sampling.audit
         reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(audit)
         if reason:
             return self._tainted(Status.RUN_ERROR, reason, first.verification)
@@ -219,65 +211,72 @@ class KernelMeasurement:
         last = odd or (first if only_first and request.verified is None else self._verify())
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
-        self.flush_bytes = max(0, sampled.flush_bytes)
+        self.flush_bytes = max(0, sampling.flush_bytes)
         times = summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=request.timing.keep_samples)
         seen = last.verification
         return replace(
             last,
             # the first launch was looked at in any case
             verification=seen and replace(seen, launches=audit.launches + 1, checked=audit.checked + 1),
-            measurement=replace(times, launches=sampling.launches, units=sampled.units),
+            measurement=replace(times, launches=sampling.launches, units=sampling.units),
         )
 
-    def _run_first(self, run: messages.RunOnce, *, verify: bool) -> Outcome:
+    def _run_first(self, *, verify: bool) -> Outcome:
         """Run the kernel once, and compare the result if that is wanted."""
         self.stage = "in the first run"
-        ran, elapsed_s = self._charged(partial(self._library.run, run))
-        self._first = ran.time_ms, elapsed_s
-        if ran.status is AbiStatus.REJECTED:
-            named = _NAMED_CONDITION.fullmatch(ran.reason)
-            rule, message = named.groups() if named else ("run", ran.reason or "the kernel gave no reason")
+        (status, reason, time_ms), elapsed_s = self._charged(
+            lambda limit_s: self._library.run(limit_s, self._request.key, self.split_k, self._workspace_bytes)
+        )
+        self._first = time_ms, elapsed_s
+        if status is AbiStatus.REJECTED:
+            named = _NAMED_CONDITION.fullmatch(reason)
+            rule, message = named.groups() if named else ("run", reason or "the kernel gave no reason")
             return self._request.not_met(UnmetRequirement(rule=rule, message=message))
-        if ran.status is not AbiStatus.OK:
+        if status is not AbiStatus.OK:
             # An error may stay with the device, and the next kernel would be blamed for it.
-            return self._tainted(Status.RUN_ERROR, ran.reason or "the run failed without a reason")
+            return self._tainted(Status.RUN_ERROR, reason or "the run failed without a reason")
         if not verify:
             return self._request.outcome(Status.OK)
         self.stage = _VERIFYING
         return self._verify()
 
-    def _run_exact(self, run: messages.RunOnce, exact: PreparedProblem) -> Outcome | None:
+    def _run_exact(self, exact: PreparedProblem) -> Outcome | None:
         """Run the kernel once on operands whose sums are exact; it does not pay for that.
 
         :returns: ``None`` where there is no memory for their reference: it has not run.
         """
         limit_s, usual = self._request.own_limit_s, self._prepared
-        reply = self._library.set_operands(exact.request.operands, limit_s)
+        made = self._library.set_operands(limit_s, exact.request.operands)
         first = None
-        if isinstance(reply, messages.ProblemRejected):
-            self.one_set = f"not enough memory: {reply.reason}"
+        if isinstance(made, UnmetRequirement):
+            self.one_set = f"not enough memory: {made.message}"
         else:
             remaining_s, verified = self._remaining_s, self.verified
-            self._prepared = exact.loaded(reply)
-            first = self._run_first(run, verify=True)
+            self._prepared = exact.loaded(made)
+            first = self._run_first(verify=True)
             self._prepared, self._remaining_s, self.verified = usual, remaining_s, verified
             if first.status is Status.WRONG_RESULT:
                 first = replace(first, reason=f"{first.reason} (with exact operands)")
             if self.tainted:
                 return first
-        back = self._library.set_operands(usual.request.operands, limit_s)
-        if isinstance(back, messages.ProblemRejected) and (first is None or first.status is Status.OK):
+        back = self._library.set_operands(limit_s, usual.request.operands)
+        if isinstance(back, UnmetRequirement) and (first is None or first.status is Status.OK):
             # the device has lost memory since the problem was loaded; the worker must load it again
             self.tainted = True
-            message = f"not enough memory: {back.reason}"
-            return self._request.not_met(UnmetRequirement(rule=back.rule, message=message))
+            return self._request.not_met(replace(back, message=f"not enough memory: {back.message}"))
         return first
 
-    def _audit_share(self) -> float:
-        """Return the share of the time of sampling that may be spent on looking at launches."""
+    def _audit_request(self, *, fresh: bool) -> AuditRequest | None:
+        """Return how launches are looked at; ``None`` where results are not verified."""
         if self._prepared.reference is None and not self._prepared.on_device:
-            return 0.0
-        return 1.0 if self._request.suspected else AUDIT_SHARE
+            return None
+        return AuditRequest(
+            tolerance=self._tolerance(),
+            verified="" if self.verified is None else self.verified[0].hex(),
+            fresh=fresh,
+            share=1.0 if self._request.suspected else AUDIT_SHARE,
+            least_s=AUDIT_LEAST_S,
+        )
 
     def _verify_launches(self, audit: Audit) -> Outcome | None:
         """Judge what was seen of launches in between, and results that wait for it.
@@ -304,7 +303,7 @@ class KernelMeasurement:
         limit_s = self._request.own_limit_s
 
         def read(_: str, start: int, size: int) -> NDArray[np.uint8]:
-            return self._library.copy_kept(number, start, size, limit_s)
+            return self._library.copy_out(limit_s, "", start, size, number)
 
         types, tolerance = self._prepared.types, self._tolerance()
         return compare(self._result(read), reference, types.result, tolerance, rounding, ocp=types.ocp)
@@ -356,8 +355,7 @@ class KernelMeasurement:
         damages = []
 
         def compared(rounding: Rounding) -> Findings:
-            wanted = messages.Check(rtol=tolerance.rtol, atol=tolerance.atol, rounding=rounding)
-            seen = self._library.check(wanted, request.own_limit_s)
+            seen = self._library.check(request.own_limit_s, tolerance, rounding)
             names = [tensor.name for tensor in prepared.tensors]
             damages.append(guards.reported_writes(seen, names, prepared.digests))
             return seen.findings
@@ -413,7 +411,7 @@ class KernelMeasurement:
         return digest.digest()
 
     def _read(self, tensor: str, start: int, size: int) -> NDArray[np.uint8]:
-        return self._library.copy_out(tensor, start, size, self._request.own_limit_s)
+        return self._library.copy_out(self._request.own_limit_s, tensor, start, size)
 
     def _charged(self, ask: Callable[[float], Given]) -> tuple[Given, float]:
         """Return what a worker says within what is left of the kernel's time, and the seconds it took."""

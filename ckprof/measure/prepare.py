@@ -26,7 +26,7 @@ from ckprof.measure.verify.exact import ExpectedBytes
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import StoredFile, decode
 from ckprof.measure.verify.tolerance import Sums
-from ckprof.measure.worker.check_work import NotExpressibleError, OperandFill, lower
+from ckprof.measure.worker.check_work import NotExpressibleError, lower, operand_fill
 from ckprof.measure.worker.guards import CheckedTensor, with_gaps
 from ckprof.measure.worker.messages import LoadProblem, ProblemValues, TensorFile
 from ckprof.measure.worker.sampling import signed_axes
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from ckprof.measure.options import RunOptions
     from ckprof.measure.verify.exact import ExactKind
-    from ckprof.measure.worker.check_work import ContractionWork
-    from ckprof.measure.worker.messages import ProblemLoaded
+    from ckprof.measure.worker.check_work import CContraction
+    from ckprof.measure.worker.messages import ReferenceFacts
     from ckprof.measure.worker.sampling import SignedAxis
     from ckprof.model.computation import Tolerance
     from ckprof.model.problem import Problem
@@ -71,6 +71,8 @@ class PreparedProblem:
     types: TypeSet
     #: the operands and, as the last one, the result
     tensors: tuple[CheckedTensor, ...]
+    #: elements of each operand
+    elements: tuple[int, ...]
     #: how the result lies in memory
     result: TensorSpec
     #: doubles in the order of the result, NaN where it has gaps; ``None`` without verification, and where the
@@ -102,22 +104,21 @@ class PreparedProblem:
             if isinstance(values, StoredFile):
                 values.close()
 
-    def loaded(self, reply: ProblemLoaded) -> PreparedProblem:
+    def loaded(self, made: ReferenceFacts | None) -> PreparedProblem:
         """Return the problem with what is known of it since a device has made its reference.
 
         :raises PluginError: the reference is not finite.
         """
-        made = reply.reference
         if made is None:
             return self
         if made.magnitude is None or made.gaps != self.result.stored_elements - self.result.elements:
             raise PluginError(
-                f"operation {self.request.direction}: the device's reference is not finite on "
+                f"operation {self.request.computation.operation}: the device's reference is not finite on "
                 f"{self.problem.describe()}; --reference host does without it"
             )
         variance = float(self.sums.reduction_length)
-        for sum_of_squares, file in zip(made.squares, self.request.operands, strict=True):
-            variance *= sum_of_squares / (1 if file.fill is None else math.prod(file.fill.lengths))
+        for sum_of_squares, elements in zip(made.squares, self.elements, strict=True):
+            variance *= sum_of_squares / elements
         sums = replace(self.sums, magnitude=made.magnitude, deviation=math.sqrt(variance))
         return replace(self, sums=sums, digests=made.digests)
 
@@ -171,6 +172,7 @@ def prepare_problem(
         problem=problem,
         types=all_types,
         tensors=tuple(_checked(file) for file in files),
+        elements=tuple(spec.elements for spec in work.specs[:-1]),
         result=work.specs[-1],
         reference=reference,
         sums=Sums(
@@ -188,7 +190,7 @@ def prepare_problem(
     )
 
 
-def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> ContractionWork | None:
+def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> CContraction | None:
     """Return the sum of products that a device computes; ``None`` where the CPU does.
 
     :raises UsageError: the device was asked for and cannot do it.
@@ -288,19 +290,16 @@ class _Preparation:
                 "TMPDIR to a folder with more"
             ) from exc
 
-    def request(self, files: tuple[TensorFile, ...], contraction: ContractionWork | None) -> LoadProblem:
+    def request(self, files: tuple[TensorFile, ...], contraction: CContraction | None) -> LoadProblem:
         """Return what workers are asked to load."""
         return LoadProblem(
             problem=ProblemValues.of(self.problem),
             operands=files[:-1],
             result=files[-1],
-            direction=self.operation.id,
-            layout=self.layout.name,
-            compute_type=self.types.compute_type,
             computation=Computation.of(
                 self.operation.id, self.layout.name, self.problem, self.specs, self.types
             ),
-            contraction=contraction,
+            contraction=None if contraction is None else bytes(contraction),
             signs=self._signs(),
         )
 
@@ -336,7 +335,7 @@ class _Preparation:
     def filled_files(self, wanted: OperandValues) -> tuple[TensorFile, ...]:
         """Return how a device fills the tensors."""
         fills = [
-            OperandFill.of(spec, dtype, wanted, ocp=self.types.ocp)
+            bytes(operand_fill(spec, dtype, wanted, ocp=self.types.ocp))
             for spec, dtype in zip(self.specs[:-1], self.types.of_tensors, strict=False)
         ]
         return tuple(

@@ -67,7 +67,7 @@ def query_library(
         remote = RemoteLibrary(worker)
         try:
             for key in remote.open(library, DeviceChoice(arch=arch)).keys:
-                kernels[key] = tuple(map(_answer, remote.support(key, queries, _TIMEOUT_S)))
+                kernels[key] = tuple(map(_answer, remote.support(_TIMEOUT_S, key, queries)))
         except WorkerFailure as failure:
             raise ToolchainError(f"{library}: cannot be asked: {failure}") from failure
         finally:
@@ -245,12 +245,8 @@ def query_instance_strings(
                 present = _open(remote, library)
                 pending = list(present) if pending is None else pending
                 while pending:
-                    reply = remote.instance_string(pending[0], timeout_s)
-                    if reply.error:
-                        failures[reply.key] = reply.error
-                    else:
-                        texts[reply.key] = reply.text
-                    del pending[0]
+                    status, text = remote.instance_string(timeout_s, pending[0])
+                    (texts if status is AbiStatus.OK else failures)[pending.pop(0)] = text
             except WorkerFailure as failure:
                 if not pending:
                     raise

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import filelock
-import msgspec
 
 from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
@@ -106,7 +105,7 @@ class ReplacedWorker:
 
     def __init__(
         self,
-        library: Path | messages.OpenBaseline,
+        library: Path | messages.BaselineSource,
         device: messages.DeviceChoice,
         work_dir: Path,
         on_event: Callable[[Event], None],
@@ -146,9 +145,7 @@ class ReplacedWorker:
         self.identity = uuid.uuid4().hex
         self.state = WorkerState.FRESH
         try:
-            if isinstance(self._library, Path):
-                return self.remote.open(self._library, self.device)
-            return self.remote.open_baseline(msgspec.structs.replace(self._library, device=self.device))
+            return self.remote.open(self._library, self.device)
         except WorkerFailure:
             self.leave(at_once=True)
             raise

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ckprof.measure.worker import messages
 from ckprof.measure.worker.device_checks import DeviceChecks
 from ckprof.measure.worker.guards import CHUNK_BYTES
+from ckprof.measure.worker.messages import ReferenceFacts
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.worker.session import KernelSession
 
 from .fakes import ABI_FOLDER, HERE, find_compiler
-from .local_worker import KEY, HostTarget, LocalLine
+from .local_worker import HostLibrary, LocalLine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,15 +43,15 @@ class CheckedWorker:
 
     def __init__(self, checks: DeviceChecks, kernel: object = None) -> None:
         shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
-        library = SimpleNamespace(target=HostTarget(), kernels={KEY: kernel}, info=None, checks=checks)
-        self.session = KernelSession(library, shared)
+        library = HostLibrary(kernel, checks)
+        self.session = KernelSession(shared, library)
         self.remote = RemoteLibrary(LocalLine(self.session, shared))
 
     def load(self, prepared: PreparedProblem) -> PreparedProblem:
         """Have operands and reference made."""
-        reply = self.remote.load(prepared.request, 1.0)
-        assert isinstance(reply, messages.ProblemLoaded)
-        return prepared.loaded(reply)
+        made = self.remote.load(1.0, prepared.request)
+        assert isinstance(made, ReferenceFacts)
+        return prepared.loaded(made)
 
     def values(self, name: str, dtype: np.dtype) -> np.ndarray:
         """Return a view of a tensor's memory."""
@@ -61,7 +60,7 @@ class CheckedWorker:
     @property
     def reference(self) -> np.ndarray:
         """A view of the reference's memory."""
-        return array_at(self.session._references.current._reference, np.dtype(np.float64))
+        return array_at(self.session._references.current, np.dtype(np.float64))
 
 
 def array_at(tensor: object, dtype: np.dtype) -> np.ndarray:

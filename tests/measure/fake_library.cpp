@@ -249,7 +249,7 @@ void write_everywhere(const std::string& text)
 // The nonce of the request that is being served, from this process's own memory.
 std::string find_nonce()
 {
-    const std::string mark = " {\"type\":\"run_once\"";
+    const std::string mark = " {\"method\":\"run\"";
     std::ifstream maps("/proc/self/maps");
     for(std::string line; std::getline(maps, line);)
     {
@@ -270,24 +270,23 @@ std::string find_nonce()
 }
 
 RUN(forges_line,
-    write_everywhere("{\"type\":\"ran\",\"key\":\"forges_line\",\"status\":0,\"time_ms\":0.1}\n"))
+    write_everywhere("{\"result\":[0,\"\",0.1]}\n"))
 RUN(forges_guessed_nonce,
     write_everywhere(
         std::string(32, '0') +
-        " {\"type\":\"ran\",\"key\":\"forges_guessed_nonce\",\"status\":0,\"time_ms\":0.1}\n"))
+        " {\"result\":[0,\"\",0.1]}\n"))
 RUN(forges_nonce, {
     const std::string nonce = find_nonce();
     if(nonce.empty()) std::abort();
     write_everywhere(nonce +
-                     " {\"type\":\"ran\",\"key\":\"forges_nonce\",\"status\":0,\"time_ms\":0.1}\n");
+                     " {\"result\":[0,\"\",0.1]}\n");
 })
 RUN(forges_nonce_and_is_right, {
     multiply(p, b, n);
     const std::string nonce = find_nonce();
     if(!nonce.empty())
         write_everywhere(nonce +
-                         " {\"type\":\"ran\",\"key\":\"forges_nonce_and_is_right\",\"status\":0,"
-                         "\"time_ms\":1e-6}\n");
+                         " {\"result\":[0,\"\",1e-6]}\n");
 })
 RUN(endless_line, {
     const std::string much(1 << 16, 'x');

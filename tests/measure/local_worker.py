@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
 from ckprof.measure.options import timing_settings
-from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import CHUNK_BYTES
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.worker.session import KernelSession
@@ -56,6 +54,18 @@ class HostTarget:
         return None
 
 
+class HostLibrary:
+    """A library with one kernel."""
+
+    info = None
+
+    def __init__(self, kernel: object, checks: object = None) -> None:
+        self.target, self.kernels, self.checks = HostTarget(), {KEY: kernel}, checks
+
+    def units_used(self) -> tuple[str, ...]:
+        return ()
+
+
 class LocalLine:
     """Carries requests to a session, through the same text as pipes do."""
 
@@ -63,9 +73,8 @@ class LocalLine:
         self._session = session
         self.shared = shared
 
-    def ask(self, request: messages.Message, limit_s: float) -> messages.Reply:
-        nonce, received = messages.decode_request(messages.encode_line("1", request))
-        return messages.decode_reply(messages.encode_line(nonce, self._session.reply(received)), "1")
+    def ask(self, request: bytes, limit_s: float) -> bytes:
+        return self._session.answer(request)
 
     def check_silence(self) -> None:
         pass
@@ -82,9 +91,9 @@ def measured(
 ) -> Outcome:
     """Measure a kernel that has the methods of :class:`~ckprof.measure.worker.abi.Kernel`."""
     shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
-    library = SimpleNamespace(target=HostTarget(), kernels={KEY: kernel}, info=None)
-    remote = RemoteLibrary(LocalLine(KernelSession(library, shared), shared))
-    assert isinstance(remote.load(prepared.request, 1.0), messages.ProblemLoaded)
+    library = HostLibrary(kernel)
+    remote = RemoteLibrary(LocalLine(KernelSession(shared, library), shared))
+    assert remote.load(1.0, prepared.request) is None
     request = KernelRequest(
         key=KEY,
         split_k=split_k,

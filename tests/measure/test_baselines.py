@@ -11,7 +11,7 @@ from ckprof.errors import ToolchainError
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import CacheMode, RunOptions, visit_timing
 from ckprof.measure.prepare import prepare_problem
-from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time, unranked_ms
 from ckprof.model.types import DataType
@@ -25,7 +25,7 @@ LAYOUT = find_layout("nhwgc")
 
 
 def source(name, entry=None, on_host=True):
-    return OpenBaseline(id=name, entry=entry or f"{ENGINE}:make_{name}", on_host=on_host)
+    return BaselineSource(id=name, entry=entry or f"{ENGINE}:make_{name}", on_host=on_host)
 
 
 @pytest.fixture

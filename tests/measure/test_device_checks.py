@@ -22,16 +22,15 @@ from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.verify.operands import InitKind
 from ckprof.measure.verify.storage import decode, encode, rounded, storage_type
-from ckprof.measure.worker import device_checks as mirrors
-from ckprof.measure.worker import messages
+from ckprof.measure.worker import check_work, device_checks, messages
 from ckprof.measure.worker.audit import sign_bits, word_type
 from ckprof.measure.worker.check_work import NotExpressibleError, element_number, lower
-from ckprof.measure.worker.device_checks import Limits
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.computation import AffineIndex, Contraction, Rounding, Tolerance
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import DEVICE_REFERENCE, Status
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.tensor import TensorSpec
 from ckprof.model.types import ComputeType, DataType, TypeSet
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
@@ -48,6 +47,19 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 from .device_checks import FLAGS, CheckedWorker, build_checks
 from .fakes import ScaleDirection, find_compiler, make_problem
 from .local_worker import KEY, HostTarget
+
+#: C name -> mirror
+MIRRORS = {
+    "ckprof_integers": check_work.CIntegers,
+    "ckprof_operand": check_work.COperand,
+    "ckprof_loop": check_work.CLoop,
+    "ckprof_checked_index": check_work.CCheckedIndex,
+    "ckprof_contraction": check_work.CContraction,
+    "ckprof_comparison": device_checks.CComparison,
+    "ckprof_findings": device_checks.CFindings,
+    "ckprof_checks": device_checks.CChecks,
+}
+EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 DIRECTIONS = {one.id: one for one in (Forward(), BackwardData(), BackwardWeight())}
 ANYWHERE = RunOptions()
@@ -72,7 +84,7 @@ def test_mirrors_have_the_layout_of_the_header(tmp_path):
     if find_compiler() is None:
         pytest.skip("no C++ compiler")
     lines = []
-    for name, mirror in mirrors.MIRRORS.items():
+    for name, mirror in MIRRORS.items():
         lines.append(f'std::printf("{name} %zu\\n", sizeof({name}));')
         lines += [
             f'std::printf("{name}.{field} %zu\\n", offsetof({name}, {field}));'
@@ -82,14 +94,14 @@ def test_mirrors_have_the_layout_of_the_header(tmp_path):
     program.write_text(
         '#include <cstddef>\n#include <cstdio>\n#include "ckprof_checks.h"\nint main() {'
         + "".join(lines)
-        + f"static_assert(CKPROF_CHECKS_VERSION == {mirrors.CHECKS_VERSION});}}"
+        + f"static_assert(CKPROF_CHECKS_VERSION == {device_checks.CHECKS_VERSION});}}"
     )
     executable = tmp_path / "layout"
     flags = [flag for flag in FLAGS if flag not in ("-shared", "-Werror")]
     subprocess.run([find_compiler(), *flags, str(program), "-o", str(executable)], check=True, timeout=120)
     seen = subprocess.run([str(executable)], check=True, capture_output=True, text=True, timeout=20).stdout
     expected = []
-    for name, mirror in mirrors.MIRRORS.items():
+    for name, mirror in MIRRORS.items():
         expected.append(f"{name} {ctypes.sizeof(mirror)}")
         expected += [f"{name}.{field} {getattr(mirror, field).offset}" for field, *_ in mirror._fields_]
     assert seen.split("\n")[:-1] == expected
@@ -230,14 +242,13 @@ def test_a_device_rounds_references_as_the_host_does(checks, dtype, rounding):
     with np.errstate(over="ignore"):
         expected = rounded(reference, dtype, rounding)
         raw = encode(expected, dtype)
-    limits = Limits(rtol=0.0, atol=0.0, rounding=rounding)
     element = element_number(dtype, ocp=True)
-    seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, limits)
-    on_host = compare([raw], reference, dtype, Tolerance(rtol=0.0, atol=0.0), rounding)
+    seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, EXACT, rounding)
+    on_host = compare([raw], reference, dtype, EXACT, rounding)
     assert seen.wrong == on_host.wrong
     assert (seen.wrong == 0) is (rounding is not Rounding.NONE or dtype is DataType.INT32)
     raw.view(np.uint8)[7 * raw.itemsize] ^= 1
-    seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, limits)
+    seen = checks.compare(element, raw.ctypes.data, reference.ctypes.data, raw.size, EXACT, rounding)
     if rounding is not Rounding.NONE:
         assert (seen.wrong, seen.first, float(seen.expected)) == (1, 7, expected[7])
 
@@ -251,7 +262,7 @@ def test_long_sums_in_slices_agree(checks, tmp_path, direction):
     )  # fmt: skip
     layout = find_layout("nwgc")
     worker, _ = same_on_both(checks, DIRECTIONS[direction], long, layout, DataType.BF16, tmp_path)
-    assert worker.session._references.current.work.slices > 1
+    assert worker.session._references.work.slices > 1
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -288,7 +299,7 @@ def test_a_device_finds_what_the_host_finds(checks, size, dtype, tolerance, seed
     expected = compare([raw], reference, dtype, Tolerance(rtol=rtol, atol=atol))
     element = element_number(dtype, ocp=True)
     found = checks.compare(
-        element, raw.ctypes.data, reference.ctypes.data, size, Limits(rtol=rtol, atol=atol)
+        element, raw.ctypes.data, reference.ctypes.data, size, Tolerance(rtol=rtol, atol=atol)
     )
     # there is no result without elements
     assume(found.gaps < size)
@@ -310,12 +321,12 @@ def test_a_device_finds_what_the_host_finds(checks, size, dtype, tolerance, seed
 
 def test_an_error_as_large_as_the_tolerance_passes_and_a_larger_one_does_not(checks):
     reference = np.array([0.0, 8.0, -8.0, 1.0])
-    limits = Limits(rtol=0.25, atol=1.0)
-    bound = limits.atol + limits.rtol * np.abs(reference)
+    tolerance = Tolerance(rtol=0.25, atol=1.0)
+    bound = tolerance.atol + tolerance.rtol * np.abs(reference)
     above = np.nextafter((reference + bound).astype(np.float32), np.float32(np.inf))
     for result, wrong in (((reference + bound), 0), ((reference - bound), 0), (above, 4)):
         stored = result.astype(np.float32)
-        seen = checks.compare(0, stored.ctypes.data, reference.ctypes.data, 4, limits)
+        seen = checks.compare(0, stored.ctypes.data, reference.ctypes.data, 4, tolerance)
         assert seen.wrong == wrong and seen.first == (0 if wrong else None)
 
 
@@ -497,7 +508,7 @@ def test_a_reference_that_is_not_finite_is_reported(tmp_path):
     for facts in ({"magnitude": None, "gaps": 0}, {"magnitude": 1.0, "gaps": 3}):
         made = messages.ReferenceFacts(squares=(1.0, 1.0), digests=(1, 2, 3), **facts)
         with pytest.raises(PluginError, match="the device's reference is not finite"):
-            prepared.loaded(messages.ProblemLoaded(reference=made))
+            prepared.loaded(made)
 
 
 class LimitedMemory:
@@ -583,8 +594,8 @@ def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memor
         tmp_path,
         can_check=True,
     )
-    reply = worker.remote.load(prepared.request, 1.0)
-    assert reply == messages.ProblemRejected(reason="none left", rule=rule)
+    lacking = worker.remote.load(1.0, prepared.request)
+    assert lacking == UnmetRequirement(rule=rule, message="none left")
 
 
 def spec(name, axes, shape):

@@ -10,7 +10,7 @@ import pytest
 from ckprof.errors import UsageError
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import CacheMode, ReferencePlace, RunOptions
-from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.computation import Contraction
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
 
@@ -102,7 +102,7 @@ def test_a_device_reference_that_cannot_be_had_is_an_error(run, library):
 @pytest.mark.parametrize(("on_host", "place"), [(True, HOST_REFERENCE), (False, DEVICE_REFERENCE)])
 def test_baselines_are_verified_on_the_device_as_well(run, on_host, place):
     operation = ContractedScale()
-    source = OpenBaseline(id="good", entry=f"{HERE / 'engine.py'}:make_good", on_host=on_host)
+    source = BaselineSource(id="good", entry=f"{HERE / 'engine.py'}:make_good", on_host=on_host)
     baselines = Baselines([source])
     (outcome,) = run(operation, ["ok"], baselines=baselines)
     (baseline,) = baselines.outcomes

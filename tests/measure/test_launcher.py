@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.measure.executor import Executor
 from ckprof.measure.options import RunOptions
-from ckprof.measure.worker import messages
 from ckprof.measure.worker.process import WorkerNotStarted, WorkerProcess
+from ckprof.measure.worker.remote import CallFailed, RemoteLibrary
 from ckprof.option import command
 
 NOISY = """\
@@ -32,8 +33,8 @@ def launcher(tmp_path):
 def test_a_worker_under_a_tool_that_prints_and_closes_descriptors_answers(launcher, tmp_path, capfd):
     process = WorkerProcess(tmp_path, launcher=launcher)
     try:
-        reply = process.ask(messages.Open(library="missing.so", device=None), 60)
-        assert isinstance(reply, messages.OpenFailed)
+        with pytest.raises(CallFailed, match="cannot load kernel library"):
+            RemoteLibrary(process).open(Path("missing.so"), None)
     finally:
         process.kill()
     assert (tmp_path / "log").read_text().startswith("started ")
@@ -59,7 +60,7 @@ def test_a_tool_that_ends_at_once_is_no_kernel_failure(library, tmp_path):
 def test_a_worker_that_dies_under_a_tool_is_noticed(tmp_path):
     process = WorkerProcess(tmp_path, launcher=("true",))
     with pytest.raises(Exception, match="exited with status 0"):
-        process.ask(messages.Describe(), 60)
+        RemoteLibrary(process).describe(60)
     process.kill()
 
 

@@ -8,9 +8,13 @@ import pytest
 
 from ckprof.measure.worker.abi import (
     ABI_VERSION,
-    MIRRORS,
     AbiStatus,
+    CDevice,
+    CKernel,
+    CLibrary,
+    CPlan,
     CProblem,
+    CTarget,
     Kernel,
     Library,
     LibraryError,
@@ -20,6 +24,15 @@ from ckprof.model.requirement import UnmetRequirement
 
 from .fakes import ABI_FOLDER, build_library, find_compiler, make_problem
 
+#: C name -> mirror
+MIRRORS = {
+    "ckprof_problem": CProblem,
+    "ckprof_plan": CPlan,
+    "ckprof_kernel": CKernel,
+    "ckprof_device": CDevice,
+    "ckprof_target": CTarget,
+    "ckprof_library": CLibrary,
+}
 HEADER = ABI_FOLDER / "ckprof_abi.h"
 
 

@@ -6,7 +6,6 @@ import scipy.stats
 from ckprof.measure.worker.sampling import (
     MOST_LAUNCHES,
     SHORT_MS,
-    Launches,
     TimingSettings,
     launches_per_sample,
     take_samples,
@@ -55,10 +54,12 @@ def settings(**changes):
 
 def sample(machine, *, cold=False, first_ms=1.0, after_warmup=None, **changes):
     return take_samples(
-        Launches(run_once=machine.run_once, flush=machine.flush if cold else None, after_warmup=after_warmup),
+        machine.run_once,
         settings(**changes),
         first_ms=first_ms,
         first_s=first_ms / 1e3,
+        flush=machine.flush if cold else None,
+        after_warmup=after_warmup,
         clock=machine.clock,
     )
 
@@ -177,12 +178,12 @@ class LatentMachine(FakeMachine):
 
 def batched(machine, *, cold=False, **changes):
     return take_samples(
-        Launches(
-            run_once=machine.run_once, run_batch=machine.run_batch, flush=machine.flush if cold else None
-        ),
+        machine.run_once,
         settings(**changes),
         first_ms=0.05,
         first_s=5e-5,
+        run_batch=machine.run_batch,
+        flush=machine.flush if cold else None,
         clock=machine.clock,
     )
 

@@ -20,11 +20,10 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.measure.worker.device_checks import DeviceChecks
-from ckprof.measure.worker.messages import AbiStatus, Support
+from ckprof.measure.worker.messages import AbiStatus, KernelEntry, LibraryInfo, Support
 from ckprof.model.device import EVENT_CLOCK, WALL_CLOCK, DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
@@ -55,6 +54,10 @@ _ROOFS: dict[DataType | None, int] = {None: 0, DataType.FP32: 1, DataType.FP16: 
 
 class LibraryError(Exception):
     """The library cannot be loaded, or its target rejects the device; the message is for people."""
+
+
+class DeviceRejectedError(LibraryError):
+    """The target rejects the device."""
 
 
 class DeviceError(OSError):
@@ -171,47 +174,6 @@ class CInfo(ctypes.Structure):
     ]
 
 
-#: C name -> mirror, for the test that compares sizes and offsets with the header
-MIRRORS = {
-    "ckprof_problem": CProblem,
-    "ckprof_plan": CPlan,
-    "ckprof_kernel": CKernel,
-    "ckprof_device": CDevice,
-    "ckprof_target": CTarget,
-    "ckprof_library": CLibrary,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryInfo:
-    """What a library says about itself and its kernels: ``ckprof_library_info.h``."""
-
-    #: id of the operation
-    direction: str
-    #: architecture that the kernels were built for
-    arch: str
-    #: per kernel, in the library's order: a JSON object with everything that makes it
-    fields: tuple[str, ...]
-    #: version of the C functions for programs; empty if they have none
-    version: str
-
-    @classmethod
-    def read(cls, binary: ctypes.CDLL, kernels: int) -> LibraryInfo | None:
-        """Return what a library says; ``None`` if it lacks the interface."""
-        try:
-            described = binary.ckprof_get_info
-        except AttributeError:
-            return None
-        described.restype = POINTER(CInfo)
-        info = described().contents
-        return cls(
-            direction=_text(info.operation),
-            arch=_text(info.arch),
-            version=_text(info.version),
-            fields=tuple(_text(info.fields[index]) for index in range(kernels)),
-        )
-
-
 class Kernel:
     """One kernel of a library."""
 
@@ -275,13 +237,13 @@ class AbiTarget:
     def select_device(self, arch: str, index: int) -> None:
         """Select the device.
 
-        :raises LibraryError: the target rejects it.
+        :raises DeviceRejectedError: the target rejects it.
         """
         reason = ctypes.create_string_buffer(_TEXT_BYTES)
         status = AbiStatus(self._table.select_device(arch.encode(), index, reason, _TEXT_BYTES))
         if status is not AbiStatus.OK:
             text = _text(reason.value) or "no reason given"
-            raise LibraryError(f"target {self.id} cannot use device {index} as {arch}: {text}")
+            raise DeviceRejectedError(f"target {self.id} cannot use device {index} as {arch}: {text}")
 
     def set_cpu_threads(self, cpu_threads: int) -> None:
         """Set the number of CPU threads that kernels may use; 0 restores the default."""
@@ -372,24 +334,14 @@ class Library:
     """A loaded kernel library. It is never unloaded: the process ends instead.
 
     :param table: what its entry returned.
-    :param info: what it says about itself; ``None`` if it says nothing.
-    :param roof: its ``ckprof_measure_roof``; ``None`` if its target has none.
-    :param units: its ``ckprof_units_used``; ``None`` if its target has none.
-    :param checks: what verifies results on the device; ``None`` if its target has nothing for that.
+    :param binary: has functions that a library may lack.
     """
 
-    def __init__(
-        self,
-        table: Any,
-        info: LibraryInfo | None = None,
-        roof: Any = None,
-        units: Any = None,
-        checks: DeviceChecks | None = None,
-    ) -> None:
-        self.info = info
-        self.checks = checks
-        self._roof = roof
-        self._units = units
+    def __init__(self, table: Any, binary: ctypes.CDLL) -> None:
+        #: what verifies results on the device; ``None`` if its target has nothing for that
+        self.checks = DeviceChecks.of(binary)
+        self._roof = getattr(binary, "ckprof_measure_roof", None)
+        self._units = getattr(binary, "ckprof_units_used", None)
         self.target = AbiTarget(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
         for index in range(table.kernel_count):
@@ -398,6 +350,23 @@ class Library:
                 other = self.kernels[kernel.key].name
                 raise LibraryError(f"kernels {other} and {kernel.name} have the same key {kernel.key}")
             self.kernels[kernel.key] = kernel
+        #: what it says about itself; ``None`` if it says nothing
+        self.info = self._described(getattr(binary, "ckprof_get_info", None))
+
+    def _described(self, get: Any) -> LibraryInfo | None:
+        if get is None:
+            return None
+        get.restype = POINTER(CInfo)
+        info = get().contents
+        return LibraryInfo(
+            direction=_text(info.operation),
+            arch=_text(info.arch),
+            version=_text(info.version),
+            kernels=tuple(
+                KernelEntry(key=kernel.key, name=kernel.name, fields=_text(info.fields[index]))
+                for index, kernel in enumerate(self.kernels.values())
+            ),
+        )
 
     @classmethod
     def load(cls, path: Path) -> Library:
@@ -422,10 +391,7 @@ class Library:
                 f"kernel library {path} was built for interface version {version}, this ckprof uses "
                 f"{ABI_VERSION}: build it again"
             )
-        info = LibraryInfo.read(binary, table.contents.kernel_count)
-        roof = getattr(binary, "ckprof_measure_roof", None)
-        units = getattr(binary, "ckprof_units_used", None)
-        return cls(table.contents, info, roof, units, DeviceChecks.of(binary))
+        return cls(table.contents, binary)
 
     def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return bytes per second of a copy, or operations per second; 0 where that is not measured.

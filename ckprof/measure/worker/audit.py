@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.worker.device_audit import DeviceAudit
     from ckprof.measure.worker.memory import GuardedTensor
-    from ckprof.measure.worker.sampling import Sample, SignedAxis
+    from ckprof.measure.worker.sampling import AuditRequest, SignedAxis
 
 
 #: bytes of an operand that are copied at a time
@@ -305,13 +305,13 @@ class HostAudit:
         operands: dict[str, tuple[GuardedTensor, int]],
         result: tuple[GuardedTensor, int],
         axes: Sequence[SignedAxis],
-        request: Sample,
+        request: AuditRequest,
         times: LaunchTimes,
     ) -> None:
         start = time.perf_counter()
         self.times = times
-        self._share = request.audit_share
-        self._least_s = request.audit_least_s
+        self._share = request.share
+        self._least_s = request.least_s
         #: launches are made to be looked at
         self.is_searching = False
         self._operands = operands

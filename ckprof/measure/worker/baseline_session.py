@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from ckprof.measure.worker import messages
+from ckprof.measure.worker.abi import Library, LibraryError
 from ckprof.measure.worker.messages import AbiStatus, Support
-from ckprof.measure.worker.session import KernelSession
 from ckprof.model.computation import Computation
 from ckprof.model.requirement import UnmetRequirement
 
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ckprof.measure.worker.abi import CBuffers, CProblem
     from ckprof.measure.worker.device_checks import DeviceChecks
+    from ckprof.measure.worker.messages import BaselineSource, DeviceChoice
+    from ckprof.model.device import DeviceIdentity
+    from ckprof.model.types import DataType
 
 
 class BaselineUnusable(Exception):
@@ -136,7 +135,7 @@ def _module(source: str) -> ModuleType:
 _REJECTED_LATE: Final = "baseline-library"
 
 
-class _EngineMemory:
+class EngineMemory:
     """The part of an engine that kernels know as their target."""
 
     def __init__(self, id_: str, engine: BaselineEngine) -> None:
@@ -150,11 +149,12 @@ class _EngineMemory:
         self.flush_cache = engine.flush_cache
         self.available_bytes = engine.available_bytes
 
-    def identify_device(self) -> None:
+    def identify_device(self) -> DeviceIdentity | None:
         """Say nothing: a baseline is launched once per sample."""
+        return None
 
 
-class _EngineKernel:
+class EngineKernel:
     """The part of an engine that computes, as a kernel."""
 
     def __init__(self, id_: str, engine: BaselineEngine) -> None:
@@ -206,79 +206,48 @@ class _EngineKernel:
         return self._work
 
 
-class _EngineLibrary:
-    """An engine as a library with one kernel."""
+class EngineLibrary:
+    """An engine as a library with one kernel.
+
+    :raises LibraryError: the engine cannot be used.
+    """
 
     info = None
 
-    def __init__(self, id_: str, engine: BaselineEngine, checks: DeviceChecks | None) -> None:
-        self.checks = checks
-        self.target = _EngineMemory(id_, engine)
-        self.kernel = _EngineKernel(id_, engine)
-        self.kernels = {id_: self.kernel}
+    def __init__(self, source: BaselineSource, device: DeviceChoice) -> None:
+        try:
+            make: Any = load_engine(source.entry)
+            engine: BaselineEngine = make(device, source.on_host)
+            self.description = engine.description
+        except BaselineUnusable as exc:
+            raise LibraryError(str(exc)) from exc
+        except Exception as exc:  # a broken installation must be a message, not a traceback
+            raise LibraryError(f"{type(exc).__name__}: {exc}") from exc
+        self.checks = _checks_of(source, device)
+        self.target = EngineMemory(source.id, engine)
+        self.kernel = EngineKernel(source.id, engine)
+        self.kernels = {source.id: self.kernel}
+
+    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+        """Return 0: nobody measures it with an engine."""
+        return 0.0
+
+    def units_used(self) -> tuple[str, ...]:
+        """Return nothing: an engine does not say it."""
+        return ()
 
 
-class BaselineSession(KernelSession):
-    """Answers requests for one baseline.
-
-    :param library: the engine.
-    :param shared: memory into which tensors are copied.
-    """
-
-    def __init__(self, library: _EngineLibrary, shared: NDArray[np.uint8]) -> None:
-        super().__init__(library, shared)
-        self._baseline = library.kernel
-
-    @property
-    def _host_times(self) -> bool:
-        """Never: engines may measure with the device's clock, and keep it busy until they have launched."""
-        return False
-
-    _device_times = _host_times
-
-    def _load(self, request: messages.LoadProblem) -> messages.Reply:
-        files = sorted((*request.operands, request.result), key=lambda file: file.position)
-        if request.computation is None:
-            raise ValueError("the request does not say what is computed")
-        self._baseline.set_work(request.computation, tuple(file.name for file in files))
-        return super()._load(request)
-
-
-def open_baseline(
-    request: messages.OpenBaseline, shared: NDArray[np.uint8]
-) -> tuple[BaselineSession | None, messages.Reply]:
-    """Make the engine that a request names.
-
-    :returns: the session, ``None`` if the engine cannot be used, and the reply.
-    """
-    try:
-        make: Any = load_engine(request.entry)
-        engine: BaselineEngine = make(request.device, request.on_host)
-        description = engine.description
-    except BaselineUnusable as exc:
-        return None, messages.OpenFailed(reason=str(exc))
-    except Exception as exc:  # a broken installation must be a message, not a traceback
-        return None, messages.OpenFailed(reason=f"{type(exc).__name__}: {exc}")
-    checks = _checks_of(request)
-    opened = messages.Opened(
-        target=request.id, device=description, keys=(request.id,), can_check=checks is not None
-    )
-    return BaselineSession(_EngineLibrary(request.id, engine, checks), shared), opened
-
-
-def _checks_of(request: messages.OpenBaseline) -> DeviceChecks | None:
+def _checks_of(source: BaselineSource, device: DeviceChoice) -> DeviceChecks | None:
     """Return what verifies results on the engine's device: functions of the kernels' library.
 
     The engine's memory is theirs as well: both use the process's one context of the device.
     """
-    if not request.checks or request.on_host:
+    if not source.checks or source.on_host:
         return None
-    from ckprof.measure.worker.abi import Library, LibraryError
-
     try:
-        library = Library.load(Path(request.checks))
+        library = Library.load(Path(source.checks))
         built_for = library.info.arch if library.info else ""
-        library.target.select_device(request.device.arch or built_for, request.device.index)
+        library.target.select_device(device.arch or built_for, device.index)
     except LibraryError:
         return None
     return library.checks

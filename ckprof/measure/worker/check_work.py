@@ -1,15 +1,14 @@
 """What a device gets so that it fills operands and computes a reference: loops, offsets and indices.
 
-The classes have the fields of the structures in ``ckprof_checks.h``; they travel to workers.
+That is structures of ``ckprof_checks.h``, whose bytes travel to workers.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import msgspec
+from ctypes import c_float, c_int32, c_int64, c_uint32, c_uint64
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.measure.verify.operands import Drawing, InitKind
 from ckprof.model.computation import AffineIndex
@@ -58,6 +57,76 @@ _MOST_PARTIAL: Final = 2**27
 _LARGEST_FP32: Final = (2 - 2.0**-23) * 2.0**127
 
 
+class CIntegers(ctypes.Structure):
+    """``ckprof_integers``."""
+
+    _fields_: ClassVar = [
+        ("lowest", c_int32),
+        ("count", c_int32),
+        ("kept", c_uint64),
+        ("exponent", c_int32),
+        ("direction", c_int32),
+        ("step", c_int64),
+        ("length", c_int64),
+        ("period", c_int64),
+        ("largest", c_float),
+        ("less", c_int32),
+    ]
+
+
+class COperand(ctypes.Structure):
+    """``ckprof_operand``."""
+
+    _fields_: ClassVar = [
+        ("element", c_int32),
+        ("values", c_int32),
+        ("key", c_uint64),
+        ("lowest", c_float),
+        ("low", c_uint32),
+        ("high", c_uint32),
+        ("integers", CIntegers),
+        ("axes", c_int32),
+        ("lengths", c_int64 * MAX_AXES),
+        ("numbers", c_int64 * MAX_AXES),
+        ("line", c_int64),
+    ]
+
+
+class CLoop(ctypes.Structure):
+    """``ckprof_loop``."""
+
+    _fields_: ClassVar = [
+        ("length", c_int64),
+        ("result", c_int64),
+        ("offset", c_int64 * 2),
+        ("checked", (c_int32 * MAX_CHECKED) * 2),
+    ]
+
+
+class CCheckedIndex(ctypes.Structure):
+    """``ckprof_checked_index``."""
+
+    _fields_: ClassVar = [("start", c_int32), ("divisor", c_int32), ("length", c_int64), ("stride", c_int64)]
+
+
+class CContraction(ctypes.Structure):
+    """``ckprof_contraction``."""
+
+    _fields_: ClassVar = [
+        ("elements", c_int32 * 2),
+        ("batches", c_int32),
+        ("rows", c_int32),
+        ("columns", c_int32),
+        ("sums", c_int32),
+        ("loop", CLoop * MAX_LOOPS),
+        ("checks", c_int32 * 2),
+        ("check", (CCheckedIndex * MAX_CHECKED) * 2),
+        ("slices", c_int64),
+        ("slice", c_int64),
+        ("stored", c_int64),
+    ]
+
+
 class NotExpressibleError(ValueError):
     """Devices cannot be told of this sum; the message says why."""
 
@@ -75,25 +144,30 @@ def bytes_of(element: int) -> int:
     return sizes[element]
 
 
-class IntegerFill(msgspec.Struct, frozen=True, kw_only=True):
-    """``ckprof_integers``."""
+def operand_fill(spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, ocp: bool) -> COperand:
+    """Return how an operand is filled with what ``make_operand`` of ``verify.operands`` returns.
 
-    lowest: int
-    count: int
-    kept: int
-    exponent: int
-    direction: int
-    step: int
-    length: int
-    period: int
-    largest: float
-    less: int
-
-    @classmethod
-    def of(cls, drawing: Drawing) -> IntegerFill:
-        """Return the integers of an operand."""
-        integers = drawing.integers
-        return cls(
+    :param ocp: which variant of the 8-bit floating-point types is meant.
+    :raises NotExpressibleError: it has too many axes.
+    """
+    if len(spec.axes) > MAX_AXES:
+        raise NotExpressibleError(f"{spec.name} has {len(spec.axes)} axes, at most {MAX_AXES} are filled")
+    drawing = Drawing.of(spec, dtype, wanted)
+    integers = drawing.integers
+    lengths = dict(zip(spec.axes, spec.shape, strict=True))
+    numbers: dict[str, int] = {}
+    step = 1
+    for axis in reversed(spec.drawing_order):
+        numbers[axis] = step
+        step *= lengths[axis]
+    return COperand(
+        element=element_number(dtype, ocp=ocp),
+        values=_VALUES[drawing.kind],
+        key=drawing.key,
+        lowest=drawing.lowest,
+        low=drawing.low,
+        high=drawing.high,
+        integers=CIntegers(
             lowest=integers.lowest,
             count=integers.count,
             kept=drawing.kept,
@@ -104,106 +178,15 @@ class IntegerFill(msgspec.Struct, frozen=True, kw_only=True):
             period=integers.period,
             largest=min(integers.largest, _LARGEST_FP32),
             less=int(integers.less),
-        )
+        ),
+        axes=len(spec.axes),
+        lengths=(c_int64 * MAX_AXES)(*spec.shape),
+        numbers=(c_int64 * MAX_AXES)(*(numbers[axis] for axis in spec.axes)),
+        line=spec.stored_shape[-1],
+    )
 
 
-class OperandFill(msgspec.Struct, frozen=True, kw_only=True):
-    """``ckprof_operand``: how a device fills an operand."""
-
-    element: int
-    values: int
-    key: int
-    lowest: float
-    low: int
-    high: int
-    integers: IntegerFill
-    lengths: tuple[int, ...]
-    numbers: tuple[int, ...]
-    line: int
-
-    @classmethod
-    def of(cls, spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, ocp: bool) -> OperandFill:
-        """Return how an operand is filled with what ``make_operand`` of ``verify.operands`` returns.
-
-        :param ocp: which variant of the 8-bit floating-point types is meant.
-        :raises NotExpressibleError: it has too many axes.
-        """
-        if len(spec.axes) > MAX_AXES:
-            raise NotExpressibleError(f"{spec.name} has {len(spec.axes)} axes, at most {MAX_AXES} are filled")
-        drawing = Drawing.of(spec, dtype, wanted)
-        lengths = dict(zip(spec.axes, spec.shape, strict=True))
-        numbers: dict[str, int] = {}
-        step = 1
-        for axis in reversed(spec.drawing_order):
-            numbers[axis] = step
-            step *= lengths[axis]
-        return cls(
-            element=element_number(dtype, ocp=ocp),
-            values=_VALUES[drawing.kind],
-            key=drawing.key,
-            lowest=drawing.lowest,
-            low=drawing.low,
-            high=drawing.high,
-            integers=IntegerFill.of(drawing),
-            lengths=spec.shape,
-            numbers=tuple(numbers[axis] for axis in spec.axes),
-            line=spec.stored_shape[-1],
-        )
-
-
-class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """``ckprof_loop``."""
-
-    length: int
-    result: int
-    offset: tuple[int, int]
-    checked: tuple[tuple[int, ...], tuple[int, ...]]
-
-
-class CheckedIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """``ckprof_checked_index``."""
-
-    start: int
-    divisor: int
-    length: int
-    stride: int
-
-
-class ContractionWork(msgspec.Struct, frozen=True, kw_only=True):
-    """``ckprof_contraction``."""
-
-    elements: tuple[int, int]
-    batches: tuple[Loop, ...]
-    rows: tuple[Loop, ...]
-    columns: tuple[Loop, ...]
-    sums: tuple[Loop, ...]
-    checks: tuple[tuple[CheckedIndex, ...], tuple[CheckedIndex, ...]]
-    slices: int
-    slice: int
-    #: elements of the result, with and without gaps
-    stored: int
-    packed: int
-    #: ``ckprof_element`` of the result
-    result_element: int
-
-
-class _Use(NamedTuple):
-    """What a step along an axis of the result, or along a summed one, means for an operand."""
-
-    offset: int
-    checked: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Operand:
-    """How an operand is reached."""
-
-    #: by letter; axes that do not matter to it are missing
-    uses: Mapping[str, _Use]
-    checks: tuple[CheckedIndex, ...]
-
-
-def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet) -> ContractionWork:
+def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet) -> CContraction:
     """Return a sum of products as loops over memory.
 
     :param specs: the operands and, as the last one, the result.
@@ -217,13 +200,10 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
     looped = {letter: length for letter, length in lengths.items() if length > 1}
     if len(looped) > MAX_LOOPS:
         raise NotExpressibleError(f"it has {len(looped)} loops, devices take {MAX_LOOPS}")
-    first, second = (_reach(contraction, spec, lengths) for spec in operands)
-    loops = _Loops(
-        lengths=looped, results=dict(zip(result.axes, result.strides, strict=True)), reach=(first, second)
-    )
+    first, second = (_Reach(contraction, spec, lengths) for spec in operands)
     of_result = [letter for letter in result.axes if letter in looped]
-    both = [letter for letter in of_result if letter in first.uses and letter in second.uses]
-    columns = [letter for letter in of_result if letter in second.uses and letter not in both]
+    both = [letter for letter in of_result if first.has(letter) and second.has(letter)]
+    columns = [letter for letter in of_result if second.has(letter) and letter not in both]
     rows = [letter for letter in of_result if letter not in both and letter not in columns]
     summed = [letter for letter, _ in contraction.summed if letter in looped]
     total = math.prod(looped[letter] for letter in summed)
@@ -232,21 +212,28 @@ def lower(contraction: Contraction, specs: Sequence[TensorSpec], types: TypeSet)
         total,
         result.stored_elements,
     )
-    return ContractionWork(
-        elements=(
-            element_number(types.operands[0], ocp=types.ocp),
-            element_number(types.operands[1], ocp=types.ocp),
-        ),
-        batches=loops.of(both),
-        rows=loops.of(rows),
-        columns=loops.of(columns),
-        sums=loops.of(summed),
-        checks=(first.checks, second.checks),
+    results = dict(zip(result.axes, result.strides, strict=True))
+    loops = (
+        CLoop(
+            length=looped[letter],
+            result=results.get(letter, 0),
+            offset=(first.offsets.get(letter, 0), second.offsets.get(letter, 0)),
+            checked=(first.factors(letter), second.factors(letter)),
+        )
+        for letter in (*both, *rows, *columns, *summed)
+    )
+    return CContraction(
+        elements=tuple(element_number(dtype, ocp=types.ocp) for dtype in types.operands[:_OPERANDS]),
+        batches=len(both),
+        rows=len(rows),
+        columns=len(columns),
+        sums=len(summed),
+        loop=(CLoop * MAX_LOOPS)(*loops),
+        checks=(len(first.checks), len(second.checks)),
+        check=tuple((CCheckedIndex * MAX_CHECKED)(*one.checks) for one in (first, second)),
         slices=count,
         slice=length,
         stored=result.stored_elements,
-        packed=result.elements,
-        result_element=element_number(types.result, ocp=types.ocp),
     )
 
 
@@ -269,32 +256,6 @@ def _axis_lengths(
     return lengths
 
 
-class _Loops(NamedTuple):
-    """What loops over axes are made of."""
-
-    #: axis -> elements
-    lengths: Mapping[str, int]
-    #: axis -> distance of neighbours in the result
-    results: Mapping[str, int]
-    #: of both operands
-    reach: tuple[_Operand, _Operand]
-
-    def of(self, letters: Sequence[str]) -> tuple[Loop, ...]:
-        """Return the loops over some axes, in their order."""
-        nothing = _Use(0, (0,) * MAX_CHECKED)
-        first, second = self.reach
-        uses = [(first.uses.get(letter, nothing), second.uses.get(letter, nothing)) for letter in letters]
-        return tuple(
-            Loop(
-                length=self.lengths[letter],
-                result=self.results.get(letter, 0),
-                offset=(a.offset, b.offset),
-                checked=(a.checked, b.checked),
-            )
-            for letter, (a, b) in zip(letters, uses, strict=True)
-        )
-
-
 def _slices(sizes: Sequence[int], total: int, stored: int) -> tuple[int, int]:
     """Return into how many slices sums are cut, and how many products each has.
 
@@ -311,34 +272,44 @@ def _slices(sizes: Sequence[int], total: int, stored: int) -> tuple[int, int]:
     return math.ceil(total / length), length
 
 
-def _reach(contraction: Contraction, spec: TensorSpec, lengths: Mapping[str, int]) -> _Operand:
-    """Return how an operand is reached from the axes of the result and the summed ones."""
-    indices = contraction.indices.get(spec.name, {})
-    offsets: dict[str, int] = {}
-    checked: dict[str, list[int]] = {}
-    checks: list[CheckedIndex] = []
-    for axis, length, stride in zip(spec.axes, spec.shape, spec.strides, strict=True):
-        index = indices.get(axis, AffineIndex(terms=((axis, 1),)))
-        unknown = [letter for letter, _ in index.terms if letter not in lengths]
-        if unknown:
-            raise NotExpressibleError(f"axis {axis} of {spec.name} is reached from no axis {unknown[0]}")
-        lowest, highest = _range(index, lengths)
-        if index.divisor == 1 and index.offset == 0 and lowest >= 0 and highest < length:
+class _Reach:
+    """How an operand is reached from the axes of the result and the summed ones.
+
+    :param lengths: elements along these axes.
+    :raises NotExpressibleError: there are too many indices to check, or too large ones.
+    """
+
+    def __init__(self, contraction: Contraction, spec: TensorSpec, lengths: Mapping[str, int]) -> None:
+        #: axis -> elements from index to index; axes that do not matter to the operand are missing
+        self.offsets: dict[str, int] = {}
+        self.checks: list[CCheckedIndex] = []
+        self._factors: dict[str, list[int]] = {}
+        indices = contraction.indices.get(spec.name, {})
+        for axis, length, stride in zip(spec.axes, spec.shape, spec.strides, strict=True):
+            index = indices.get(axis, AffineIndex(terms=((axis, 1),)))
+            unknown = [letter for letter, _ in index.terms if letter not in lengths]
+            if unknown:
+                raise NotExpressibleError(f"axis {axis} of {spec.name} is reached from no axis {unknown[0]}")
+            lowest, highest = _range(index, lengths)
+            if index.divisor == 1 and index.offset == 0 and lowest >= 0 and highest < length:
+                for letter, factor in index.terms:
+                    self.offsets[letter] = self.offsets.get(letter, 0) + factor * stride
+                continue
+            if len(self.checks) == MAX_CHECKED or max(-lowest, highest) > _LARGEST_INDEX:
+                raise NotExpressibleError(
+                    f"{spec.name} has more than {MAX_CHECKED} indices to check, or too large ones"
+                )
             for letter, factor in index.terms:
-                offsets[letter] = offsets.get(letter, 0) + factor * stride
-            continue
-        if len(checks) == MAX_CHECKED or max(-lowest, highest) > _LARGEST_INDEX:
-            raise NotExpressibleError(
-                f"{spec.name} has more than {MAX_CHECKED} indices to check, or too large ones"
-            )
-        for letter, factor in index.terms:
-            checked.setdefault(letter, [0] * MAX_CHECKED)[len(checks)] += factor
-        checks.append(CheckedIndex(start=index.offset, divisor=index.divisor, length=length, stride=stride))
-    uses = {
-        letter: _Use(offsets.get(letter, 0), tuple(checked.get(letter, [0] * MAX_CHECKED)))
-        for letter in (*offsets, *checked)
-    }
-    return _Operand(uses=uses, checks=tuple(checks))
+                self._factors.setdefault(letter, [0] * MAX_CHECKED)[len(self.checks)] += factor
+            self.checks.append(CCheckedIndex(index.offset, index.divisor, length, stride))
+
+    def has(self, axis: str) -> bool:
+        """Say whether an axis matters to the operand."""
+        return axis in self.offsets or axis in self._factors
+
+    def factors(self, axis: str) -> ctypes.Array[c_int32]:
+        """Return what a step along an axis adds to each index that is checked."""
+        return (c_int32 * MAX_CHECKED)(*self._factors.get(axis, ()))
 
 
 def _range(index: AffineIndex, lengths: Mapping[str, int]) -> tuple[int, int]:

@@ -17,15 +17,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import SharedMemory
-from ckprof.measure.worker.session import KernelSession, open_library
+from ckprof.measure.worker.session import KernelSession
 from ckprof.orphans import take_standard_streams, watch
 
 if TYPE_CHECKING:
     from typing import BinaryIO
-
-    from ckprof.measure.worker.sampling import WorkerMessage
 
 
 class Channel:
@@ -44,13 +41,14 @@ class Channel:
         self._queue: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
-    def receive(self) -> tuple[str, messages.Request]:
-        """Wait for the next request; return its nonce as well."""
-        return messages.decode_request(self._queue.get())
+    def receive(self) -> tuple[bytes, bytes]:
+        """Wait for the next request; return its nonce and what it says."""
+        nonce, _, request = self._queue.get().rstrip(b"\n").partition(b" ")
+        return nonce, request
 
-    def send(self, nonce: str, reply: WorkerMessage) -> None:
+    def send(self, nonce: bytes, reply: bytes) -> None:
         """Answer the request with this nonce."""
-        self._replies.write(messages.encode_line(nonce, reply))
+        self._replies.write(b"%b %b\n" % (nonce, reply))
         self._replies.flush()
 
     def _read(self) -> None:
@@ -78,31 +76,17 @@ def main() -> int:
     else:
         channel = Channel(*take_standard_streams())
     _forbid_core_dumps()
-    nonce, request = channel.receive()
-    session, opened = _open(request, shared)
-    channel.send(nonce, opened)
-    if session is None:
-        return 0
+    session = KernelSession(shared.bytes)
     while True:
         nonce, request = channel.receive()
-        if isinstance(request, messages.Quit):
+        if not request:
             return 0
-        channel.send(nonce, session.reply(request))
+        channel.send(nonce, session.answer(request))
 
 
 def _descriptor(text: str, access: int) -> int:
     """Return an inherited descriptor, or that of a path, which this process alone is to have."""
     return int(text) if text.isdecimal() else os.open(text, access | os.O_CLOEXEC)
-
-
-def _open(request: messages.Request, shared: SharedMemory) -> tuple[KernelSession | None, messages.Reply]:
-    """Load the library, or make the baseline, that the first request names."""
-    if isinstance(request, messages.OpenBaseline):
-        from ckprof.measure.worker.baseline_session import open_baseline
-
-        return open_baseline(request, shared.bytes)
-    library, opened = open_library(request)
-    return (None if library is None else KernelSession(library, shared.bytes)), opened
 
 
 def _forbid_core_dumps() -> None:

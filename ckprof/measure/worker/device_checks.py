@@ -7,7 +7,6 @@ from ctypes import (
     POINTER,
     c_char,
     c_double,
-    c_float,
     c_int,
     c_int32,
     c_int64,
@@ -16,12 +15,12 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Final
 
-import msgspec
-
-from ckprof.measure.worker.check_work import MAX_AXES, MAX_CHECKED, MAX_LOOPS
+from ckprof.measure.worker.check_work import (
+    CContraction,
+    COperand,
+)
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import Findings
@@ -31,83 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ckprof.measure.worker.check_work import CheckedIndex, ContractionWork, Loop, OperandFill
+    from ckprof.model.computation import Tolerance
 
 #: ``CKPROF_CHECKS_VERSION``
 CHECKS_VERSION: Final = 2
 _TEXT_BYTES: Final = 4096
 #: ``ckprof_rounding``
 _ROUNDINGS: Final = {Rounding.NONE: 0, Rounding.NEAREST: 1, Rounding.CUT_OFF: 2}
-
-
-class CIntegers(ctypes.Structure):
-    """``ckprof_integers``."""
-
-    _fields_: ClassVar = [
-        ("lowest", c_int32),
-        ("count", c_int32),
-        ("kept", c_uint64),
-        ("exponent", c_int32),
-        ("direction", c_int32),
-        ("step", c_int64),
-        ("length", c_int64),
-        ("period", c_int64),
-        ("largest", c_float),
-        ("less", c_int32),
-    ]
-
-
-class COperand(ctypes.Structure):
-    """``ckprof_operand``."""
-
-    _fields_: ClassVar = [
-        ("element", c_int32),
-        ("values", c_int32),
-        ("key", c_uint64),
-        ("lowest", c_float),
-        ("low", c_uint32),
-        ("high", c_uint32),
-        ("integers", CIntegers),
-        ("axes", c_int32),
-        ("lengths", c_int64 * MAX_AXES),
-        ("numbers", c_int64 * MAX_AXES),
-        ("line", c_int64),
-    ]
-
-
-class CLoop(ctypes.Structure):
-    """``ckprof_loop``."""
-
-    _fields_: ClassVar = [
-        ("length", c_int64),
-        ("result", c_int64),
-        ("offset", c_int64 * 2),
-        ("checked", (c_int32 * MAX_CHECKED) * 2),
-    ]
-
-
-class CCheckedIndex(ctypes.Structure):
-    """``ckprof_checked_index``."""
-
-    _fields_: ClassVar = [("start", c_int32), ("divisor", c_int32), ("length", c_int64), ("stride", c_int64)]
-
-
-class CContraction(ctypes.Structure):
-    """``ckprof_contraction``."""
-
-    _fields_: ClassVar = [
-        ("elements", c_int32 * 2),
-        ("batches", c_int32),
-        ("rows", c_int32),
-        ("columns", c_int32),
-        ("sums", c_int32),
-        ("loop", CLoop * MAX_LOOPS),
-        ("checks", c_int32 * 2),
-        ("check", (CCheckedIndex * MAX_CHECKED) * 2),
-        ("slices", c_int64),
-        ("slice", c_int64),
-        ("stored", c_int64),
-    ]
 
 
 class CComparison(ctypes.Structure):
@@ -157,30 +86,8 @@ class CChecks(ctypes.Structure):
     ]
 
 
-#: C name -> mirror, for the test that compares sizes and offsets with the header
-MIRRORS = {
-    "ckprof_integers": CIntegers,
-    "ckprof_operand": COperand,
-    "ckprof_loop": CLoop,
-    "ckprof_checked_index": CCheckedIndex,
-    "ckprof_contraction": CContraction,
-    "ckprof_comparison": CComparison,
-    "ckprof_findings": CFindings,
-    "ckprof_checks": CChecks,
-}
-
-
 class CheckError(OSError):
     """The device could not do what was asked: it may be of no use to this process any more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How far an element may be from the reference."""
-
-    rtol: float
-    atol: float
-    rounding: Rounding = Rounding.NONE
 
 
 class DeviceChecks:
@@ -222,37 +129,20 @@ class DeviceChecks:
         self._done("read a tensor", self._table.digest(address, size_bytes, ctypes.byref(digest)))
         return digest.value
 
-    def fill_operand(self, fill: OperandFill, address: int) -> float:
+    def fill_operand(self, operand: COperand, address: int) -> float:
         """Fill an operand but for its gaps; return the sum of the squares of its values."""
-        axes = len(fill.lengths)
-        operand = COperand(
-            element=fill.element,
-            values=fill.values,
-            key=fill.key,
-            lowest=fill.lowest,
-            low=fill.low,
-            high=fill.high,
-            integers=CIntegers(**msgspec.structs.asdict(fill.integers)),
-            axes=axes,
-            lengths=(c_int64 * MAX_AXES)(*fill.lengths),
-            numbers=(c_int64 * MAX_AXES)(*fill.numbers),
-            line=fill.line,
-        )
         squares = c_double()
         status = self._table.fill_operand(ctypes.byref(operand), address, ctypes.byref(squares))
         self._done("fill an operand", status)
         return squares.value
 
-    def contract(
-        self, work: ContractionWork, operands: Sequence[int], *, partial: int, reference: int
-    ) -> bool:
+    def contract(self, work: CContraction, operands: Sequence[int], *, partial: int, reference: int) -> bool:
         """Compute a reference; return whether the device takes so large a problem.
 
         :param partial: memory for the doubles of all slices; the reference's own where there is one slice.
         """
         first, second = operands
-        described = _c_contraction(work)
-        status = self._table.contract(ctypes.byref(described), first, second, partial, reference)
+        status = self._table.contract(ctypes.byref(work), first, second, partial, reference)
         if status == AbiStatus.REJECTED:
             return False
         self._done("compute the reference", status)
@@ -265,7 +155,15 @@ class DeviceChecks:
         self._done("read the reference", status)
         return largest.value, gaps.value
 
-    def compare(self, element: int, result: int, reference: int, stored: int, limits: Limits) -> Findings:
+    def compare(
+        self,
+        element: int,
+        result: int,
+        reference: int,
+        stored: int,
+        tolerance: Tolerance,
+        rounding: Rounding = Rounding.NONE,
+    ) -> Findings:
         """Compare a result with a reference.
 
         :param element: ``ckprof_element`` of the result.
@@ -273,11 +171,11 @@ class DeviceChecks:
         """
         comparison = CComparison(
             element=element,
-            rounding=_ROUNDINGS[limits.rounding],
+            rounding=_ROUNDINGS[rounding],
             poison=POISON_BYTE,
             stored=stored,
-            rtol=limits.rtol,
-            atol=limits.atol,
+            rtol=tolerance.rtol,
+            atol=tolerance.atol,
         )
         seen = CFindings()
         status = self._table.compare(ctypes.byref(comparison), result, reference, ctypes.byref(seen))
@@ -315,47 +213,3 @@ class DeviceChecks:
             self._table.last_error(text, _TEXT_BYTES)
             error = text.value.decode(errors="replace")
             raise CheckError(f"the device failed to {action}" + (f": {error}" if error else ""))
-
-
-@runtime_checkable
-class CheckProvider(Protocol):
-    """A provider of kernels whose results can be verified on their device."""
-
-    @property
-    def checks(self) -> DeviceChecks | None:
-        """What verifies them; ``None`` if the target has nothing for that."""
-
-
-def _c_contraction(work: ContractionWork) -> CContraction:
-    loops = (*work.batches, *work.rows, *work.columns, *work.sums)
-    return CContraction(
-        elements=(c_int32 * 2)(*work.elements),
-        batches=len(work.batches),
-        rows=len(work.rows),
-        columns=len(work.columns),
-        sums=len(work.sums),
-        loop=(CLoop * MAX_LOOPS)(*map(_c_loop, loops)),
-        checks=(c_int32 * 2)(*map(len, work.checks)),
-        check=((CCheckedIndex * MAX_CHECKED) * 2)(*map(_c_indices, work.checks)),
-        slices=work.slices,
-        slice=work.slice,
-        stored=work.stored,
-    )
-
-
-def _c_loop(loop: Loop) -> CLoop:
-    checked = ((c_int32 * MAX_CHECKED)(*factors) for factors in loop.checked)
-    return CLoop(
-        length=loop.length,
-        result=loop.result,
-        offset=(c_int64 * 2)(*loop.offset),
-        checked=((c_int32 * MAX_CHECKED) * 2)(*checked),
-    )
-
-
-def _c_indices(indices: Sequence[CheckedIndex]) -> Any:
-    checked = (
-        CCheckedIndex(start=index.start, divisor=index.divisor, length=index.length, stride=index.stride)
-        for index in indices
-    )
-    return (CCheckedIndex * MAX_CHECKED)(*checked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.verify.storage import StoredFile
-    from ckprof.measure.worker.abi import CBuffers, CProblem, LibraryInfo
+    from ckprof.measure.worker.abi import AbiTarget, CBuffers
+    from ckprof.measure.worker.baseline_session import EngineMemory
     from ckprof.measure.worker.device_checks import DeviceChecks
-    from ckprof.measure.worker.messages import AbiStatus, Support
-    from ckprof.model.device import DeviceIdentity
-    from ckprof.model.types import DataType
+
+    #: where kernels run, those of a library or what a baseline has in their place
+    Target = AbiTarget | EngineMemory
 
 
 class GuardedTensor:
@@ -32,7 +33,7 @@ class GuardedTensor:
     :raises MemoryError: the target has not enough memory.
     """
 
-    def __init__(self, target: TargetMemory, size_bytes: int, checks: DeviceChecks | None = None) -> None:
+    def __init__(self, target: Target, size_bytes: int, checks: DeviceChecks | None = None) -> None:
         self._target = target
         self._checks = checks
         self.size_bytes = size_bytes
@@ -109,9 +110,7 @@ class DeviceTensors:
     :raises MemoryError: the target has not enough memory; nothing stays allocated.
     """
 
-    def __init__(
-        self, target: TargetMemory, sizes: Mapping[str, int], checks: DeviceChecks | None = None
-    ) -> None:
+    def __init__(self, target: Target, sizes: Mapping[str, int], checks: DeviceChecks | None = None) -> None:
         self._tensors: dict[str, GuardedTensor] = {}
         try:
             for name, size in sizes.items():
@@ -153,7 +152,7 @@ class DeviceTensors:
 _SPARE_SHARE: Final = 1 / 8
 
 
-def memory_rule(target: ProviderTarget, *, wanted: int, held: int = 0, usual: str) -> str:
+def memory_rule(target: Target, *, wanted: int, held: int = 0, usual: str) -> str:
     """Return the id of the requirement that is not met where there is not enough memory.
 
     :param wanted: bytes that would have done.
@@ -167,83 +166,3 @@ def memory_rule(target: ProviderTarget, *, wanted: int, held: int = 0, usual: st
     if available is not None and wanted <= whole - spare and whole - available - held > spare:
         return MEMORY_IN_USE
     return usual if usual == "workspace" else DEVICE_MEMORY
-
-
-class TargetMemory(Protocol):
-    """Memory of a device, by address."""
-
-    def allocate(self, size_bytes: int) -> int:
-        """Return the address of new memory."""
-
-    def release(self, address: int) -> None:
-        """Give memory back."""
-
-    def copy_to_device(self, device: int, host: int, size_bytes: int) -> None:
-        """Copy from host memory."""
-
-    def copy_to_host(self, host: int, device: int, size_bytes: int) -> None:
-        """Copy to host memory."""
-
-
-class ProviderTarget(TargetMemory, Protocol):
-    """Where kernels run."""
-
-    #: largest workspace that kernels have been allowed to take
-    workspace_bytes: int
-
-    def flush_cache(self, size_bytes: int) -> None:
-        """Evict the caches by touching that many bytes; 0 frees the memory for that."""
-
-    def available_bytes(self) -> int | None:
-        """Return how much memory can still be allocated, or ``None`` if that is not known."""
-
-    def identify_device(self) -> DeviceIdentity | None:
-        """Return what really computes; ``None`` where that is not said."""
-
-
-class ProviderKernel(Protocol):
-    """What is run."""
-
-    key: str
-    name: str
-
-    def is_supported(self, problem: CProblem) -> Support:
-        """Say whether the kernel supports the problem, and how it would compute it."""
-
-    def instance_string(self) -> tuple[AbiStatus, str]:
-        """Return CK Builder's text."""
-
-    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
-        """Run so many times in a row; return the status, its reason and the milliseconds of one."""
-
-
-class KernelProvider(Protocol):
-    """Kernels and the place where they run."""
-
-    @property
-    def target(self) -> ProviderTarget:
-        """Where the kernels run."""
-
-    @property
-    def kernels(self) -> Mapping[str, ProviderKernel]:
-        """Key -> kernel."""
-
-    @property
-    def info(self) -> LibraryInfo | None:
-        """What it says about itself; ``None`` if it says nothing."""
-
-
-@runtime_checkable
-class RoofProvider(Protocol):
-    """A provider that measures what its device reaches."""
-
-    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
-        """Return bytes per second of a copy, or operations per second; see :class:`.abi.Library`."""
-
-
-@runtime_checkable
-class UnitProvider(Protocol):
-    """A provider that may choose a unit of its device for each launch."""
-
-    def units_used(self) -> tuple[str, ...]:
-        """Return which ones computed the launches since the last call; see :class:`.abi.Library`."""

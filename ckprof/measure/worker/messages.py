@@ -1,27 +1,33 @@
-"""What parent and worker say to each other: one request per line, and one reply to each.
+"""What a parent has its worker do, by calls of methods: one request per line, and one answer to each.
 
-A line is a nonce, a space and a JSON object. The parent chooses a new nonce for every request, and the
-reply must repeat it: whatever else arrives was not sent by the worker's own code. Tensors are not part of the
-lines; :class:`CopyOut` puts them into memory that both processes share.
+A line is a nonce, a space and a JSON object. The parent chooses a new nonce for every call, and the answer
+must repeat it: whatever else arrives was not sent by the worker's own code. Tensors are not part of the
+lines; :meth:`WorkerMethods.copy_out` puts them into memory that both processes share.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING
+from enum import Enum, IntEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_type_hints
 
 import msgspec
 
-from ckprof.measure.worker.check_work import ContractionWork, OperandFill
-from ckprof.measure.worker.sampling import Findings, Sample, Sampled, SignedAxis, WorkerMessage
-from ckprof.model.computation import Computation, Rounding
+from ckprof.measure.worker.sampling import AuditRequest, Findings, Sampling, SignedAxis, TimingSettings
+from ckprof.model.computation import Computation, Rounding, Tolerance
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.types import ComputeType, DataType
+from ckprof.model.types import DataType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckprof.model.problem import Problem
+
+_Result = TypeVar("_Result")
 
 
 class AbiStatus(IntEnum):
@@ -42,6 +48,19 @@ class DeviceChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     cpu_threads: int = 0
 
 
+class BaselineSource(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes the engine of a baseline, which is measured as if it were a library."""
+
+    #: of the baseline
+    id: str
+    #: ``module:function``, or ``path/of/a/file.py:function``
+    entry: str
+    #: compute where the host does; otherwise on the device
+    on_host: bool
+    #: kernel library whose target verifies results on the device; empty for none
+    checks: str = ""
+
+
 class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tensor of the problem, in the memory order of its layout."""
 
@@ -53,8 +72,8 @@ class TensorFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     position: int
     #: ``.npy`` file with the stored values of an operand; empty for the result, and for what the device fills
     path: str = ""
-    #: how the device fills an operand; ``None`` where a file has the values
-    fill: OperandFill | None = None
+    #: ``ckprof_operand``, how the device fills an operand; ``None`` where a file has the values
+    fill: bytes | None = None
 
 
 class ProblemValues(msgspec.Struct, frozen=True):
@@ -77,13 +96,6 @@ class SupportQuery:
     split_k: int
 
 
-class SupportQuestion(msgspec.Struct, frozen=True):
-    """A :class:`SupportQuery` on its way to the worker."""
-
-    problem: ProblemValues
-    split_k: int
-
-
 class Support(msgspec.Struct, frozen=True, kw_only=True):
     """A kernel's verdict on a problem."""
 
@@ -98,123 +110,22 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     roundings: int = 0
 
 
-class Open(WorkerMessage, frozen=True, tag="open"):
-    """Load the library. Must be the first request."""
-
-    library: str
-    #: ``None`` leaves the device alone
-    device: DeviceChoice | None
-
-
-class OpenBaseline(WorkerMessage, frozen=True, tag="open_baseline"):
-    """Make the engine of a baseline instead of loading a library. Must be the first request."""
-
-    #: of the baseline
-    id: str
-    #: what makes the engine: ``module:function``, or ``path/of/a/file.py:function``
-    entry: str
-    #: compute where the host does; otherwise on the device
-    on_host: bool
-    device: DeviceChoice = DeviceChoice()
-    #: kernel library whose target verifies results on the device; empty for none
-    checks: str = ""
-
-
-class Describe(WorkerMessage, frozen=True, tag="describe"):
-    """Ask what the library says about itself and its kernels."""
-
-
-class LoadProblem(WorkerMessage, frozen=True, tag="load_problem"):
-    """Put the operands of a problem into target memory, in place of those of the problem before."""
+class LoadProblem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A problem as it is put into target memory."""
 
     problem: ProblemValues
     operands: tuple[TensorFile, ...]
     result: TensorFile
-    #: id of the direction and name of the layout: kernels know theirs, baselines are told
-    direction: str = ""
-    layout: str = ""
-    #: what operands are rounded to before they are multiplied: likewise
-    compute_type: ComputeType | None = None
-    #: the whole, where the operation has problems of its own: likewise
-    computation: Computation | None = None
-    #: the reference that the device computes; ``None`` where results are verified elsewhere
-    contraction: ContractionWork | None = None
+    #: the whole: kernels know it, baselines are told
+    computation: Computation
+    #: ``ckprof_contraction``, the reference that the device computes; ``None`` where results are verified
+    #: elsewhere
+    contraction: bytes | None = None
     #: where operands may be negated, and the result with them; empty where that is not known
     signs: tuple[SignedAxis, ...] = ()
 
 
-class SetOperands(WorkerMessage, frozen=True, tag="set_operands"):
-    """Give the operands of the loaded problem other values, and compare with their reference from now on."""
-
-    #: of the same sizes
-    operands: tuple[TensorFile, ...]
-
-
-class QuerySupport(WorkerMessage, frozen=True, tag="query_support"):
-    """Ask one kernel whether it supports problems."""
-
-    key: str
-    queries: tuple[SupportQuestion, ...]
-
-
-class RunOnce(WorkerMessage, frozen=True, tag="run_once"):
-    """Poison the result and run one kernel on the loaded problem."""
-
-    key: str
-    split_k: int
-    #: of the workspace that the kernel has said to need
-    workspace_bytes: int
-
-
-class CopyOut(WorkerMessage, frozen=True, tag="copy_out"):
-    """Copy bytes of a tensor of the loaded problem into the shared memory."""
-
-    tensor: str
-    #: from the tensor's first element; negative in the guard before it
-    start: int
-    size: int
-    #: number of a result that the last sampling has kept, instead of the tensor; -1 for the tensor
-    kept: int = -1
-
-
-class Check(WorkerMessage, frozen=True, tag="check"):
-    """Compare the result of the loaded problem with the device's reference, and look at all guards."""
-
-    #: an element passes as in :func:`ckprof.measure.verify.comparison.compare`
-    rtol: float
-    atol: float
-    rounding: Rounding = Rounding.NONE
-
-
-class ReadInstanceString(WorkerMessage, frozen=True, tag="read_instance_string"):
-    """Ask a kernel for CK Builder's text."""
-
-    key: str
-
-
-class MeasureRoof(WorkerMessage, frozen=True, tag="measure_roof"):
-    """Ask what the device reaches at most."""
-
-    #: type whose multiply-adds are meant; ``None`` for the bandwidth of a copy
-    dtype: DataType | None
-    #: of source and of destination of a copy, less where memory is short
-    size_bytes: int
-    seconds: float
-
-
-class Release(WorkerMessage, frozen=True, tag="release"):
-    """Give the memory of the loaded problem back: it is another process's turn."""
-
-
-class Quit(WorkerMessage, frozen=True, tag="quit"):
-    """End the process. The only request without a reply."""
-
-
-class Released(WorkerMessage, frozen=True, tag="released"):
-    """No problem is loaded any more."""
-
-
-class Opened(WorkerMessage, frozen=True, tag="opened"):
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """The library is loaded."""
 
     target: str
@@ -227,33 +138,33 @@ class Opened(WorkerMessage, frozen=True, tag="opened"):
     can_check: bool = False
 
 
-class OpenFailed(WorkerMessage, frozen=True, tag="open_failed"):
-    """The library cannot be used."""
-
-    reason: str
-    #: whether the library was loaded, and the device is at fault
-    loaded: bool = False
-
-
 class KernelEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What a library says about one of its kernels."""
 
     key: str
     name: str
-    #: everything that makes the kernel
-    fields: dict[str, int | float | str | bool | None]
+    #: a JSON object with everything that makes the kernel
+    fields: str
 
 
-class Described(WorkerMessage, frozen=True, tag="described"):
-    """What a library says about itself; empty where it does not say it."""
+class LibraryInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a library says about itself and its kernels: ``ckprof_library_info.h``."""
 
-    direction: str = ""
-    arch: str = ""
-    kernels: tuple[KernelEntry, ...] = ()
+    #: id of the operation
+    direction: str
+    #: architecture that the kernels were built for
+    arch: str
+    #: version of the C functions for programs; empty if they have none
+    version: str
+    #: in the library's order
+    kernels: tuple[KernelEntry, ...]
 
 
-class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of operands and reference that a device has made."""
+class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What is known of operands and reference that a device has made.
+
+    JSON has it as an array, which no unmet requirement is.
+    """
 
     #: largest magnitude in the reference; ``None`` if it is not finite
     magnitude: float | None
@@ -265,48 +176,7 @@ class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True):
     digests: tuple[int, ...]
 
 
-class ProblemLoaded(WorkerMessage, frozen=True, tag="problem_loaded"):
-    """The problem is in target memory, or other operands of it are."""
-
-    #: ``None`` where the device has made no reference
-    reference: ReferenceFacts | None = None
-    #: wall seconds that the worker took
-    seconds: float = 0.0
-
-
-class ProblemRejected(WorkerMessage, frozen=True, tag="problem_rejected"):
-    """The problem does not fit into target memory."""
-
-    reason: str
-    #: which requirement that is: memory of the host's or the device's, or what others hold of it
-    rule: str = "memory"
-
-
-class SupportAnswers(WorkerMessage, frozen=True, tag="support_answers"):
-    """One kernel's answers, in the order of the queries."""
-
-    key: str
-    answers: tuple[Support, ...]
-
-
-class Ran(WorkerMessage, frozen=True, tag="ran"):
-    """How one run ended, or a sampling of which a run failed."""
-
-    key: str
-    status: AbiStatus
-    #: why, if the status is not OK
-    reason: str = ""
-    #: as the launcher measured it
-    time_ms: float = 0.0
-
-
-class CopiedOut(WorkerMessage, frozen=True, tag="copied_out"):
-    """The bytes are in the shared memory, from its beginning."""
-
-    size: int
-
-
-class Checked(WorkerMessage, frozen=True, tag="checked"):
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What the device holds."""
 
     #: bytes of the guards before and after each tensor that have changed, the reference as the last one
@@ -316,88 +186,156 @@ class Checked(WorkerMessage, frozen=True, tag="checked"):
     findings: Findings
 
 
-class InstanceText(WorkerMessage, frozen=True, tag="instance_text"):
-    """CK Builder's text of a kernel."""
+class WorkerMethods(Protocol):
+    """What a worker does for its parent: load, ask, run, sample, copy out. It judges nothing.
 
-    key: str
-    text: str
-    #: why there is no text; empty if there is
-    error: str = ""
+    Arguments and results travel by the types that stand here.
+    """
+
+    def open(self, library: str, device: DeviceChoice | None) -> Opened:
+        """Load the library, and select a device unless it is ``None``. Must be the first call."""
+
+    def open_baseline(self, source: BaselineSource, device: DeviceChoice) -> Opened:
+        """Make the engine of a baseline instead of loading a library. Must be the first call."""
+
+    def describe(self) -> LibraryInfo | None:
+        """Return what the library says about itself; ``None`` if it says nothing."""
+
+    def load(self, problem: LoadProblem) -> ReferenceFacts | UnmetRequirement | None:
+        """Put the operands of a problem into target memory, in place of those of the problem before.
+
+        :returns: what is known of the device's reference, if it makes one; what memory is lacking, if it is.
+        """
+
+    def set_operands(self, operands: tuple[TensorFile, ...]) -> ReferenceFacts | UnmetRequirement | None:
+        """Give the operands of the loaded problem other values, and compare with their reference from now on.
+
+        Without memory for that they have some values, and no reference.
+
+        :param operands: of the same sizes.
+        """
+
+    def support(self, key: str, queries: tuple[tuple[ProblemValues, int], ...]) -> tuple[Support, ...]:
+        """Return a kernel's verdicts on problems, each with a number of splits."""
+
+    def run(self, key: str, split_k: int, workspace_bytes: int) -> tuple[AbiStatus, str, float]:
+        """Poison the result and run one kernel on the loaded problem.
+
+        :param workspace_bytes: of the workspace that the kernel has said to need.
+        :returns: how that ended, why if it did not end well, and milliseconds as the launcher measured them.
+        """
+
+    def sample(
+        self,
+        key: str,
+        split_k: int,
+        timing: TimingSettings,
+        first_ms: float,
+        first_s: float,
+        audit: AuditRequest | None,
+    ) -> Sampling | str:
+        """Poison the result and time one kernel, which has run once, on the loaded problem.
+
+        :param first_ms: duration of the first run as the launcher reported it.
+        :param first_s: the same on the clock of the parent.
+        :param audit: how launches are looked at; ``None`` where results are not verified.
+        :returns: the samples; why a launch failed, if one did.
+        """
+
+    def copy_out(self, tensor: str, start: int, size: int, kept: int) -> None:
+        """Copy bytes of a tensor of the loaded problem to the beginning of the shared memory.
+
+        :param start: from the tensor's first element; negative in the guard before it.
+        :param kept: number of a result that the last sampling has kept; -1 for the tensor itself.
+        """
+
+    def check(self, tolerance: Tolerance, rounding: Rounding) -> Checked:
+        """Compare the result with the device's reference, and look at all guards.
+
+        An element passes as in :func:`ckprof.measure.verify.comparison.compare`.
+        """
+
+    def instance_string(self, key: str) -> tuple[AbiStatus, str]:
+        """Return CK Builder's text of a kernel; why there is none if the status is not OK."""
+
+    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+        """Return what the device reaches at most, per second; 0 where its target does not measure it.
+
+        :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
+        :param size_bytes: of source and of destination of a copy, less where memory is short.
+        """
+
+    def release(self) -> None:
+        """Give the memory of the loaded problem back: it is another process's turn."""
 
 
-class RoofMeasured(WorkerMessage, frozen=True, tag="roof_measured"):
-    """What the device reaches."""
+class Fault(Enum):
+    """Why a call has no result."""
 
-    #: bytes read and written, or operations, per second; 0 where the target does not measure it
-    rate: float
-
-
-class Failed(WorkerMessage, frozen=True, tag="failed"):
-    """The request makes no sense, or the target could not serve it."""
-
-    reason: str
-    #: an error of the device or its runtime
-    device: bool = False
+    #: it makes no sense, or the target could not serve it
+    CALL = "call"
+    #: of the device or its runtime
+    DEVICE = "device"
+    #: the library or the baseline cannot be loaded
+    LIBRARY = "library"
 
 
-Request = (
-    Open
-    | OpenBaseline
-    | Describe
-    | LoadProblem
-    | SetOperands
-    | QuerySupport
-    | RunOnce
-    | Sample
-    | CopyOut
-    | Check
-    | ReadInstanceString
-    | MeasureRoof
-    | Release
-    | Quit
-)  # fmt: skip
-Reply = (
-    Opened
-    | OpenFailed
-    | Described
-    | ProblemLoaded
-    | ProblemRejected
-    | SupportAnswers
-    | Ran
-    | Sampled
-    | CopiedOut
-    | Checked
-    | InstanceText
-    | RoofMeasured
-    | Released
-    | Failed
-)  # fmt: skip
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request: a method of :class:`WorkerMethods`, and its arguments in their order."""
 
-_encoder = msgspec.json.Encoder()
-_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
-_reply_decoder: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+    method: str
+    arguments: msgspec.Raw
 
 
-def encode_line(nonce: str, message: WorkerMessage) -> bytes:
-    """Return the message as one line, with its end."""
-    return b"%b %b\n" % (nonce.encode(), _encoder.encode(message))
+class Answer(msgspec.Struct, Generic[_Result], frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a method has returned, or why it has not."""
+
+    result: _Result | msgspec.UnsetType = msgspec.UNSET
+    fault: Fault | None = None
+    reason: str = ""
 
 
-def decode_request(line: bytes) -> tuple[str, Request]:
-    """Return nonce and request of a line.
+@cache
+def _form(method: str) -> tuple[inspect.Signature, msgspec.json.Decoder[Any], msgspec.json.Decoder[Any]]:
+    """Return the signature of a method, and what reads its arguments and its answer."""
+    function = getattr(WorkerMethods, method)
+    hints = get_type_hints(function)
+    result: Any = hints.pop("return")
+    arguments: Any = tuple[tuple(hints.values())]  # type: ignore[misc]
+    answers = msgspec.json.Decoder(Answer[result])
+    return inspect.signature(function), msgspec.json.Decoder(arguments), answers
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_call_decoder: Final = msgspec.json.Decoder(Call)
+
+
+def encode_call(method: str, args: Sequence[object], keywords: Mapping[str, object]) -> bytes:
+    """Return a request without its nonce."""
+    bound = _form(method)[0].bind(None, *args, **keywords)
+    return _encode(Call(method, msgspec.Raw(_encode(bound.args[1:]))))
+
+
+def decode_answer(method: str, body: bytes) -> Answer[Any]:
+    """Return what a line without its nonce says.
+
+    :raises msgspec.DecodeError: it is no answer of the method.
+    """
+    answer: Answer[Any] = _form(method)[2].decode(body)
+    if answer.fault is None and answer.result is msgspec.UNSET:
+        raise msgspec.DecodeError("it has no result")
+    return answer
+
+
+def decode_call(body: bytes) -> tuple[str, tuple[Any, ...]]:
+    """Return method and arguments of a request without its nonce.
 
     :raises msgspec.DecodeError: it holds none.
     """
-    nonce, _, body = line.partition(b" ")
-    return nonce.decode(), _request_decoder.decode(body)
+    call = _call_decoder.decode(body)
+    return call.method, _form(call.method)[1].decode(call.arguments)
 
 
-def decode_reply(line: bytes, nonce: str) -> Reply:
-    """Return the reply in a line.
-
-    :raises msgspec.DecodeError: it holds none, or not the one to the request with this nonce.
-    """
-    answered, _, body = line.partition(b" ")
-    if answered != nonce.encode():
-        raise msgspec.DecodeError("it does not answer the request")
-    return _reply_decoder.decode(body)
+def encode_answer(answer: Answer[Any]) -> bytes:
+    """Return an answer without its nonce."""
+    return _encode(answer)

@@ -15,13 +15,9 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-import msgspec
-
-from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import SharedMemory
 from ckprof.orphans import MARK, kill_marked
 from ckprof.python_child import python_command, start_failure
@@ -34,67 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.measure.worker.sampling import WorkerMessage
-
-
 _MODULE: Final = "ckprof.measure.worker.child"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What every worker's process is started with."""
-
-    #: its working directory
-    folder: Path
-    environment: Mapping[str, str]
-    #: descriptors of the memory that is shared with it, and of what ends when this process does
-    shared: int
-    watched: int
-
-    def direct(self) -> subprocess.Popen[bytes]:
-        """Start a worker that is asked on its standard input and answers on its standard output."""
-        return subprocess.Popen(
-            python_command(_MODULE, str(self.shared), str(self.watched)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=self.environment,
-            bufsize=0,
-            pass_fds=(self.shared, self.watched),
-            # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
-            start_new_session=True,
-        )
-
-    def launched(
-        self, launcher: tuple[str, ...]
-    ) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes], list[int]]:
-        """Start a worker by a command that gets the worker's as its last arguments.
-
-        Tools write to standard output, and close descriptors that they know nothing of: the worker opens by
-        their paths what it is asked through.
-
-        :returns: the process of the command, the ends of the pipes to and from the worker, and what has to
-            stay open until the worker has opened it.
-        """
-        asked, ask = os.pipe()
-        answer, answered = os.pipe()
-        offered = [self.shared, self.watched, asked, answered]
-        paths = (f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in offered)
-        try:
-            process = subprocess.Popen(
-                [*launcher, *python_command(_MODULE, *paths)],
-                stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),
-                cwd=self.folder,
-                env=self.environment,
-                start_new_session=True,
-            )
-        except BaseException:
-            for descriptor in (asked, ask, answer, answered):
-                os.close(descriptor)
-            raise
-        return process, os.fdopen(ask, "wb", buffering=0), os.fdopen(answer, "rb", buffering=0), offered
 
 
 _NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
@@ -168,17 +104,15 @@ class WorkerProcess:
             os.close(descriptor)
             raise WorkerNotStarted(start_failure(exc)) from exc
         self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
-        start = Start(folder, os.environ | variables | {MARK: self._mark}, descriptor, watched)
+        environment = os.environ | variables | {MARK: self._mark}
         #: what the worker opens that a launcher starts, until it has
         self._offered: list[int] = []
         try:
             self._shared = SharedMemory(descriptor)
             if launcher:
-                self._process, self._stdin, self._stdout, self._offered = start.launched(launcher)
+                self._launch(launcher, folder, environment, descriptor, watched)
             else:
-                self._process = start.direct()
-                self._stdin = cast("IO[bytes]", self._process.stdin)
-                self._stdout = cast("IO[bytes]", self._process.stdout)
+                self._start(folder, environment, descriptor, watched)
         except BaseException as exc:
             os.close(self._alive)
             if isinstance(exc, OSError):
@@ -195,6 +129,56 @@ class WorkerProcess:
             os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ)
 
+    def _start(self, folder: Path, environment: Mapping[str, str], shared: int, watched: int) -> None:
+        """Start a worker that is asked on its standard input and answers on its standard output."""
+        self._process = subprocess.Popen(
+            python_command(_MODULE, str(shared), str(watched)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            bufsize=0,
+            pass_fds=(shared, watched),
+            # A group of its own: everything it starts can be killed, and Ctrl-C reaches the parent alone.
+            start_new_session=True,
+        )
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        self._stdout = cast("IO[bytes]", self._process.stdout)
+
+    def _launch(
+        self,
+        launcher: tuple[str, ...],
+        folder: Path,
+        environment: Mapping[str, str],
+        shared: int,
+        watched: int,
+    ) -> None:
+        """Start a worker by a command that gets the worker's as its last arguments.
+
+        Tools write to standard output, and close descriptors that they know nothing of: the worker opens by
+        their paths what it is asked through.
+        """
+        asked, ask = os.pipe()
+        answer, answered = os.pipe()
+        offered = [shared, watched, asked, answered]
+        paths = (f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in offered)
+        try:
+            self._process = subprocess.Popen(
+                [*launcher, *python_command(_MODULE, *paths)],
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno(),
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+            )
+        except BaseException:
+            for descriptor in (asked, ask, answer, answered):
+                os.close(descriptor)
+            raise
+        self._offered = offered
+        self._stdin, self._stdout = os.fdopen(ask, "wb", buffering=0), os.fdopen(answer, "rb", buffering=0)
+
     @property
     def pid(self) -> int:
         """Process id, which is also that of its group."""
@@ -205,8 +189,8 @@ class WorkerProcess:
         """Memory into which the worker copies tensors."""
         return self._shared.bytes
 
-    def ask(self, request: WorkerMessage, limit_s: float) -> messages.Reply:
-        """Send a request and wait for its reply.
+    def ask(self, request: bytes, limit_s: float) -> bytes:
+        """Send a request and wait for its reply, both without the nonce.
 
         Error output from before it is forgotten: it has nothing to do with what follows.
 
@@ -218,10 +202,10 @@ class WorkerProcess:
         self._drain_errors()
         self._errors = b""
         nonce = secrets.token_hex(16)
-        self._send(messages.encode_line(nonce, request))
-        reply = self._receive(nonce, limit_s)
+        self._send(b"%b %b\n" % (nonce.encode(), request))
+        line = self._receive(limit_s)
         self._withdraw()
-        return reply
+        return reply_in(line, nonce)
 
     def check_silence(self) -> None:
         """Make sure that nothing has arrived since the last reply.
@@ -231,12 +215,12 @@ class WorkerProcess:
         """
         self._read(0)
         if self._replies:
-            raise UnexpectedReply(f"the worker sent {_excerpt(self._replies)}, for which nobody has asked")
+            raise UnexpectedReply(f"the worker sent {excerpt(self._replies)}, for which nobody has asked")
 
     def quit(self) -> None:
         """Ask the worker to end and make sure that it does."""
         with suppress(WorkerFailure, OSError):
-            self._send(messages.encode_line("", messages.Quit()))
+            self._send(b"\n")
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_S)
         self.kill()
@@ -270,7 +254,7 @@ class WorkerProcess:
         except BrokenPipeError:
             raise self._ended() from None
 
-    def _receive(self, nonce: str, limit_s: float) -> messages.Reply:
+    def _receive(self, limit_s: float) -> bytes:
         deadline = time.monotonic() + limit_s
         searched = 0
         while True:
@@ -278,7 +262,7 @@ class WorkerProcess:
             if end >= 0:
                 line = bytes(self._replies[:end])
                 del self._replies[: end + 1]
-                return _decode(line, nonce)
+                return line
             searched = len(self._replies)
             if searched > _LONGEST_LINE:
                 raise UnexpectedReply("the worker sent an endless line")
@@ -340,14 +324,21 @@ class WorkerProcess:
                 self._errors = (self._errors + data)[-_TAIL_BYTES:]
 
 
-def _decode(line: bytes, nonce: str) -> messages.Reply:
-    try:
-        return messages.decode_reply(line, nonce)
-    except msgspec.DecodeError as exc:
-        raise UnexpectedReply(f"the worker sent {_excerpt(line)}, which is no message ({exc})") from exc
+def reply_in(line: bytes, nonce: str) -> bytes:
+    """Return the reply in a line.
+
+    :raises UnexpectedReply: it is not the one to the request with this nonce.
+    """
+    answered, _, reply = line.partition(b" ")
+    if answered != nonce.encode():
+        raise UnexpectedReply(
+            f"the worker sent {excerpt(line)}, which is no message (it does not answer the request)"
+        )
+    return reply
 
 
-def _excerpt(data: bytes | bytearray) -> str:
+def excerpt(data: bytes | bytearray) -> str:
+    """Return the beginning of what a worker has sent, for messages."""
     first = bytes(data[:_EXCERPT_CHARS]).partition(b"\n")[0]
     return repr(first.decode(errors="replace"))
 

@@ -1,4 +1,4 @@
-"""Sampling: warm-up, and flushed or warm samples until :mod:`ckprof.measure.stopping` ends it; its messages.
+"""Sampling: warm-up, and flushed or warm samples until :mod:`ckprof.measure.stopping` ends it.
 
 Every sample is the duration that the launcher itself measured; nothing of what is done here is inside it.
 Of short kernels a sample may be the mean of several launches.
@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from ckprof.measure.stopping import SamplingEnd
-from ckprof.model.computation import AffineIndex
+from ckprof.model.computation import AffineIndex, Tolerance
 from ckprof.model.outcome import MAX_TIME, TIMEOUT
 
 if TYPE_CHECKING:
@@ -39,10 +38,6 @@ FEWEST_SAMPLES: Final = 3
 MOST_LAUNCHES: Final = 64
 #: share of a processor that a thread which waits does not take
 MOST_BUSY: Final = 0.5
-
-
-class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
-    """Base of all messages; the class is told apart by its ``type``."""
 
 
 class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,44 +57,19 @@ class TimingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     keep_samples: bool
 
 
-class Sample(WorkerMessage, frozen=True, tag="sample"):
-    """Poison the result and time one kernel, which has run once, on the loaded problem."""
+class AuditRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How launches are looked at while a kernel is sampled."""
 
-    key: str
-    split_k: int
-    timing: TimingSettings
-    #: duration of the first run: as the launcher reported it, and on the clock of the parent
-    first_ms: float
-    first_s: float
-    #: of the device's comparisons, see :class:`Check`
-    rtol: float = 0.0
-    atol: float = 0.0
+    #: of the device's comparisons
+    tolerance: Tolerance
     #: digest of what was found right, as hexadecimal text; empty where the device compares
     verified: str = ""
     #: whether the result is that of other operands
     fresh: bool = False
-    #: share of the time that may be spent on looking at launches; 0 where results are not verified
-    audit_share: float = 0.0
-    #: seconds that may be spent on that in any case
-    audit_least_s: float = 0.0
-
-
-class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Samples of one kernel and what it cost to get them."""
-
-    #: durations that the launcher measured
-    samples_ms: tuple[float, ...]
-    stopped_by: str
-    #: runs before the samples
-    warmup: int
-    #: wall seconds, warm-up and flushes included
-    wall_s: float
-    #: seconds of these spent on flushing caches
-    flush_s: float
-    #: launches in a row that each sample is the mean of
-    launches: int = 1
-    #: seconds of :attr:`wall_s` spent on looking at launches
-    audit_s: float = 0.0
+    #: share of the time that may be spent on it
+    share: float
+    #: seconds that may be spent on it in any case
+    least_s: float
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,11 +112,22 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     findings: Findings | None = None
 
 
-class Sampled(WorkerMessage, frozen=True, tag="sampled"):
-    """A kernel was timed."""
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Samples of one kernel and what it cost to get them."""
 
-    key: str
-    sampling: Sampling
+    #: durations that the launcher measured
+    samples_ms: tuple[float, ...]
+    stopped_by: str
+    #: runs before the samples
+    warmup: int
+    #: wall seconds, warm-up and flushes included
+    wall_s: float
+    #: seconds of these spent on flushing caches
+    flush_s: float
+    #: launches in a row that each sample is the mean of
+    launches: int = 1
+    #: seconds of :attr:`wall_s` spent on looking at launches
+    audit_s: float = 0.0
     #: bytes touched before every sample: less than was asked for where memory is short
     flush_bytes: int = 0
     #: units of the device that computed the launches, where the target chooses one for each of them
@@ -233,62 +214,77 @@ class KernelFailure(Exception):
     """A timed run failed; the message is the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launches:
-    """What sampling does with a kernel."""
-
-    #: runs it and returns the launcher's time in milliseconds
-    run_once: Callable[[], float]
-    #: launches it that many times in a row and returns the milliseconds of one; ``None`` where that gains
-    #: nothing, because the host's clock measures
-    run_batch: Callable[[int], float] | None = None
-    #: evicts the caches before each sample; ``None`` leaves them warm
-    flush: Callable[[], None] | None = None
-    #: done once, between the warm-up and the samples
-    after_warmup: Callable[[], None] | None = None
-    #: looks at launches; ``None``: nobody does
-    watcher: Watcher | None = None
-
-
 def take_samples(
-    kernel: Launches,
+    run_once: Callable[[], float],
     settings: TimingSettings,
     *,
     first_ms: float,
     first_s: float,
+    run_batch: Callable[[int], float] | None = None,
+    flush: Callable[[], None] | None = None,
+    after_warmup: Callable[[], None] | None = None,
+    watcher: Watcher | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Sampling:
     """Time a kernel that has run once already.
 
-    :param kernel: how to run it.
+    :param run_once: runs it and returns the launcher's time in milliseconds.
     :param first_ms: the launcher's time of the first run; the only sample if the timeout leaves no room.
     :param first_s: wall seconds of that run.
+    :param run_batch: launches it that many times in a row and returns the milliseconds of one; ``None`` where
+        that gains nothing, because the host's clock measures.
+    :param flush: evicts the caches before each sample; ``None`` leaves them warm.
+    :param after_warmup: done once, between the warm-up and the samples.
+    :param watcher: looks at launches; ``None``: nobody does.
     :param clock: monotonic seconds.
     """
     start = clock()
     budget_s = settings.timeout_s * _TIMEOUT_SHARE - first_s
     if first_s > budget_s:
         return Sampling(samples_ms=(first_ms,), stopped_by=TIMEOUT, warmup=0, wall_s=0.0, flush_s=0.0)
+
+    def watched(run: Callable[[], float], launches: int) -> tuple[float, bool]:
+        """Return the time of a run, and whether its result is known to be wrong."""
+        if watcher is None:
+            return run(), False
+        watcher.before()
+        time_ms = run()
+        return time_ms, watcher.after(launches)
+
     warmup = 0
     shortest_ms = first_ms
     while warmup < settings.warmup:
         if clock() - start + first_s > min(settings.max_time_s, budget_s - first_s):
             break
-        time_ms, _ = _watched(kernel.watcher, kernel.run_once)
+        time_ms, _ = watched(run_once, 1)
         shortest_ms = min(shortest_ms, time_ms)
         warmup += 1
-    launches, run = _sample_of(kernel, shortest_ms)
-    if kernel.after_warmup is not None:
-        kernel.after_warmup()
+    launches = 1
+    run: Callable[[], float] = run_once
+    if run_batch is not None:
+        if flush is None and shortest_ms < DOUBTFUL_MS:
+            shortest_ms = min(shortest_ms, run_batch(PROBE_LAUNCHES))
+        launches = launches_per_sample(shortest_ms, flushed=flush is not None)
+        if launches > 1:
+            run = partial(run_batch, launches)
+    if after_warmup is not None:
+        after_warmup()
+    flush_s = 0.0
+
+    def sample() -> float:
+        nonlocal flush_s
+        if flush is not None:
+            before = clock()
+            flush()
+            flush_s += clock() - before
+        return run()
+
     ending = SamplingEnd(settings, start, budget_s)
     samples: list[float] = []
-    flush_s = 0.0
     while True:
         before = clock()
-        sample = _Sample(run, kernel.flush, clock)
-        time_ms, is_wrong = _watched(kernel.watcher, sample, launches)
+        time_ms, is_wrong = watched(sample, launches)
         samples.append(time_ms)
-        flush_s += sample.flush_s
         now = clock()
         stopped_by = ending.after(samples[-1], launches, now, now - before) or (MAX_TIME if is_wrong else "")
         if stopped_by:
@@ -299,48 +295,8 @@ def take_samples(
                 wall_s=now - start,
                 flush_s=flush_s,
                 launches=launches,
-                audit_s=kernel.watcher.spent_s if kernel.watcher is not None else 0.0,
+                audit_s=watcher.spent_s if watcher is not None else 0.0,
             )
-
-
-class _Sample:
-    """A run behind a flush of the caches."""
-
-    def __init__(
-        self, run: Callable[[], float], flush: Callable[[], None] | None, clock: Callable[[], float]
-    ) -> None:
-        self._run, self._flush, self._clock = run, flush, clock
-        self.flush_s = 0.0
-
-    def __call__(self) -> float:
-        if self._flush is not None:
-            before = self._clock()
-            self._flush()
-            self.flush_s = self._clock() - before
-        return self._run()
-
-
-def _watched(watcher: Watcher | None, run: Callable[[], float], launches: int = 1) -> tuple[float, bool]:
-    """Return the time of a run, and whether its result is known to be wrong."""
-    if watcher is None:
-        return run(), False
-    watcher.before()
-    time_ms = run()
-    return time_ms, watcher.after(launches)
-
-
-def _sample_of(kernel: Launches, shortest_ms: float) -> tuple[int, Callable[[], float]]:
-    """Return how many launches a sample is the mean of, and what takes one.
-
-    :param shortest_ms: the shortest run so far.
-    """
-    if kernel.run_batch is None:
-        return 1, kernel.run_once
-    flushed = kernel.flush is not None
-    if not flushed and shortest_ms < DOUBTFUL_MS:
-        shortest_ms = min(shortest_ms, kernel.run_batch(PROBE_LAUNCHES))
-    launches = launches_per_sample(shortest_ms, flushed=flushed)
-    return launches, partial(kernel.run_batch, launches) if launches > 1 else kernel.run_once
 
 
 def checked_time(time_ms: float) -> float:

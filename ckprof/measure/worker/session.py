@@ -6,33 +6,25 @@ import math
 import time
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.measure.verify.storage import StoredFile, storage_type
-from ckprof.measure.worker import messages
-from ckprof.measure.worker.abi import CProblem, DeviceError, Library, LibraryError
+from ckprof.measure.worker.abi import CProblem, DeviceError, DeviceRejectedError, Library, LibraryError
 from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
-from ckprof.measure.worker.device_audit import (
-    DeviceAudit,
-    DeviceReferences,
-    LaunchWork,
-    ProblemTooLargeError,
-    SignBytes,
+from ckprof.measure.worker.device_audit import DeviceAudit, DeviceReferences, ProblemTooLargeError
+from ckprof.measure.worker.memory import DeviceTensors, memory_rule
+from ckprof.measure.worker.messages import (
+    AbiStatus,
+    Answer,
+    Fault,
+    Opened,
+    WorkerMethods,
+    decode_call,
+    encode_answer,
 )
-from ckprof.measure.worker.device_checks import CheckProvider, Limits
-from ckprof.measure.worker.memory import DeviceTensors, RoofProvider, UnitProvider, memory_rule
-from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.sampling import (
-    Audit,
-    KernelFailure,
-    Launches,
-    Sample,
-    Sampled,
-    checked_time,
-    take_samples,
-)
+from ckprof.measure.worker.sampling import Audit, KernelFailure, checked_time, take_samples
 from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.outcome import TIMEOUT
 from ckprof.model.requirement import UnmetRequirement
@@ -43,8 +35,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.measure.worker.abi import CBuffers
-    from ckprof.measure.worker.memory import KernelProvider, ProviderKernel
+    from ckprof.measure.worker.abi import CBuffers, Kernel
+    from ckprof.measure.worker.baseline_session import EngineKernel, EngineLibrary
+    from ckprof.measure.worker.messages import (
+        BaselineSource,
+        Checked,
+        DeviceChoice,
+        LibraryInfo,
+        LoadProblem,
+        ProblemValues,
+        ReferenceFacts,
+        Support,
+        TensorFile,
+    )
+    from ckprof.measure.worker.sampling import AuditRequest, Sampling, TimingSettings
+    from ckprof.model.computation import Rounding, Tolerance
+    from ckprof.model.types import DataType
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
@@ -52,167 +58,179 @@ _LEAST_FLUSH_BYTES: Final = 2**20
 _ROOF_MEMORY_SHARE: Final = 8
 
 
-class KernelSession:
-    """Answers requests for one library.
+class KernelSession(WorkerMethods):
+    """Does for one library what its parent calls for.
 
-    :param library: the loaded library.
     :param shared: memory into which tensors are copied.
+    :param library: the loaded library; by default the first call loads one.
     """
 
-    def __init__(self, library: KernelProvider, shared: NDArray[np.uint8]) -> None:
-        self._library = library
+    def __init__(self, shared: NDArray[np.uint8], library: Library | EngineLibrary | None = None) -> None:
         self._shared = shared
-        self._checks = library.checks if isinstance(library, CheckProvider) else None
+        self._opened = library
+        self._baseline: EngineKernel | None = None
         self._tensors: DeviceTensors | None = None
         #: operands that were read from files, by path
         self._files: dict[str, StoredFile] = {}
         self._references: DeviceReferences | None = None
-        self._sign_bytes: SignBytes | None = None
-        self._problem: messages.ProblemValues | None = None
-        self._request: messages.LoadProblem | None = None
-        self._result = ""
+        self._problem: LoadProblem | None = None
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
         self._others = OtherThreads()
         #: what the last sampling has kept
         self._kept: list[NDArray[np.uint8]] = []
 
-    def reply(self, request: messages.Request) -> messages.Reply:
-        """Serve a request. What a kernel does wrong is a reply; what the request does wrong is one, too."""
+    def answer(self, call: bytes) -> bytes:
+        """Do what is called for. What a kernel does wrong is a result, what the call does a fault."""
         try:
-            return self._serve(request)
+            method, arguments = decode_call(call)
+            answer: Answer[Any] = Answer(getattr(self, method)(*arguments))
+        except LibraryError as exc:
+            fault = Fault.DEVICE if isinstance(exc, DeviceRejectedError) else Fault.LIBRARY
+            answer = Answer(fault=fault, reason=str(exc))
         except DeviceError as exc:
-            return messages.Failed(reason=f"{type(exc).__name__}: {exc}", device=True)
+            answer = Answer(fault=Fault.DEVICE, reason=f"{type(exc).__name__}: {exc}")
         except (KeyError, ValueError, OSError, MemoryError, ProblemTooLargeError) as exc:
-            return messages.Failed(reason=f"{type(exc).__name__}: {exc}")
+            answer = Answer(fault=Fault.CALL, reason=f"{type(exc).__name__}: {exc}")
+        return encode_answer(answer)
 
-    def _serve(self, request: messages.Request) -> messages.Reply:
-        match request:
-            case messages.LoadProblem():
-                return self._load(request)
-            case messages.SetOperands():
-                return self._other_operands(request.operands)
-            case messages.QuerySupport():
-                return self._query(request)
-            case messages.RunOnce():
-                return self._run(request)
-            case Sample():
-                return self._sample(request)
-            case messages.CopyOut():
-                return self._copy_out(request)
-            case messages.Check():
-                references = self._references
-                if references is None or references.current is None:
-                    raise ValueError("the device has no reference")
-                return references.current.check(request)
-            case messages.ReadInstanceString():
-                return self._instance_text(request.key)
-            case messages.Describe():
-                return self._describe()
-            case messages.MeasureRoof():
-                return self._roof(request)
-            case messages.Release():
-                self._release()
-                return messages.Released()
-            case _:
-                raise ValueError("it cannot be served now")
+    @property
+    def _library(self) -> Library | EngineLibrary:
+        if self._opened is None:
+            raise ValueError("the first call must open a library")
+        return self._opened
 
-    def _kernel(self, key: str) -> ProviderKernel:
+    def open(self, library: str, device: DeviceChoice | None) -> Opened:
+        """Load the library, and select a device unless it is ``None``."""
+        self._opened = loaded = Library.load(Path(library))
+        target, described, identity = loaded.target, "", None
+        if device is not None:
+            target.select_device(device.arch or (loaded.info.arch if loaded.info else ""), device.index)
+            target.set_cpu_threads(device.cpu_threads)
+            described, identity = target.describe_device(), target.identify_device()
+        return Opened(
+            target=target.id,
+            device=described,
+            keys=tuple(loaded.kernels),
+            identity=identity,
+            can_check=loaded.checks is not None,
+        )
+
+    def open_baseline(self, source: BaselineSource, device: DeviceChoice) -> Opened:
+        """Make the engine of a baseline."""
+        from ckprof.measure.worker.baseline_session import EngineLibrary
+
+        self._opened = loaded = EngineLibrary(source, device)
+        self._baseline = loaded.kernel
+        return Opened(
+            target=source.id,
+            device=loaded.description,
+            keys=(source.id,),
+            can_check=loaded.checks is not None,
+        )
+
+    def _kernel(self, key: str) -> Kernel | EngineKernel:
         kernel = self._library.kernels.get(key)
         if kernel is None:
-            raise KeyError(key)
+            raise LibraryError(f"the kernel library has no kernel with key {key}")
         return kernel
 
-    def _loaded(self) -> DeviceTensors:
-        if self._tensors is None:
+    def _loaded(self) -> tuple[LoadProblem, DeviceTensors]:
+        if self._problem is None or self._tensors is None:
             raise ValueError("no problem is loaded")
-        return self._tensors
+        return self._problem, self._tensors
 
-    def _copy_out(self, request: messages.CopyOut) -> messages.Reply:
-        out = self._shared[: request.size]
-        if request.kept < 0:
-            self._loaded()[request.tensor].read(request.start, out)
+    def describe(self) -> LibraryInfo | None:
+        """Return what the library says about itself."""
+        return self._library.info
+
+    def copy_out(self, tensor: str, start: int, size: int, kept: int) -> None:
+        """Copy bytes of a tensor to the shared memory."""
+        out = self._shared[:size]
+        if kept < 0:
+            self._loaded()[1][tensor].read(start, out)
         else:
-            out[...] = self._kept[request.kept][request.start : request.start + request.size]
-        return messages.CopiedOut(size=request.size)
+            out[...] = self._kept[kept][start : start + size]
 
-    def _load(self, request: messages.LoadProblem) -> messages.Reply:
-        start = time.perf_counter()
-        self._release()
-        files = sorted((*request.operands, request.result), key=lambda file: file.position)
+    def check(self, tolerance: Tolerance, rounding: Rounding) -> Checked:
+        """Compare the result with the device's reference, and look at all guards."""
+        if self._references is None:
+            raise ValueError("the device has no reference")
+        return self._references.check(tolerance, rounding)
+
+    def load(self, problem: LoadProblem) -> ReferenceFacts | UnmetRequirement | None:
+        """Put the operands of a problem into target memory."""
+        files = sorted((*problem.operands, problem.result), key=lambda file: file.position)
+        if self._baseline is not None:
+            self._baseline.set_work(problem.computation, tuple(file.name for file in files))
+        self.release()
         sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
             tensors = self._tensors = self._tensors_of(sizes)
-            if request.contraction is not None:
-                self._references = self._references_of(request, tensors)
-            reply = self._set_operands(request.operands)
+            if problem.contraction is not None:
+                self._references = self._references_of(problem, tensors)
+            made = self._filled(problem.operands, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
-            self._release()
+            self.release()
             rule = memory_rule(self._library.target, wanted=sum(sizes.values()), usual="memory")
-            return messages.ProblemRejected(reason=str(exc), rule=rule)
-        self._problem, self._result = request.problem, request.result.name
-        self._request = request
-        return msgspec.structs.replace(reply, seconds=time.perf_counter() - start)
+            return UnmetRequirement(rule=rule, message=str(exc))
+        self._problem = problem
+        return made
 
-    def _release(self) -> None:
+    def release(self) -> None:
         """Give the memory of the problem before back."""
-        for held in (self._sign_bytes, self._references, self._tensors):
+        for held in (self._references, self._tensors):
             if held is not None:
                 held.release()
-        self._sign_bytes = self._references = self._tensors = None
+        self._references = self._tensors = None
         self._kept = []
         for values in self._files.values():
             values.close()
         self._files.clear()
 
-    def _references_of(self, request: messages.LoadProblem, tensors: DeviceTensors) -> DeviceReferences:
-        if self._checks is None:
+    def _references_of(self, problem: LoadProblem, tensors: DeviceTensors) -> DeviceReferences:
+        if self._library.checks is None:
             raise ValueError("the library's target does not verify on its device")
-        self._sign_bytes = SignBytes(self._library.target, self._checks, request.signs)
-        return DeviceReferences(self._checks, self._library.target, request, tensors)
+        return DeviceReferences(self._library.checks, self._library.target, problem, tensors)
 
-    def _set_operands(self, operands: tuple[messages.TensorFile, ...]) -> messages.ProblemLoaded:
+    def _filled(self, operands: tuple[TensorFile, ...], tensors: DeviceTensors) -> ReferenceFacts | None:
         """Have the device fill the operands and compute the reference, or read them from files."""
         if self._references is not None:
-            return messages.ProblemLoaded(reference=self._references.use(operands))
-        tensors = self._loaded()
+            return self._references.use(operands)
         for file in operands:
             # a kernel may have taken the right to open files away since
             values = self._files.get(file.path) or StoredFile.open(Path(file.path))
             self._files[file.path] = values
             tensors[file.name].upload(values)
-        return messages.ProblemLoaded()
+        return None
 
-    def _other_operands(self, operands: tuple[messages.TensorFile, ...]) -> messages.Reply:
+    def set_operands(self, operands: tuple[TensorFile, ...]) -> ReferenceFacts | UnmetRequirement | None:
         """Give the operands other values, unless there is no memory for their reference."""
+        _, tensors = self._loaded()
         try:
-            return self._set_operands(operands)
+            return self._filled(operands, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
-            held = self._loaded().size_bytes
+            held = tensors.size_bytes
             rule = memory_rule(self._library.target, wanted=held, held=held, usual="memory")
-            return messages.ProblemRejected(reason=str(exc), rule=rule)
+            return UnmetRequirement(rule=rule, message=str(exc))
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:
         target = self._library.target
         try:
-            return DeviceTensors(target, sizes, self._checks)
+            return DeviceTensors(target, sizes, self._library.checks)
         except MemoryError:
             target.flush_cache(0)
             self._flush = None
-            return DeviceTensors(target, sizes, self._checks)
+            return DeviceTensors(target, sizes, self._library.checks)
 
-    def _query(self, request: messages.QuerySupport) -> messages.Reply:
-        kernel = self._library.kernels.get(request.key)
-        if kernel is None:
-            reason = f"the kernel library has no kernel with key {request.key}"
-            return messages.Failed(reason=reason)
-        answers = tuple(
-            self._with_room(kernel.is_supported(_c_problem(query.problem, query.split_k)))
-            for query in request.queries
+    def support(self, key: str, queries: tuple[tuple[ProblemValues, int], ...]) -> tuple[Support, ...]:
+        """Return a kernel's verdicts on problems."""
+        kernel = self._kernel(key)
+        return tuple(
+            self._with_room(kernel.is_supported(_c_problem(problem, split_k))) for problem, split_k in queries
         )
-        return messages.SupportAnswers(key=request.key, answers=answers)
 
-    def _with_room(self, support: messages.Support) -> messages.Support:
+    def _with_room(self, support: Support) -> Support:
         """Reject a workspace that does not fit into memory: to allocate it could end this process."""
         target = self._library.target
         available = self._available_for(support.workspace_bytes)
@@ -241,118 +259,109 @@ class KernelSession:
             available = target.available_bytes()
         return None if available is None or needed <= available else available
 
-    def _run(self, request: messages.RunOnce) -> messages.Reply:
-        tensors, kernel = self._loaded(), self._kernel(request.key)
-        tensors[self._result].poison()
+    def run(self, key: str, split_k: int, workspace_bytes: int) -> tuple[AbiStatus, str, float]:
+        """Poison the result and run one kernel on the loaded problem."""
+        (loaded, tensors), kernel = self._loaded(), self._kernel(key)
+        tensors[loaded.result.name].poison()
         target = self._library.target
-        self._available_for(request.workspace_bytes)
-        target.workspace_bytes = max(target.workspace_bytes, request.workspace_bytes)
-        status, reason, time_ms = kernel.run(
-            _c_problem(self._loaded_values(), request.split_k), tensors.buffers
-        )
+        self._available_for(workspace_bytes)
+        target.workspace_bytes = max(target.workspace_bytes, workspace_bytes)
+        status, reason, time_ms = kernel.run(_c_problem(loaded.problem, split_k), tensors.buffers)
         self._others.start()
-        if status is AbiStatus.OK:
-            try:
-                time_ms = checked_time(time_ms)
-            except KernelFailure as failure:
-                status, reason, time_ms = AbiStatus.FAILED, str(failure), 0.0
-        return messages.Ran(key=request.key, status=status, reason=reason, time_ms=time_ms)
+        if status is not AbiStatus.OK:
+            return status, reason, 0.0
+        try:
+            return status, reason, checked_time(time_ms)
+        except KernelFailure as failure:
+            return AbiStatus.FAILED, str(failure), 0.0
 
-    def _sample(self, request: Sample) -> messages.Reply:
-        tensors, kernel = self._loaded(), self._kernel(request.key)
-        problem, buffers = _c_problem(self._loaded_values(), request.split_k), tensors.buffers
+    def sample(
+        self,
+        key: str,
+        split_k: int,
+        timing: TimingSettings,
+        first_ms: float,
+        first_s: float,
+        audit: AuditRequest | None,
+    ) -> Sampling | str:
+        """Poison the result and time one kernel on the loaded problem."""
+        (loaded, tensors), kernel = self._loaded(), self._kernel(key)
         start = time.perf_counter()
         busy = self._others.busy()
         before = time.perf_counter()
-        flush_bytes = self._fitting_flush(request.timing.flush_bytes)
+        flush_bytes = self._fitting_flush(timing.flush_bytes)
         first_flush_s = time.perf_counter() - before
-        run = partial(timed_run, kernel, problem, buffers)
+        run = partial(timed_run, kernel, _c_problem(loaded.problem, split_k), tensors.buffers)
         times = LaunchTimes()
-        audit = self._audit(request, times, run)
-        self._units_used()  # those of launches before
+        watcher = self._watcher(audit, times, run, first_ms)
+        self._library.units_used()  # those of launches before
         try:
             sampling = take_samples(
-                Launches(
-                    run_once=partial(times.timed, run) if self._host_times else run,
-                    run_batch=run if self._batches else None,
-                    flush=(lambda: self._library.target.flush_cache(flush_bytes)) if flush_bytes else None,
-                    # The results of runs before must not pass for those of the runs that are timed.
-                    after_warmup=tensors[self._result].poison,
-                    watcher=audit,
-                ),
-                request.timing,
-                first_ms=request.first_ms,
-                first_s=request.first_s,
+                partial(times.timed, run) if self._host_times else run,
+                timing,
+                first_ms=first_ms,
+                first_s=first_s,
+                run_batch=run if self._batches else None,
+                flush=(lambda: self._library.target.flush_cache(flush_bytes)) if flush_bytes else None,
+                # The results of runs before must not pass for those of the runs that are timed.
+                after_warmup=tensors[loaded.result.name].poison,
+                watcher=watcher,
             )
-            if audit is not None and sampling.stopped_by != TIMEOUT:
-                limit_s = max(request.audit_least_s, request.audit_share / 2 * sampling.wall_s)
-                more_s = look_at_more(audit, run, limit_s)
-                sampling = msgspec.structs.replace(
-                    sampling, wall_s=sampling.wall_s + more_s, audit_s=sampling.audit_s + more_s
-                )
+            more_s = 0.0
+            if audit is not None and watcher is not None and sampling.stopped_by != TIMEOUT:
+                limit_s = max(audit.least_s, audit.share / 2 * sampling.wall_s)
+                more_s = look_at_more(watcher, run, limit_s)
         except KernelFailure as failure:
-            return messages.Ran(key=request.key, status=AbiStatus.FAILED, reason=str(failure))
+            return str(failure)
         over = time.perf_counter()
-        seen = audit.finish() if audit is not None else Audit()
-        audit_s = sampling.audit_s + (before - start) + (time.perf_counter() - over)
-        return Sampled(
-            key=request.key,
-            sampling=msgspec.structs.replace(
-                sampling,
-                wall_s=first_flush_s + sampling.wall_s,
-                flush_s=first_flush_s + sampling.flush_s,
-                audit_s=audit_s,
-            ),
+        seen = watcher.finish() if watcher is not None else Audit()
+        own_s = (before - start) + (time.perf_counter() - over)
+        return msgspec.structs.replace(
+            sampling,
+            wall_s=first_flush_s + sampling.wall_s + more_s,
+            flush_s=first_flush_s + sampling.flush_s,
+            audit_s=sampling.audit_s + more_s + own_s,
             flush_bytes=flush_bytes,
-            units=self._units_used(),
+            units=self._library.units_used(),
             audit=msgspec.structs.replace(
                 seen, busy=busy, launch_ms=times.launch_ms, unreported_ms=times.unreported_ms
             ),
         )
 
-    def _units_used(self) -> tuple[str, ...]:
-        library = self._library
-        return library.units_used() if isinstance(library, UnitProvider) else ()
-
-    def _audit(
-        self, request: Sample, times: LaunchTimes, run: Callable[..., float]
+    def _watcher(
+        self, request: AuditRequest | None, times: LaunchTimes, run: Callable[..., float], first_ms: float
     ) -> HostAudit | DeviceAudit | None:
         """Return what looks at launches; ``None`` where their results are not verified."""
-        loaded, tensors = self._request, self._loaded()
+        loaded, tensors = self._loaded()
         self._kept = []
-        if not request.audit_share or loaded is None:
+        if request is None:
             return None
-        reference = self._references.current if self._references is not None else None
-        if reference is not None and self._sign_bytes is not None:
-            limits = Limits(rtol=request.rtol, atol=request.atol)
-            work = LaunchWork(
-                run=run,
-                times=times,
-                timed=self._device_times,
-                first_ms=request.first_ms,
-                fresh=request.fresh,
-            )
-            return DeviceAudit(reference, limits, self._sign_bytes, work)
-        items = {file.name: storage_type(file.dtype).itemsize for file in (*loaded.operands, loaded.result)}
-        operands = {file.name: (tensors[file.name], items[file.name]) for file in loaded.operands}
-        result = tensors[self._result], items[self._result]
-        audit = HostAudit(operands, result, loaded.signs, request, times)
+        references = self._references
+        if references is not None and references.current is not None:
+            compared_ms = first_ms if self._batches else None
+            return DeviceAudit(references, request, run, times, compared_ms)
+        *operands, result = (
+            (file.name, (tensors[file.name], storage_type(file.dtype).itemsize))
+            for file in (*loaded.operands, loaded.result)
+        )
+        audit = HostAudit(dict(operands), result[1], loaded.signs, request, times)
         self._kept = audit.kept
         return audit
 
     @property
     def _host_times(self) -> bool:
-        """Whether launchers measure with the clock that the worker has as well."""
-        return not self._batches
+        """Whether launchers measure with the clock that the worker has as well.
 
-    @property
-    def _device_times(self) -> bool:
-        """Whether launchers measure on the device what the worker can measure around it."""
-        return self._batches
+        Engines of baselines may measure with the device's, and keep it busy until they have launched.
+        """
+        return self._baseline is None and not self._batches
 
     @cached_property
     def _batches(self) -> bool:
-        """Whether short kernels are launched several times per sample: where the device's clock measures."""
+        """Whether short kernels are launched several times per sample: where the device's clock measures.
+
+        The worker can compare what launchers measure there with what it measures around them.
+        """
         identity = self._library.target.identify_device()
         return identity is not None and identity.clock == EVENT_CLOCK
 
@@ -370,44 +379,29 @@ class KernelSession:
         self._flush = (wanted, size)
         return size
 
-    def _loaded_values(self) -> messages.ProblemValues:
-        if self._problem is None:
-            raise ValueError("no problem is loaded")
-        return self._problem
-
-    def _instance_text(self, key: str) -> messages.Reply:
+    def instance_string(self, key: str) -> tuple[AbiStatus, str]:
+        """Return CK Builder's text of a kernel."""
         kernel = self._library.kernels.get(key)
         if kernel is None:
-            return messages.InstanceText(key=key, text="", error=f"the library has no kernel with key {key}")
+            return AbiStatus.FAILED, f"the library has no kernel with key {key}"
         status, text = kernel.instance_string()
-        if status is AbiStatus.OK:
-            return messages.InstanceText(key=key, text=text)
-        return messages.InstanceText(key=key, text="", error=text or "the kernel gave no text and no reason")
+        return status, text or ("" if status is AbiStatus.OK else "the kernel gave no text and no reason")
 
-    def _roof(self, request: messages.MeasureRoof) -> messages.Reply:
-        size, available = request.size_bytes, self._library.target.available_bytes()
+    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+        """Return what the device reaches at most."""
+        available = self._library.target.available_bytes()
         if available is not None:
-            size = min(size, available // _ROOF_MEMORY_SHARE)
-        if not isinstance(self._library, RoofProvider):
-            return messages.RoofMeasured(rate=0.0)
-        return messages.RoofMeasured(rate=self._library.measure_roof(request.dtype, size, request.seconds))
-
-    def _describe(self) -> messages.Reply:
-        info = self._library.info
-        if info is None:
-            return messages.Described()
-        kernels = tuple(
-            messages.KernelEntry(key=kernel.key, name=kernel.name, fields=msgspec.json.decode(fields))
-            for kernel, fields in zip(self._library.kernels.values(), info.fields, strict=True)
-        )
-        return messages.Described(direction=info.direction, arch=info.arch, kernels=kernels)
+            size_bytes = min(size_bytes, available // _ROOF_MEMORY_SHARE)
+        return self._library.measure_roof(dtype, size_bytes, seconds)
 
 
-def _c_problem(problem: messages.ProblemValues, split_k: int) -> CProblem:
+def _c_problem(problem: ProblemValues, split_k: int) -> CProblem:
     return CProblem.from_values(problem.ndim, problem.values, split_k)
 
 
-def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers, launches: int = 1) -> float:
+def timed_run(
+    kernel: Kernel | EngineKernel, problem: CProblem, buffers: CBuffers, launches: int = 1
+) -> float:
     """Run a kernel and return what its launcher measured, in milliseconds.
 
     :param buffers: the C form of the tensors' addresses.
@@ -418,31 +412,3 @@ def timed_run(kernel: ProviderKernel, problem: CProblem, buffers: CBuffers, laun
     if status is not AbiStatus.OK:
         raise KernelFailure(f"failed in a timed run: {reason or 'no reason given'}")
     return checked_time(time_ms)
-
-
-def open_library(request: messages.Request) -> tuple[Library | None, messages.Reply]:
-    """Load the library that the first request names, and select the device."""
-    if not isinstance(request, messages.Open):
-        return None, messages.OpenFailed(reason="the first request must open a library")
-    try:
-        library = Library.load(Path(request.library))
-    except LibraryError as exc:
-        return None, messages.OpenFailed(reason=str(exc))
-    device, identity = "", None
-    if request.device is not None:
-        arch = request.device.arch or (library.info.arch if library.info else "")
-        try:
-            library.target.select_device(arch, request.device.index)
-        except LibraryError as exc:
-            return None, messages.OpenFailed(reason=str(exc), loaded=True)
-        library.target.set_cpu_threads(request.device.cpu_threads)
-        device = library.target.describe_device()
-        identity = library.target.identify_device()
-    opened = messages.Opened(
-        target=library.target.id,
-        device=device,
-        keys=tuple(library.kernels),
-        identity=identity,
-        can_check=library.checks is not None,
-    )
-    return library, opened

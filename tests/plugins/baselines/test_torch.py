@@ -10,7 +10,7 @@ from ckprof.errors import ToolchainError
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import prepare_problem
-from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.computation import Computation
 from ckprof.model.outcome import Status
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
@@ -47,7 +47,7 @@ CASES = [
 @needs_torch
 def test_every_direction_type_and_layout_is_computed_as_asked(tmp_path):
     directions = registry_with().operations
-    baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=True)])
+    baselines = Baselines([BaselineSource(id="torch", entry=TorchBaseline().entry, on_host=True)])
     with baselines.opened(QUICK, tmp_path):
         for number, (direction, name, dtype) in enumerate(CASES):
             layout = find_layout(name)
@@ -96,7 +96,7 @@ def test_parts_of_a_sum_may_be_rounded_before_they_are_added(direction, dtype, d
 
 @needs_torch
 def test_a_gpu_that_torch_cannot_use_is_reported(tmp_path):
-    baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=False)])
+    baselines = Baselines([BaselineSource(id="torch", entry=TorchBaseline().entry, on_host=False)])
     options = RunOptions(device=99)
     with pytest.raises(ToolchainError, match="baseline torch cannot be used: torch 2") as raised:
         with baselines.opened(options, tmp_path):

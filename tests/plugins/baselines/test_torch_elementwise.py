@@ -9,7 +9,7 @@ import pytest
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import prepare_problem
-from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.outcome import Status
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof.testing import registry_with
@@ -76,7 +76,7 @@ def combinations():
 def measured(cases, folder):
     """Return what became of torch on each case."""
     forward = registry_with().operations.find("fwd")
-    baselines = Baselines([OpenBaseline(id="torch", entry=TorchBaseline().entry, on_host=True)])
+    baselines = Baselines([BaselineSource(id="torch", entry=TorchBaseline().entry, on_host=True)])
     with baselines.opened(QUICK, folder):
         for number, case in enumerate(cases):
             layout, here = find_layout(case.layout), folder / str(number)

@@ -11,7 +11,7 @@ import pytest
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import prepare_problem
-from ckprof.measure.worker.messages import OpenBaseline
+from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.outcome import Status
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.baselines.torch_baseline import TorchBaseline
@@ -51,7 +51,7 @@ def measure(tmp_path):
     """Measure torch, or another engine, on products; return outcomes."""
 
     def call(cases, on_host, entry=TORCH):
-        source = OpenBaseline(id="torch", entry=entry, on_host=on_host)
+        source = BaselineSource(id="torch", entry=entry, on_host=on_host)
         baselines = Baselines([source])
         with baselines.opened(QUICK, tmp_path):
             for number, (types, name, problem) in enumerate(cases):

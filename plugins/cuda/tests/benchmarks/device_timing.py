@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.measure.executor import Executor
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.remote import RemoteLibrary
-from ckprof.measure.worker.sampling import Sampled
+from ckprof.measure.worker.sampling import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,15 +89,14 @@ def time_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         monkeypatch.setattr(RemoteLibrary, name, wrapper)
 
     def sampled(reply: Any, wall_s: float) -> float:
-        if not isinstance(reply, Sampled):
+        if not isinstance(reply, Sampling):
             return wall_s
-        sampling = reply.sampling
-        runs = len(sampling.samples_ms) * sampling.launches + sampling.warmup
-        return runs * statistics.fmean(sampling.samples_ms) / 1e3 + sampling.flush_s
+        runs = len(reply.samples_ms) * reply.launches + reply.warmup
+        return runs * statistics.fmean(reply.samples_ms) / 1e3 + reply.flush_s
 
     timed("load", lambda _, wall_s: wall_s)
     timed("check", lambda _, wall_s: wall_s)
-    timed("run", lambda reply, _: reply.time_ms / 1e3)
+    timed("run", lambda reply, _: reply[2] / 1e3)
     timed("sample", sampled)
     measure = Executor.measure
 
