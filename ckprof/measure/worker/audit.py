@@ -278,7 +278,6 @@ def look_at_more(audit: HostAudit | DeviceAudit, run: Callable[[], float], limit
     """
     start = now = time.perf_counter()
     last_s = 0.0
-    audit.is_searching = True
     for _ in range(_ENOUGH_LAUNCHES - audit.checked):
         if now - start + last_s > limit_s:
             break
@@ -312,8 +311,6 @@ class HostAudit:
         self.times = times
         self._share = request.share
         self._least_s = request.least_s
-        #: launches are made to be looked at
-        self.is_searching = False
         self._operands = operands
         self._result, self._item = result
         self._signs = Signs(axes)

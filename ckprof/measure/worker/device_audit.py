@@ -248,7 +248,6 @@ class DeviceAudit:
         self._trial = 0
         if first_ms is not None:
             self._trial = min(MOST_LAUNCHES, math.ceil(_TRIAL_MS / max(first_ms, 1e-3)))
-        self.is_searching = False
         for number, negated in enumerate(self._signs.negated):
             references.note_negated(number, negated)
         #: of the result that others are compared with; the first launch gives it where there is none yet

@@ -180,11 +180,6 @@ class WorkerProcess:
         self._stdin, self._stdout = os.fdopen(ask, "wb", buffering=0), os.fdopen(answer, "rb", buffering=0)
 
     @property
-    def pid(self) -> int:
-        """Process id, which is also that of its group."""
-        return self._process.pid
-
-    @property
     def shared(self) -> NDArray[np.uint8]:
         """Memory into which the worker copies tensors."""
         return self._shared.bytes

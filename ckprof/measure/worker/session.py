@@ -59,7 +59,7 @@ _ROOF_MEMORY_SHARE: Final = 8
 
 
 class KernelSession(WorkerMethods):
-    """Does for one library what its parent calls for.
+    """Does for one library what its parent calls for: its public methods but one are those of the protocol.
 
     :param shared: memory into which tensors are copied.
     :param library: the loaded library; by default the first call loads one.
@@ -101,7 +101,6 @@ class KernelSession(WorkerMethods):
         return self._opened
 
     def open(self, library: str, device: DeviceChoice | None) -> Opened:
-        """Load the library, and select a device unless it is ``None``."""
         self._opened = loaded = Library.load(Path(library))
         target, described, identity = loaded.target, "", None
         if device is not None:
@@ -117,7 +116,6 @@ class KernelSession(WorkerMethods):
         )
 
     def open_baseline(self, source: BaselineSource, device: DeviceChoice) -> Opened:
-        """Make the engine of a baseline."""
         from ckprof.measure.worker.baseline_session import EngineLibrary
 
         self._opened = loaded = EngineLibrary(source, device)
@@ -141,11 +139,9 @@ class KernelSession(WorkerMethods):
         return self._problem, self._tensors
 
     def describe(self) -> LibraryInfo | None:
-        """Return what the library says about itself."""
         return self._library.info
 
     def copy_out(self, tensor: str, start: int, size: int, kept: int) -> None:
-        """Copy bytes of a tensor to the shared memory."""
         out = self._shared[:size]
         if kept < 0:
             self._loaded()[1][tensor].read(start, out)
@@ -153,13 +149,11 @@ class KernelSession(WorkerMethods):
             out[...] = self._kept[kept][start : start + size]
 
     def check(self, tolerance: Tolerance, rounding: Rounding) -> Checked:
-        """Compare the result with the device's reference, and look at all guards."""
         if self._references is None:
             raise ValueError("the device has no reference")
         return self._references.check(tolerance, rounding)
 
     def load(self, problem: LoadProblem) -> ReferenceFacts | UnmetRequirement | None:
-        """Put the operands of a problem into target memory."""
         files = sorted((*problem.operands, problem.result), key=lambda file: file.position)
         if self._baseline is not None:
             self._baseline.set_work(problem.computation, tuple(file.name for file in files))
@@ -168,17 +162,19 @@ class KernelSession(WorkerMethods):
         try:
             tensors = self._tensors = self._tensors_of(sizes)
             if problem.contraction is not None:
-                self._references = self._references_of(problem, tensors)
+                if self._library.checks is None:
+                    raise ValueError("the library's target does not verify on its device")
+                self._references = DeviceReferences(
+                    self._library.checks, self._library.target, problem, tensors
+                )
             made = self._filled(problem.operands, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
             self.release()
-            rule = memory_rule(self._library.target, wanted=sum(sizes.values()), usual="memory")
-            return UnmetRequirement(rule=rule, message=str(exc))
+            return self._lacking(exc, wanted=sum(sizes.values()))
         self._problem = problem
         return made
 
     def release(self) -> None:
-        """Give the memory of the problem before back."""
         for held in (self._references, self._tensors):
             if held is not None:
                 held.release()
@@ -187,11 +183,6 @@ class KernelSession(WorkerMethods):
         for values in self._files.values():
             values.close()
         self._files.clear()
-
-    def _references_of(self, problem: LoadProblem, tensors: DeviceTensors) -> DeviceReferences:
-        if self._library.checks is None:
-            raise ValueError("the library's target does not verify on its device")
-        return DeviceReferences(self._library.checks, self._library.target, problem, tensors)
 
     def _filled(self, operands: tuple[TensorFile, ...], tensors: DeviceTensors) -> ReferenceFacts | None:
         """Have the device fill the operands and compute the reference, or read them from files."""
@@ -205,14 +196,15 @@ class KernelSession(WorkerMethods):
         return None
 
     def set_operands(self, operands: tuple[TensorFile, ...]) -> ReferenceFacts | UnmetRequirement | None:
-        """Give the operands other values, unless there is no memory for their reference."""
         _, tensors = self._loaded()
         try:
             return self._filled(operands, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
-            held = tensors.size_bytes
-            rule = memory_rule(self._library.target, wanted=held, held=held, usual="memory")
-            return UnmetRequirement(rule=rule, message=str(exc))
+            return self._lacking(exc, wanted=tensors.size_bytes, held=tensors.size_bytes)
+
+    def _lacking(self, exc: Exception, *, wanted: int, held: int = 0) -> UnmetRequirement:
+        rule = memory_rule(self._library.target, wanted=wanted, held=held, usual="memory")
+        return UnmetRequirement(rule=rule, message=str(exc))
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:
         target = self._library.target
@@ -224,7 +216,6 @@ class KernelSession(WorkerMethods):
             return DeviceTensors(target, sizes, self._library.checks)
 
     def support(self, key: str, queries: tuple[tuple[ProblemValues, int], ...]) -> tuple[Support, ...]:
-        """Return a kernel's verdicts on problems."""
         kernel = self._kernel(key)
         return tuple(
             self._with_room(kernel.is_supported(_c_problem(problem, split_k))) for problem, split_k in queries
@@ -260,7 +251,6 @@ class KernelSession(WorkerMethods):
         return None if available is None or needed <= available else available
 
     def run(self, key: str, split_k: int, workspace_bytes: int) -> tuple[AbiStatus, str, float]:
-        """Poison the result and run one kernel on the loaded problem."""
         (loaded, tensors), kernel = self._loaded(), self._kernel(key)
         tensors[loaded.result.name].poison()
         target = self._library.target
@@ -284,7 +274,6 @@ class KernelSession(WorkerMethods):
         first_s: float,
         audit: AuditRequest | None,
     ) -> Sampling | str:
-        """Poison the result and time one kernel on the loaded problem."""
         (loaded, tensors), kernel = self._loaded(), self._kernel(key)
         start = time.perf_counter()
         busy = self._others.busy()
@@ -380,7 +369,6 @@ class KernelSession(WorkerMethods):
         return size
 
     def instance_string(self, key: str) -> tuple[AbiStatus, str]:
-        """Return CK Builder's text of a kernel."""
         kernel = self._library.kernels.get(key)
         if kernel is None:
             return AbiStatus.FAILED, f"the library has no kernel with key {key}"
@@ -388,7 +376,6 @@ class KernelSession(WorkerMethods):
         return status, text or ("" if status is AbiStatus.OK else "the kernel gave no text and no reason")
 
     def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
-        """Return what the device reaches at most."""
         available = self._library.target.available_bytes()
         if available is not None:
             size_bytes = min(size_bytes, available // _ROOF_MEMORY_SHARE)
