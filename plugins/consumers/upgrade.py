@@ -15,7 +15,7 @@ from ckprof.option import members, option
 from ckprof.plain_text import one_line
 from ckprof.wording import counted
 from ckprof_plugins.consumers.upgrade_changes import RowJudge, UpgradeBuilds, UpgradePart
-from ckprof_plugins.extract.lists import ExtractedFile, ExtractRequest, extract_lists, find_extractor
+from ckprof_plugins.extract.lists import ExtractedFile, ExtractRequest, compare, extract_lists
 
 if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
@@ -156,7 +156,7 @@ def upgrade(session: Session, call: UpgradeCall) -> Upgrade:
     reports = [_extracted(session, side, call, notes) for side in (old, new)]
     lists: tuple[ListComparison, ...] = ()
     if reports[0] is not None and reports[1] is not None:
-        lists = _list_changes(session, reports[0], reports[1])
+        lists = _list_changes(reports[0], reports[1])
         judged.append(counted(len(lists), "list"))
     changes: list[Change] = []
     builds: UpgradeBuilds | None = None
@@ -217,15 +217,12 @@ def _extracted(
     return report
 
 
-def _list_changes(
-    session: Session, old: ExtractionReport, new: ExtractionReport
-) -> tuple[ListComparison, ...]:
+def _list_changes(old: ExtractionReport, new: ExtractionReport) -> tuple[ListComparison, ...]:
     """Compare the lists of both sides by their places; one that a side lacks is empty there."""
-    extractor = find_extractor(session, new.extractor)
     kept, derived = ({file.place: file for file in report.files} for report in (old, new))
     changes = []
     for place in dict.fromkeys((*kept, *derived)):
         known = kept.get(place) or derived[place]
         file = derived.get(place) or ExtractedFile(place=place, set_name=known.set_name, lines=())
-        changes.append(extractor.compare(file, kept[place].texts if place in kept else ()))
+        changes.append(compare(file, kept[place].texts if place in kept else ()))
     return tuple(changes)

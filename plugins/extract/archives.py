@@ -10,7 +10,6 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
@@ -27,16 +26,6 @@ _CHUNK: Final = 1 << 20
 
 #: tables of the archive itself: indices of symbols
 _INDICES: Final = ("/", "/SYM64/", "__.SYMDEF", "__.SYMDEF SORTED")
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveMember:
-    """One file in an archive."""
-
-    name: str
-    size: int
-    #: its bytes, from their beginning; valid until the next member is asked for
-    data: IO[bytes]
 
 
 class Window(io.RawIOBase):
@@ -77,10 +66,11 @@ class Window(io.RawIOBase):
         return data
 
 
-def members(file: IO[bytes], path: str) -> Iterator[ArchiveMember]:
-    """Yield the members of an archive; indices of symbols are skipped.
+def members(file: IO[bytes], path: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield name and bytes of the members of an archive; indices of symbols are skipped.
 
-    A file that cannot seek, such as a stream out of a package, is read member by member.
+    The bytes, from their beginning, are valid until the next member is asked for. A file that cannot seek,
+    such as a stream out of a package, is read member by member.
 
     :raises InputError: no archive, a thin one, or a damaged one.
     """
@@ -101,10 +91,10 @@ def members(file: IO[bytes], path: str) -> Iterator[ArchiveMember]:
         else:
             name = _name(short, long_names, path)
             if file.seekable():
-                yield ArchiveMember(name, size, _window(file, begin, size, path))
+                yield name, _window(file, begin, size, path)
                 file.seek(begin + size)
             else:
-                yield ArchiveMember(name, size, io.BytesIO(_take(file, size, path, begin)))
+                yield name, io.BytesIO(_take(file, size, path, begin))
         offset = begin + size
         if size % 2:
             file.read(1)
@@ -212,33 +202,23 @@ def read_package(path: Path, *, with_archive: bool) -> tuple[dict[str, str], str
                     if not entry.isfile():
                         continue
                     if _is_header(entry.name):
-                        start = entry.name.index(_ROOT) + len(_ROOT)
-                        headers[entry.name[start:]] = _content(tar, entry).read().decode("utf-8", "replace")
+                        inner = entry.name.partition(_ROOT)[2]
+                        headers[inner] = _content(tar, entry).read().decode("utf-8", "replace")
                     elif PurePosixPath(entry.name).name in known_lists().archives and not name:
                         name = entry.name.removeprefix("./")
                         if with_archive:
-                            symbols = _symbols(_content(tar, entry), f"{path}:{name}")
+                            forward = cast("IO[bytes]", _Forward(_content(tar, entry)))
+                            symbols = collect(members(forward, f"{path}:{name}"), f"{path}:{name}")
         except _DAMAGED as exc:
             raise InputError(f"damaged package: {exc}", path) from exc
     return headers, name, symbols
 
 
-def _symbols(content: IO[bytes], label: str) -> ArchiveSymbols:
-    return collect(members(cast("IO[bytes]", _Forward(content)), label), label)
-
-
 def _is_header(name: str) -> bool:
-    start = name.find(_ROOT)
-    if start < 0:
-        return False
-    inner = name[start + len(_ROOT) :]
+    inner = name.partition(_ROOT)[2]
     if inner.startswith(_WANTED):
         return True
-    return inner.startswith(_OTHERS) and "/" not in _rest(inner)
-
-
-def _rest(inner: str) -> str:
-    return next((inner[len(start) :] for start in _OTHERS if inner.startswith(start)), inner)
+    return any(inner.startswith(start) and "/" not in inner[len(start) :] for start in _OTHERS)
 
 
 def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
@@ -268,19 +248,19 @@ class _Forward(io.RawIOBase):
 @contextmanager
 def _part(file: IO[bytes], path: Path, part: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Open one part of a package; yield its tar file and the member as it is."""
-    for member in members(file, str(path)):
-        if not member.name.startswith(f"{part}.tar"):
+    for name, data in members(file, str(path)):
+        if not name.startswith(f"{part}.tar"):
             continue
-        kind = member.name.removeprefix(f"{part}.tar").lstrip(".")
+        kind = name.removeprefix(f"{part}.tar").lstrip(".")
         if kind == "":
-            yield member.data, member.data
+            yield data, data
         elif kind == "zst":
-            with _zstandard(member.data, path) as stream:
-                yield stream, member.data
+            with _zstandard(data, path) as stream:
+                yield stream, data
         elif kind == "xz":
-            yield cast("IO[bytes]", lzma.LZMAFile(member.data)), member.data
+            yield cast("IO[bytes]", lzma.LZMAFile(data)), data
         elif kind == "gz":
-            yield cast("IO[bytes]", gzip.GzipFile(fileobj=member.data)), member.data
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=data)), data
         else:
             raise InputError(f"the package is compressed as {kind}; expected xz, gz or zst", path)
         return

@@ -223,18 +223,19 @@ def _printer(entry: str, device: str) -> _Printer:
 
 
 class StringWriter:
-    """Writes the strings of one class."""
+    """Writes the strings of one class.
 
-    def __init__(self, device: DeviceClass) -> None:
-        record = device.record
+    :param names: of the parameters as the class table has them.
+    """
+
+    def __init__(self, name: str, record: ClassRecord, names: Sequence[str]) -> None:
+        self._class = name
         self._record = record
-        self._names = device.names
-        self._name = record.name or device.name
-        self._class = device.name
-        self._text = _printer(record.text, device.name)
-        self._type_text = _printer(record.type_text, device.name)
-        self._fields = [_printer(entry, device.name) for entry in record.fields]
-        self._type_fields = [_printer(entry, device.name) for entry in record.type_string]
+        self._names = names
+        self._text = _printer(record.text, name)
+        self._type_text = _printer(record.type_text, name)
+        self._fields = [_printer(entry, name) for entry in record.fields]
+        self._type_fields = [_printer(entry, name) for entry in record.type_string]
         #: what each field of an instance string is
         self.field_names = tuple(
             entry.partition("|")[0].partition(":")[0]
@@ -253,7 +254,7 @@ class StringWriter:
         if self._record.text:
             return self._text(values)
         fields = ",".join([write(values) for write in self._fields])
-        return f"{self._name}<{fields}>"
+        return f"{self._record.name or self._class}<{fields}>"
 
     def type_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
         """Return the shorter string of ``GetTypeString``; empty where none is known.

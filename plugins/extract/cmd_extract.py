@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import write_report
@@ -27,7 +28,7 @@ from ckprof_plugins.extract.lists import (
 from ckprof_plugins.extract.protocols import EXTRACTORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ckprof.cli.session import Session
     from ckprof_plugins.extract.lists import ExtractionReport, ExtractorOption, ListComparison
@@ -46,6 +47,8 @@ GPU is needed. A list that cannot be derived is not written; the others are, and
 """
 #: --check without a folder
 _SHIPPED = ""
+#: title, counts and skipped functions
+_Row = tuple[str, Mapping[str, int], Mapping[str, int]]
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -116,7 +119,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     comparisons: tuple[ListComparison, ...] = ()
     if arguments.check is not None:
         folder = conf_root() if arguments.check == _SHIPPED else Path(arguments.check)
-        comparisons = compare_lists(session.profiler, report, folder)
+        comparisons = compare_lists(report, folder)
     code = _show(report, comparisons, arguments, session)
     if arguments.json is not None:
         _write_json(report, comparisons, arguments.json)
@@ -155,7 +158,7 @@ def _show(
         written = write_lists(
             report, arguments.output, force=arguments.overwrite, with_remarks=arguments.remarks
         )
-        changed = sum(item.written for item in written)
+        changed = sum(written.values())
         session.console.info(
             f"{arguments.output}: {counted(changed, 'file')} written, {len(written) - changed} unchanged"
         )
@@ -198,7 +201,7 @@ def change_lines(item: ListComparison) -> Iterator[str]:
     for removed in item.removed[:_SHOWN]:
         yield f"  - {removed.text}"
         if removed.nearest:
-            changes = "; ".join(f"{change.name} {change.old} -> {change.new}" for change in removed.changes)
+            changes = "; ".join(f"{name} {old} -> {new}" for name, old, new in removed.changes)
             yield f"    nearest added: {changes}"
     if len(item.removed) > _SHOWN:
         yield f"  - ... and {len(item.removed) - _SHOWN} more"
@@ -211,26 +214,20 @@ def summary(report: ExtractionReport) -> Document:
     for item in report.lists:
         total.update(item.counts)
         skipped.update(item.skipped)
-    rows = [_Row(f"{item.direction} {item.name}", item.counts, item.skipped) for item in report.lists]
+    rows = [(f"{item.direction} {item.name}", item.counts, item.skipped) for item in report.lists]
     columns: list[Column[_Row]] = [
-        Column("list", lambda row: row.title),
-        *(_count_column(name) for name in dict.fromkeys(name for row in rows for name in row.counts)),
-        Column("skipped functions", lambda row: _counts(row.skipped), priority=1),
+        Column("list", lambda row: row[0]),
+        *(_count_column(name) for name in dict.fromkeys(name for _, counts, _ in rows for name in counts)),
+        Column("skipped functions", lambda row: _counts(row[2]), priority=1),
     ]
     lines = [f"{_origin(report)}: {counted(len(report.lists), 'list')} in {report.seconds:.1f} s"]
     lines += [f"not in this library: {name}" for name in report.absent]
     lines += [f"not derived: {name}" for name in report.failures]
-    return Document([Table(columns, [*rows, _Row("total", total, skipped)]), "\n".join(lines)])
-
-
-class _Row(NamedTuple):
-    title: str
-    counts: Mapping[str, int]
-    skipped: Mapping[str, int]
+    return Document([Table(columns, [*rows, ("total", total, skipped)]), "\n".join(lines)])
 
 
 def _count_column(name: str) -> Column[_Row]:
-    return Column(name.replace("_", " "), lambda row: row.counts[name], align="right")
+    return Column(name.replace("_", " "), lambda row: row[1][name], align="right")
 
 
 def _origin(report: ExtractionReport) -> str:

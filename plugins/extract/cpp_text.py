@@ -10,6 +10,7 @@ import ast
 import operator
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import InputError
@@ -36,16 +37,14 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[int, int], bool]]] = {
 }
 
 
-@dataclass(slots=True)
-class _Region:
-    """One ``#if`` ... ``#endif``."""
+class _Region(Enum):
+    """What becomes of the present lines of an ``#if`` ... ``#endif``."""
 
-    #: lines are kept at the moment
-    active: bool
-    #: some branch was taken already
-    taken: bool
-    #: the surrounding region is kept
-    outer: bool
+    KEPT = "kept"
+    #: dropped, and none of the branches was taken so far
+    WAITING = "waiting"
+    #: dropped, and so is what follows
+    DONE = "done"
 
 
 def preprocess(text: str, macros: Mapping[str, str], path: str) -> tuple[str, dict[str, str]]:
@@ -65,7 +64,7 @@ def preprocess(text: str, macros: Mapping[str, str], path: str) -> tuple[str, di
     for number, line in enumerate(plain.split("\n"), start=1):
         directive = _DIRECTIVE.match(line) if "#" in line else None
         if directive is None:
-            kept.append(line if not regions or regions[-1].active else "")
+            kept.append(line if _is_kept(regions) else "")
             continue
         kept.append("")
         _obey(directive[1], directive[2].strip(), regions, defined, (path, number))
@@ -86,35 +85,33 @@ def _blank(match: re.Match[str]) -> str:
     return " " + "\n" * text.count("\n")
 
 
+def _is_kept(regions: list[_Region]) -> bool:
+    return not regions or regions[-1] is _Region.KEPT
+
+
 def _obey(
     name: str, rest: str, regions: list[_Region], defined: dict[str, str], where: tuple[str, int]
 ) -> None:
-    active = not regions or regions[-1].active
     if name in ("if", "ifdef", "ifndef"):
-        value = active and _condition(name, rest, defined, where)
-        regions.append(_Region(active=value, taken=value, outer=active))
+        if not _is_kept(regions):
+            regions.append(_Region.DONE)
+        else:
+            regions.append(_Region.KEPT if _condition(name, rest, defined, where) else _Region.WAITING)
     elif name in ("elif", "else", "endif"):
         if not regions:
             raise InputError(f"#{name} without #if", *where)
-        _turn(name, rest, regions, defined, where)
-    elif active and name == "define":
+        if name == "endif":
+            regions.pop()
+        elif regions[-1] is not _Region.WAITING:
+            regions[-1] = _Region.DONE
+        elif name == "else" or _condition("if", rest, defined, where):
+            regions[-1] = _Region.KEPT
+    elif name == "define" and _is_kept(regions):
         match = _DEFINE.match(rest)
         if match is not None and not match[2]:
             defined[match[1]] = match[3].strip()
-    elif active and name == "undef":
+    elif name == "undef" and _is_kept(regions):
         defined.pop(rest.split()[0] if rest else "", None)
-
-
-def _turn(
-    name: str, rest: str, regions: list[_Region], defined: dict[str, str], where: tuple[str, int]
-) -> None:
-    if name == "endif":
-        regions.pop()
-        return
-    region = regions[-1]
-    open_ = region.outer and not region.taken
-    region.active = open_ and (name == "else" or _condition("if", rest, defined, where))
-    region.taken = region.taken or region.active
 
 
 def _condition(name: str, rest: str, defined: Mapping[str, str], where: tuple[str, int]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from ckprof_converters.library_lists import ListKey, known_lists
 from ckprof_converters.lines import annotation_of
 from ckprof_plugins.extract.classes import StringWriter
 from ckprof_plugins.extract.headers import combined
+from ckprof_plugins.extract.lists import ExtractedFile, ExtractedFunction, ExtractedLine, ExtractedList
 from ckprof_plugins.extract.uses import (
     Use,
     cover,
@@ -26,7 +27,6 @@ from ckprof_plugins.extract.uses import (
 )
 
 if TYPE_CHECKING:
-    from ckprof_plugins.extract.classes import DeviceClasses
     from ckprof_plugins.extract.library import InstalledLibrary
     from ckprof_plugins.extract.mangling import DeviceInstance
 
@@ -82,57 +82,6 @@ def _size_of(spelled: str) -> int:
     return dtype.properties.size_bytes
 
 
-class DerivedLineWriter:
-    """Writes instances of one library as lines.
-
-    :param computed_stages: print the prefetch stages of explicit GEMM as they are, not as shipped lists do.
-    """
-
-    def __init__(self, classes: DeviceClasses, *, computed_stages: bool) -> None:
-        self._classes = classes
-        self._computed = computed_stages
-        self._writers: dict[str, StringWriter] = {}
-
-    def line(self, function: str, instance: DeviceInstance) -> DerivedLine:
-        """Return the line of an instance.
-
-        :raises InputError: no string of its class is known.
-        """
-        device = self._classes.get(instance.device)
-        writer = self._writers.get(instance.device)
-        if writer is None:
-            writer = self._writers[instance.device] = StringWriter(device)
-        values = dict(zip(device.names, instance.arguments, strict=True))
-        extra = {}
-        if "{stages}" in device.record.text:
-            extra["stages"] = prefetch_stages(values) if self._computed else FIXED_STAGES
-        opaque = [combined()[text] for text in instance.arguments if text in combined()]
-        said = [combined()[text].printed if text in combined() else text for text in instance.arguments]
-        remark = annotation_of({"elementwise_op": opaque[-1].operation}) if opaque else ""
-        text = writer.instance_string(said, extra) + remark
-        return DerivedLine(
-            function=function,
-            device=instance.device,
-            text=text,
-            type_text=writer.type_string(said, extra),
-            fields={**values, **extra},
-            field_names=writer.field_names,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractOptions:
-    """What to extract, and how."""
-
-    engine: str = "xdl"
-    #: what the lists that upstream ships say of the library, in place of what it has
-    shipped_selection: bool = False
-    #: in the order of the factory's calls, in place of that of the source files
-    factory_order: bool = False
-    #: print the prefetch stages as they are
-    computed_stages: bool = False
-
-
 class FunctionStatus(Enum):
     """What became of a function."""
 
@@ -171,30 +120,59 @@ class DerivedList:
     functions: tuple[FunctionResult, ...]
     lines: tuple[DerivedLine, ...]
 
-    def pairs(self, set_name: str, every: int = 5) -> tuple[tuple[str, DerivedLine], ...]:
-        """Return (text, instance) of one of the sets ``profiler``, ``tests`` and ``typestring``.
+    def file(self, set_name: str, every: int = 5) -> ExtractedFile:
+        """Return one of the sets ``profiler``, ``tests`` and ``typestring``.
 
         :raises InputError: a class has no known type string.
         """
-        if set_name == "tests":
-            return tuple((line.text, line) for line in self.lines[every - 1 :: every])
-        if set_name == "typestring":
-            for line in self.lines:
-                if not line.type_text:
-                    raise InputError(f"{self.key}: no type string of {line.device} is known")
-            return tuple((line.type_text, line) for line in self.lines)
-        return tuple((line.text, line) for line in self.lines)
+        typed = set_name == "typestring"
+        for line in self.lines if typed else ():
+            if not line.type_text:
+                raise InputError(f"{self.key}: no type string of {line.device} is known")
+        return ExtractedFile(
+            place=f"{self.key.folder}/{set_name}/{self.key.file_name}",
+            set_name=set_name,
+            lines=tuple(
+                ExtractedLine(
+                    text=line.type_text if typed else line.text,
+                    function=line.function,
+                    field_names=() if typed else line.field_names,
+                )
+                for line in (self.lines[every - 1 :: every] if set_name == "tests" else self.lines)
+            ),
+        )
 
-    def texts(self, set_name: str, every: int = 5) -> tuple[str, ...]:
-        """Return the lines of a set.
+    def extracted(self, sets: Sequence[str], every: int = 5) -> ExtractedList:
+        """Return the sets of the list, with what became of its functions.
 
         :raises InputError: a class has no known type string.
         """
-        return tuple(text for text, _ in self.pairs(set_name, every))
+        files = (self.file(set_name, every) for set_name in sets)
+        return ExtractedList(
+            direction=self.key.direction,
+            name="/".join(filter(None, (self.key.fused, self.key.file_name.removesuffix(".conf")))),
+            # a part of so few instances that none is in it: no reader takes an empty list
+            files=tuple(file for file in files if file.lines),
+            functions=tuple(
+                ExtractedFunction(
+                    name=function.name,
+                    status=function.status.value,
+                    tuples=len(function.uses),
+                    instances=sum(len(use.instances) for use in function.uses),
+                )
+                for function in self.functions
+            ),
+            counts=self._counts(),
+            skipped=Counter(
+                item.status.value
+                for item in self.functions
+                if item.status not in (FunctionStatus.COMPILED, FunctionStatus.RECIPE, FunctionStatus.SOURCE)
+            ),
+        )
 
-    def counts(self) -> Mapping[str, int]:
+    def _counts(self) -> Mapping[str, int]:
         """Return what summaries show: functions, tuples, instances and kinds of instances."""
-        texts = Counter(line.text for line in self.lines)
+        texts = {line.text for line in self.lines}
         return {
             "functions": sum(bool(item.uses) for item in self.functions),
             "tuples": sum(len(item.uses) for item in self.functions),
@@ -207,87 +185,118 @@ class DerivedList:
             "explicit": sum("_Explicit_" in line.text for line in self.lines),
         }
 
-    def skipped(self) -> Mapping[str, int]:
-        """Return how many functions gave nothing, by reason."""
-        return Counter(
-            item.status.value
-            for item in self.functions
-            if item.status not in (FunctionStatus.COMPILED, FunctionStatus.RECIPE, FunctionStatus.SOURCE)
+
+class ListDeriver:
+    """Derives lists of one installed library.
+
+    :param engine: kind of matrix instructions.
+    :param shipped_selection: what the lists that upstream ships say of the library, in place of what it has.
+    :param factory_order: in the order of the factory's calls, in place of that of the source files.
+    :param computed_stages: print the prefetch stages of explicit GEMM as they are, not as shipped lists do.
+    """
+
+    def __init__(
+        self,
+        library: InstalledLibrary,
+        *,
+        engine: str = "xdl",
+        shipped_selection: bool = False,
+        factory_order: bool = False,
+        computed_stages: bool = False,
+    ) -> None:
+        self._library = library
+        self._engine = engine
+        self._shipped_selection = shipped_selection
+        self._factory_order = factory_order
+        self._computed_stages = computed_stages
+        self._writers: dict[str, StringWriter] = {}
+
+    def derive(self, key: ListKey) -> DerivedList | None:
+        """Return a list; ``None`` if the library has, or has compiled, none of its functions.
+
+        :raises InputError: something of it cannot be read, or headers and archive disagree.
+        """
+        functions = []
+        for name in self._library.calls(key, self._engine):
+            if self._shipped_selection and is_left_out(name):
+                status = FunctionStatus.LEFT_OUT
+                functions.append(FunctionResult(name=name, status=status, reason="not in shipped lists"))
+                continue
+            result = _function(self._library, name, key)
+            if self._shipped_selection:
+                extra = extra_uses(name, result.uses)
+                result = replace(result, uses=(*extra, *result.uses))
+            functions.append(result)
+        ordered = self._in_order(functions)
+        lines = tuple(self._line(name, item) for name, use in ordered for item in use.instances)
+        if all(item.status is FunctionStatus.NOT_COMPILED for item in functions):
+            return None
+        if not lines:
+            reasons = Counter(item.reason for item in functions)
+            raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
+        return DerivedList(key=key, functions=tuple(functions), lines=lines)
+
+    def _in_order(self, functions: Sequence[FunctionResult]) -> list[tuple[str, Use]]:
+        pairs = [(item.name, use) for item in functions for use in item.uses]
+        if self._factory_order:
+            return pairs
+
+        def place(pair: tuple[str, Use]) -> tuple[object, ...]:
+            name, use = pair
+            group, by_declaration, path = source_place(name)
+            if not by_declaration:
+                return (group, path)
+            return (group, "", use.pattern.rank, use.enumerators(self._library.vocabulary))
+
+        return sorted(pairs, key=place)
+
+    def _line(self, function: str, instance: DeviceInstance) -> DerivedLine:
+        """Return the line of an instance.
+
+        :raises InputError: no string of its class is known.
+        """
+        device = self._library.classes.get(instance.device)
+        if instance.device not in self._writers:
+            self._writers[instance.device] = StringWriter(device.name, device.record, device.names)
+        writer = self._writers[instance.device]
+        values = dict(zip(device.names, instance.arguments, strict=True))
+        extra = {}
+        if "{stages}" in device.record.text:
+            extra["stages"] = prefetch_stages(values) if self._computed_stages else FIXED_STAGES
+        opaque = [combined()[text] for text in instance.arguments if text in combined()]
+        said = [combined()[text][0] if text in combined() else text for text in instance.arguments]
+        remark = annotation_of({"elementwise_op": opaque[-1][1]}) if opaque else ""
+        return DerivedLine(
+            function=function,
+            device=instance.device,
+            text=writer.instance_string(said, extra) + remark,
+            type_text=writer.type_string(said, extra),
+            fields={**values, **extra},
+            field_names=writer.field_names,
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extraction:
-    """All lists that were asked for."""
-
-    lists: tuple[DerivedList, ...]
-    #: lists for which the library has no function
-    absent: tuple[ListKey, ...] = ()
-    #: lists that could not be derived, with the error of each
-    failures: Mapping[ListKey, InputError] = field(default_factory=dict)
-
-
-def extract(library: InstalledLibrary, keys: Sequence[ListKey], options: ExtractOptions) -> Extraction:
-    """Derive lists from an installed library.
-
-    An error concerns one list: the others are derived nevertheless.
-    """
-    lists = []
-    absent = []
-    failures: dict[ListKey, InputError] = {}
-    writer = DerivedLineWriter(library.classes, computed_stages=options.computed_stages)
-    for key in keys:
-        try:
-            calls = library.calls(key, options.engine)
-            found = _extract_list(library, key, calls, options, writer) if calls else None
-            if found is None:
-                absent.append(key)
-            else:
-                lists.append(found)
-        except InputError as exc:
-            failures[key] = exc
-    return Extraction(lists=tuple(lists), absent=tuple(absent), failures=failures)
-
-
-def _extract_list(
-    library: InstalledLibrary,
-    key: ListKey,
-    calls: Sequence[str],
-    options: ExtractOptions,
-    writer: DerivedLineWriter,
-) -> DerivedList | None:
-    """Return a list; ``None`` if none of its functions is compiled."""
-    functions = []
-    for name in calls:
-        if options.shipped_selection and is_left_out(name):
-            functions.append(
-                FunctionResult(name=name, status=FunctionStatus.LEFT_OUT, reason="not in shipped lists")
-            )
-            continue
-        result = _function(library, name, key)
-        if options.shipped_selection:
-            extra = extra_uses(name, result.uses)
-            result = replace(result, uses=(*extra, *result.uses))
-        functions.append(result)
-    ordered = _in_order(functions, options, library)
-    lines = tuple(writer.line(name, item) for name, use in ordered for item in use.instances)
-    if all(item.status is FunctionStatus.NOT_COMPILED for item in functions):
-        return None
-    if not lines:
-        reasons = Counter(item.reason for item in functions)
-        raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
-    return DerivedList(key=key, functions=tuple(functions), lines=lines)
-
-
 def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
+    """Return what a function adds: as it was compiled, by its recipe, or by its source file.
+
+    :raises InputError: nothing says it.
+    """
     tuples = library.tuples(key.direction)
     if library.compiled is None:
-        if key.fused:
-            return _function_of_source(library, name, key)
-        uses = uses_by_recipe(name, key, tuples)
+        # no recipes are known for most functions that do more than convolve
+        uses = None if key.fused else uses_by_recipe(name, key, tuples)
+        if uses is not None:
+            return FunctionResult(name=name, status=FunctionStatus.RECIPE, uses=uses)
+        uses = library.sources.uses(name, tuples, library.macros)
         if uses is None:
-            return _function_of_source(library, name, key)
-        return FunctionResult(name=name, status=FunctionStatus.RECIPE, uses=uses)
+            raise InputError(
+                f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
+                "archive of the library"
+            )
+        instances = [item for use in uses for item in use.instances]
+        return _unless_refused(library, name, instances) or FunctionResult(
+            name=name, status=FunctionStatus.SOURCE, uses=uses
+        )
     if library.compiled.member_of(name, key.shape.ndim) is None:
         if re.search(known_lists().optional, name):
             return FunctionResult(
@@ -301,25 +310,19 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
     compiled = library.compiled_instances(name, key)
     if not compiled:
         return FunctionResult(name=name, status=FunctionStatus.EMPTY, reason="compiled, adds nothing")
-    refused = {library.classes.get(item.device).record.refusal for item in compiled}
-    if any(refused):
-        return FunctionResult(name=name, status=FunctionStatus.NO_STRING, reason=max(refused))
-    uses = joined_uses(library, name, key)
-    return FunctionResult(name=name, status=FunctionStatus.COMPILED, uses=uses)
+    return _unless_refused(library, name, compiled) or FunctionResult(
+        name=name, status=FunctionStatus.COMPILED, uses=joined_uses(library, name, key)
+    )
 
 
-def _function_of_source(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
-    """Return what the source file of a function adds; no recipes are known for most of them."""
-    uses = library.sources.uses(name, library.tuples(key.direction), library.macros)
-    if uses is None:
-        raise InputError(
-            f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
-            "archive of the library"
-        )
-    refused = {library.classes.get(item.device).record.refusal for use in uses for item in use.instances}
-    if any(refused):
-        return FunctionResult(name=name, status=FunctionStatus.NO_STRING, reason=max(refused))
-    return FunctionResult(name=name, status=FunctionStatus.SOURCE, uses=uses)
+def _unless_refused(
+    library: InstalledLibrary, name: str, instances: Sequence[DeviceInstance]
+) -> FunctionResult | None:
+    """Return a function some of whose instances have no string; ``None`` where all have one."""
+    refused = {library.classes.get(item.device).record.refusal for item in instances}
+    if not any(refused):
+        return None
+    return FunctionResult(name=name, status=FunctionStatus.NO_STRING, reason=max(refused))
 
 
 def joined_uses(
@@ -351,20 +354,3 @@ def joined_uses(
             continue
         readable.append(alias)
     return in_order(cover(name, compiled, readable, tuples), library.vocabulary)
-
-
-def _in_order(
-    functions: Sequence[FunctionResult], options: ExtractOptions, library: InstalledLibrary
-) -> list[tuple[str, Use]]:
-    pairs = [(item.name, use) for item in functions for use in item.uses]
-    if options.factory_order:
-        return pairs
-
-    def key(index: int) -> tuple[object, ...]:
-        name, use = pairs[index]
-        group, by_declaration, path = source_place(name)
-        if not by_declaration:
-            return (group, path, index)
-        return (group, "", use.pattern.rank, use.enumerators(library.vocabulary), index)
-
-    return [pairs[index] for index in sorted(range(len(pairs)), key=key)]

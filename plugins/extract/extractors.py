@@ -15,14 +15,19 @@ from ckprof.errors import InputError, UsageError
 from ckprof.plain_text import unknown_name
 from ckprof_converters.library_lists import chosen_lists, known, known_lists
 from ckprof_converters.reflection.tree import ARCHS, SET
-from ckprof_plugins.extract import lists as model
-from ckprof_plugins.extract.lists import ExtractorOption
+from ckprof_plugins.extract.lists import (
+    ExtractedFile,
+    ExtractedFunction,
+    ExtractedLine,
+    ExtractedList,
+    ExtractionReport,
+    ExtractorOption,
+)
 
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
     from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.program import PrintedTuple
-    from ckprof_plugins.extract.extraction import DerivedList, Extraction
     from ckprof_plugins.extract.library import InstalledLibrary
     from ckprof_plugins.extract.lists import ExtractRequest
 
@@ -78,27 +83,27 @@ def option_values(request: ExtractRequest, options: Sequence[ExtractorOption]) -
 OPTIONS: Final = (
     INSTRUCTIONS,
     FUSED,
-    model.ExtractorOption(
+    ExtractorOption(
         name="selection",
         choices=("library", "shipped"),
         default="library",
         help="library: what the library has; shipped: without what upstream's own lists leave out, and with "
         "what they have beyond the library",
     ),
-    model.ExtractorOption(
+    ExtractorOption(
         name="order",
         choices=("source", "factory"),
         default="source",
         help="source: by the source files of the functions; factory: by the calls of the factory",
     ),
-    model.ExtractorOption(name="every", default=5, help="the set tests has every N-th instance of profiler"),
-    model.ExtractorOption(
+    ExtractorOption(name="every", default=5, help="the set tests has every N-th instance of profiler"),
+    ExtractorOption(
         name="stages",
         choices=("fixed", "computed"),
         default="fixed",
         help="prefetch stages in explicit-GEMM lines: 2, as upstream's lists have them, or the kernel's own",
     ),
-    model.ExtractorOption(
+    ExtractorOption(
         name="no-archive",
         default=False,
         help="read the headers alone; which instances a function uses is then known by recipes",
@@ -116,9 +121,9 @@ class LibraryExtractor:
 
     id = "composable-kernel"
     label = "the instance library of Composable Kernel"
-    options: Sequence[model.ExtractorOption] = OPTIONS
+    options: Sequence[ExtractorOption] = OPTIONS
 
-    def extract(self, request: model.ExtractRequest) -> model.ExtractionReport:
+    def extract(self, request: ExtractRequest) -> ExtractionReport:
         """Derive lists.
 
         :raises UsageError: an unknown direction, layout, type, set or option.
@@ -126,85 +131,43 @@ class LibraryExtractor:
         :raises ToolchainError: no library, or something that reading it requires is missing.
         """
         # Every command registers the extractor, few of them extract.
-        from ckprof_plugins.extract.extraction import ExtractOptions, extract
+        from ckprof_plugins.extract.extraction import ListDeriver
         from ckprof_plugins.extract.opening import locate, open_library
 
         start = time.monotonic()
         values = option_values(request, OPTIONS)
         keys = wanted(request, str(values["fused"]))
         location = locate(request.source, os.environ)
-        opened = open_library(location, with_archive=not values["no-archive"])
-        options = ExtractOptions(
+        opened, keep = open_library(location, with_archive=not values["no-archive"])
+        deriver = ListDeriver(
+            opened,
             engine=str(values["instructions"]),
             shipped_selection=values["selection"] == "shipped",
             factory_order=values["order"] == "factory",
             computed_stages=values["stages"] == "computed",
         )
-        result = extract(opened.library, keys, options)
-        failures: dict[str, CkprofError] = {str(key): error for key, error in result.failures.items()}
-        lists = []
-        for item in result.lists:
+        lists, absent = [], []
+        failures: dict[str, CkprofError] = {}
+        for key in keys:
             try:
-                lists.append(_list(item, request.sets or item.key.sets, int(values["every"])))
+                derived = deriver.derive(key)
+                if derived is None:
+                    absent.append(str(key))
+                else:
+                    lists.append(derived.extracted(request.sets or key.sets, int(values["every"])))
             except InputError as exc:
-                failures[str(item.key)] = exc
-        opened.keep()
-        return model.ExtractionReport(
+                failures[str(key)] = exc
+        keep()
+        return ExtractionReport(
             extractor=self.id,
-            library=_facts(opened.library),
+            library=_facts(opened),
             options=values,
             lists=tuple(lists),
-            absent=tuple(str(key) for key in result.absent),
+            absent=tuple(absent),
             failures=failures,
-            notes=_notes(opened.library, result),
+            notes=(_RECIPES,) if opened.compiled is None and lists else (),
             seconds=time.monotonic() - start,
         )
-
-    def compare(self, file: model.ExtractedFile, kept: Sequence[str] | None) -> model.ListComparison:
-        """Compare a derived list with a kept one."""
-        from ckprof_plugins.extract.lists import compare
-
-        return compare(file, kept)
-
-
-def _list(item: DerivedList, sets: Sequence[str], every: int) -> model.ExtractedList:
-    files = []
-    for set_name in sets:
-        lines = [
-            model.ExtractedLine(
-                text=text,
-                function=line.function,
-                field_names=() if set_name == "typestring" else line.field_names,
-            )
-            for text, line in item.pairs(set_name, every)
-        ]
-        if not lines:
-            # a part of so few instances that none is in it: no reader takes an empty list
-            continue
-        files.append(
-            model.ExtractedFile(
-                place=f"{item.key.folder}/{set_name}/{item.key.file_name}",
-                set_name=set_name,
-                lines=tuple(lines),
-            )
-        )
-    functions = tuple(
-        model.ExtractedFunction(
-            name=function.name,
-            status=function.status.value,
-            tuples=len(function.uses),
-            instances=sum(len(use.instances) for use in function.uses),
-        )
-        for function in item.functions
-    )
-    return model.ExtractedList(
-        direction=item.key.direction,
-        name="/".join(filter(None, (item.key.fused, item.key.file_name.removesuffix(".conf")))),
-        files=tuple(files),
-        functions=functions,
-        counts=item.counts(),
-        skipped=item.skipped(),
-    )
 
 
 def _facts(library: InstalledLibrary) -> dict[str, str]:
@@ -217,21 +180,17 @@ def _facts(library: InstalledLibrary) -> dict[str, str]:
         "source": library.label,
         "headers": library.headers.digest(),
     }
-    if library.archive is not None:
-        symbols = msgspec.json.encode(library.archive.symbols)
-        facts["archive"] = library.archive.path
+    if library.compiled is not None:
+        symbols = msgspec.json.encode(library.compiled.symbols)
+        facts["archive"] = library.compiled.path
         facts["symbols"] = hashlib.blake2b(symbols, digest_size=16).hexdigest()
     return {name: value for name, value in facts.items() if value}
-
-
-def _notes(library: InstalledLibrary, result: Extraction) -> tuple[str, ...]:
-    return (_RECIPES,) if library.archive is None and result.lists else ()
 
 
 BUILDER_OPTIONS: Final = (
     INSTRUCTIONS,
     FUSED,
-    model.ExtractorOption(
+    ExtractorOption(
         name="arch",
         choices=("any", *ARCHS),
         default="any",
@@ -245,9 +204,9 @@ class BuilderExtractor:
 
     id = "reflection"
     label = "CK Builder of a source tree of Composable Kernel, compiled"
-    options: Sequence[model.ExtractorOption] = BUILDER_OPTIONS
+    options: Sequence[ExtractorOption] = BUILDER_OPTIONS
 
-    def extract(self, request: model.ExtractRequest) -> model.ExtractionReport:
+    def extract(self, request: ExtractRequest) -> ExtractionReport:
         """Print lists.
 
         :raises UsageError: an unknown direction, layout, type, set or option.
@@ -274,7 +233,7 @@ class BuilderExtractor:
             "version": tree.version,
             "source": str(tree.root),
         }
-        return model.ExtractionReport(
+        return ExtractionReport(
             extractor=self.id,
             library={name: text for name, text in facts.items() if text},
             options=values,
@@ -284,14 +243,8 @@ class BuilderExtractor:
             seconds=time.monotonic() - start,
         )
 
-    def compare(self, file: model.ExtractedFile, kept: Sequence[str] | None) -> model.ListComparison:
-        """Compare a printed list with a kept one."""
-        from ckprof_plugins.extract.lists import compare
 
-        return compare(file, kept)
-
-
-def _printed_list(key: ListKey, printed: Sequence[PrintedTuple]) -> model.ExtractedList:
+def _printed_list(key: ListKey, printed: Sequence[PrintedTuple]) -> ExtractedList:
     from ckprof_converters.reflection.program import lines_of, place_of
 
     tuples = Counter(item.function for item in printed)
@@ -301,7 +254,7 @@ def _printed_list(key: ListKey, printed: Sequence[PrintedTuple]) -> model.Extrac
         instances[item.function] += len(item.strings)
         silent[item.function] += len(item.silent)
     functions = [
-        model.ExtractedFunction(
+        ExtractedFunction(
             name=name,
             status="printed" if instances[name] else "silent" if silent[name] else "empty",
             tuples=tuples[name],
@@ -309,11 +262,11 @@ def _printed_list(key: ListKey, printed: Sequence[PrintedTuple]) -> model.Extrac
         )
         for name in tuples
     ]
-    lines = (model.ExtractedLine(text=text, function=function) for text, function in lines_of(key, printed))
-    return model.ExtractedList(
+    lines = (ExtractedLine(text=text, function=function) for text, function in lines_of(key, printed))
+    return ExtractedList(
         direction=key.direction,
         name=key.file_name.removesuffix(".conf"),
-        files=(model.ExtractedFile(place=place_of(key), set_name=SET, lines=tuple(lines)),),
+        files=(ExtractedFile(place=place_of(key), set_name=SET, lines=tuple(lines)),),
         functions=tuple(functions),
         counts={
             "functions": len(tuples),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -155,30 +154,15 @@ def version(headers: HeaderTree) -> tuple[str, str]:
 _ENUMERATION: Final = r"enum\s+(?:struct|class)?\s*{}\b[^{{;]*\{{([^}}]*)\}}"
 
 
-class EnumerationRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An enumeration whose values occur as template arguments."""
-
-    #: where releases declare it, the newest place first
-    headers: tuple[str, ...]
-    #: the enumerators that instance strings are known to print
-    names: tuple[str, ...]
-
-
-class CombinedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An operation whose name in instance strings does not say what it is."""
-
-    #: how instance strings print it
-    printed: str
-    #: the operation that it is the same as
-    operation: str
-
-
 class _NamesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     types: dict[str, tuple[str, ...]]
-    #: arguments that strings print a name alone of
-    combined: dict[str, CombinedRecord]
+    #: arguments that strings print a name alone of -> this name, and the operation that they are the same as
+    combined: dict[str, tuple[str, str]]
     values: dict[str, tuple[str, ...]]
-    enumerations: dict[str, EnumerationRecord]
+    #: enumerations whose values occur as template arguments -> enumerators that strings are known to print
+    enumerations: dict[str, tuple[str, ...]]
+    #: where releases declare each of them, the newest place first
+    headers: dict[str, tuple[str, ...]]
 
 
 @cache
@@ -205,17 +189,19 @@ def words_digest() -> str:
     return hashlib.blake2b(table.encode(), digest_size=16).hexdigest()
 
 
-def combined() -> Mapping[str, CombinedRecord]:
-    """Return the operations whose names in instance strings do not say what they are, by their arguments."""
+def combined() -> Mapping[str, tuple[str, str]]:
+    """Return how strings print operations whose names do not say what they are, and what these are."""
     return _names_file().combined
 
 
-@dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words of one installed library."""
+    """The words of one installed library.
 
-    #: enumeration -> enumerators in the order of their values
-    enumerations: Mapping[str, tuple[str, ...]]
+    :param enumerations: enumeration -> enumerators in the order of their values.
+    """
+
+    def __init__(self, enumerations: Mapping[str, tuple[str, ...]]) -> None:
+        self.enumerations = enumerations
 
     def print_argument(self, argument: Expr, *, is_bool: bool = False) -> str:
         """Return a template argument as instance strings print it.
@@ -243,7 +229,7 @@ class Vocabulary:
         if names is None:
             raise InputError(f"unknown enumeration {enumeration} among the template arguments")
         index = int(value)
-        printed = _names_file().enumerations[enumeration].names
+        printed = _names_file().enumerations[enumeration]
         if not 0 <= index < len(names) or names[index] not in printed:
             raise InputError(
                 f"value {value} of {enumeration} has no known name; known are {', '.join(printed)}"
@@ -258,24 +244,16 @@ def read_vocabulary(headers: HeaderTree) -> Vocabulary:
 
     :raises InputError: an enumeration is no plain list of names.
     """
-    return Vocabulary(
-        {
-            name: _read_enumeration(headers, name, record)
-            for name, record in _names_file().enumerations.items()
-        }
-    )
+    return Vocabulary({name: _read_enumeration(headers, name) for name in _names_file().enumerations})
 
 
-def _read_enumeration(headers: HeaderTree, name: str, record: EnumerationRecord) -> tuple[str, ...]:
-    for path in record.headers:
-        text = headers.find(path)
-        if text is None:
-            continue
-        plain, _ = preprocess(text, {}, path)
+def _read_enumeration(headers: HeaderTree, name: str) -> tuple[str, ...]:
+    for path in _names_file().headers[name]:
+        plain, _ = preprocess(headers.find(path) or "", {}, path)
         match = re.search(_ENUMERATION.format(name), plain)
         if match is not None:
             return _enumerators(match[1], name, path)
-    return record.names
+    return _names_file().enumerations[name]
 
 
 def _enumerators(body: str, name: str, path: str) -> tuple[str, ...]:

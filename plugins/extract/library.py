@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -21,17 +20,17 @@ from ckprof_plugins.extract.headers import (
     version,
     words,
 )
-from ckprof_plugins.extract.mangling import DeviceInstance, decode, read_instance, take_apart, unwrapped
-from ckprof_plugins.extract.symbols import ArchiveSymbols, CompiledFunctions
+from ckprof_plugins.extract.mangling import DeviceInstance, read_instance, unwrapped
 from ckprof_plugins.extract.tuples import InstanceTuples
 from ckprof_plugins.extract.uses import SourceFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from ckprof_converters.library_lists import ListKey
     from ckprof_plugins.extract.cpp_text import Expr
     from ckprof_plugins.extract.headers import HeaderTree
+    from ckprof_plugins.extract.symbols import CompiledFunctions
 
 
 _DIMENSIONS: Final = ("NumDimSpatial", "NDimSpatial")
@@ -234,33 +233,19 @@ class _Condition:
         return weight if "B" in (parameter[0], parameter[-1]) else input_
 
 
-@dataclass(slots=True, kw_only=True)
-class Archive:
-    """The symbols of an archive, with the names that were made readable so far."""
-
-    path: str
-    symbols: ArchiveSymbols
-    #: mangled name -> class and arguments
-    readable: dict[str, list[str]] = field(default_factory=dict)
-
-    def parts(self, mangled: str) -> list[str]:
-        """Return class and arguments of a name; empty for what is no instance of its own."""
-        if mangled not in self.readable:
-            self.readable[mangled] = take_apart(decode(mangled))
-        return self.readable[mangled]
-
-
 class InstalledLibrary:
     """One installed Composable Kernel.
 
+    :param compiled: the functions of its archive; ``None`` to read the headers alone.
     :param label: what it is called in messages.
-    :param archive: ``None`` to read the headers alone.
     :param package: name and version of the package that it is read from.
     """
 
-    def __init__(self, headers: HeaderTree, archive: Archive | None, label: str, package: str = "") -> None:
+    def __init__(
+        self, headers: HeaderTree, compiled: CompiledFunctions | None, label: str, package: str = ""
+    ) -> None:
         self.headers = UsedHeaders(headers)
-        self.archive = archive
+        self.compiled = compiled
         self.label = label
         self.package = package
         self.version, self.commit = version(headers)
@@ -287,11 +272,6 @@ class InstalledLibrary:
     def sources(self) -> SourceFiles:
         """Its source files; none of an installed library."""
         return SourceFiles(self.headers.roots)
-
-    @cached_property
-    def compiled(self) -> CompiledFunctions | None:
-        """The functions of its archive; ``None`` without one."""
-        return CompiledFunctions(self.archive.symbols, self.archive.path) if self.archive else None
 
     def tuples(self, direction: str) -> InstanceTuples:
         """Return the instance tuples of a direction."""
@@ -338,26 +318,22 @@ class InstalledLibrary:
 
         :raises InputError: a missing shard, or a table whose name cannot be read.
         """
-        if self.archive is None or self.compiled is None:
+        if self.compiled is None:
             raise InputError(f"{function}: no archive to read it from")
         instances = []
         for table in self.compiled.tables(function, key.shape.ndim):
-            parts = self.archive.parts(table)
+            parts = self.compiled.parts(table)
             if not parts or not parts[0].startswith(key.home.operator):
                 continue
             try:
-                instance = self._instance(table, parts)
+                if table not in self._instances:
+                    self._instances[table] = read_instance(parts, self.vocabulary)
             except InputError as exc:
-                raise InputError(f"{function}: {exc.message}", self.archive.path) from exc
-            kept = self._unwrap(instance, key)
+                raise InputError(f"{function}: {exc.message}", self.compiled.path) from exc
+            kept = self._unwrap(self._instances[table], key)
             if kept is not None:
                 instances.append(kept)
         return tuple(instances)
-
-    def _instance(self, table: str, parts: Sequence[str]) -> DeviceInstance:
-        if table not in self._instances:
-            self._instances[table] = read_instance(parts, self.vocabulary)
-        return self._instances[table]
 
     def _unwrap(self, instance: DeviceInstance, key: ListKey) -> DeviceInstance | None:
         """Return the class that the tuples list; ``None`` for an instance of another list."""

@@ -18,7 +18,6 @@ from ckprof_plugins.extract.protocols import EXTRACTORS
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
     from ckprof.session import Session
-    from ckprof_plugins.extract.protocols import ListExtractor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,22 +161,14 @@ class ExtractionReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldChange:
-    """One field in which two lines differ."""
-
-    name: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedLine:
     """A line that the library does not have, with the added line that it most likely became."""
 
     text: str
     #: that of no other removed line; empty if nothing of its kind is left
-    nearest: str
-    changes: tuple[FieldChange, ...]
+    nearest: str = ""
+    #: name, old and new value of each field in which the two differ
+    changes: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,36 +215,17 @@ VERSION: Final = 1
 FACTS_FILE: Final = "extract.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenList:
-    """One file of lists."""
-
-    path: Path
-    #: false if the file had these very bytes already
-    written: bool
-
-
-def find_extractor(session: Session, name: str) -> ListExtractor:
-    """Return the extractor of that id, else the first.
-
-    :raises UsageError: there is none of that name.
-    :raises PluginError: there is none at all.
-    """
-    extractors = session.registry.entries(EXTRACTORS)
-    if name:
-        return extractors.find(name)
-    for extractor in extractors:
-        return extractor
-    raise PluginError("no plugin offers an extractor of instance lists")
-
-
 def extract_lists(session: Session, request: ExtractRequest) -> ExtractionReport:
     """Derive lists from an installed library.
 
+    :raises PluginError: there is no extractor at all.
     :raises NothingLeftError: the library has none of the lists that were asked for.
     :raises CkprofError: the request is wrong, or the library is missing or cannot be read.
     """
-    extractor = find_extractor(session, request.extractor)
+    extractors = session.registry.entries(EXTRACTORS)
+    if not len(extractors):
+        raise PluginError("no plugin offers an extractor of instance lists")
+    extractor = extractors.find(request.extractor) if request.extractor else next(iter(extractors))
     directions = tuple(session.registry.operation(name).id for name in request.directions)
     report = extractor.extract(replace(request, directions=directions))
     if not report.lists and not report.failures:
@@ -263,15 +235,14 @@ def extract_lists(session: Session, request: ExtractRequest) -> ExtractionReport
     return report
 
 
-def compare_lists(session: Session, report: ExtractionReport, folder: Path) -> tuple[ListComparison, ...]:
+def compare_lists(report: ExtractionReport, folder: Path) -> tuple[ListComparison, ...]:
     """Compare derived lists with those of a folder, file by file.
 
     :raises InputError: a list cannot be read.
     """
     if not folder.is_dir():
         raise InputError("there is no such folder of lists", folder)
-    extractor = find_extractor(session, report.extractor)
-    return tuple(extractor.compare(file, _kept_lines(folder / file.place)) for file in report.files)
+    return tuple(compare(file, _kept_lines(folder / file.place)) for file in report.files)
 
 
 def _kept_lines(path: Path) -> list[str] | None:
@@ -287,11 +258,12 @@ def _kept_lines(path: Path) -> list[str] | None:
 
 def write_lists(
     report: ExtractionReport, folder: Path, *, force: bool = False, with_remarks: bool = False
-) -> tuple[WrittenList, ...]:
+) -> dict[Path, bool]:
     """Write derived lists, and beside them what they come from.
 
     :param force: replace files that hold something else.
     :param with_remarks: begin each list with comment lines that say what it comes from.
+    :returns: file -> whether it was written; false if it had these very bytes already.
     :raises UsageError: a file holds something else; nothing was written.
     :raises InputError: a file cannot be written.
     """
@@ -304,7 +276,7 @@ def write_lists(
         for path, text in contents.items():
             if path.exists() and not (path.is_file() and path.read_bytes() == text.encode()):
                 raise UsageError(f"{path} exists and holds something else; --overwrite replaces it")
-    return tuple(WrittenList(path=path, written=write_output(path, text)) for path, text in contents.items())
+    return {path: write_output(path, text) for path, text in contents.items()}
 
 
 def remarks(report: ExtractionReport, file: ExtractedFile) -> tuple[str, ...]:
@@ -352,9 +324,7 @@ def comparison_values(comparison: ListComparison) -> Mapping[str, Any]:
             {
                 "line": removed.text,
                 "nearest": removed.nearest,
-                "changes": [
-                    {"field": change.name, "old": change.old, "new": change.new} for change in removed.changes
-                ],
+                "changes": [{"field": name, "old": old, "new": new} for name, old, new in removed.changes],
             }
             for removed in comparison.removed
         ],
@@ -366,10 +336,8 @@ def compare(file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
 
     :param kept: lines of the kept list; ``None`` if there is none.
     """
-    old = Counter(kept or ())
-    new = Counter(file.texts)
-    gone = old - new
-    come = new - old
+    old, new = Counter(kept or ()), Counter(file.texts)
+    gone, come = old - new, new - old
     added = [line for line in file.lines if _take(come, line.text)]
     by_function: dict[str, list[str]] = {}
     for line in added:
@@ -387,10 +355,8 @@ def compare(file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
 
 
 def _take(counter: Counter[str], text: str) -> bool:
-    if counter[text]:
-        counter[text] -= 1
-        return True
-    return False
+    counter[text] -= 1
+    return counter[text] >= 0
 
 
 def split_fields(text: str) -> tuple[str, tuple[str, ...]]:
@@ -414,29 +380,25 @@ def _removed(texts: Sequence[str], added: Sequence[ExtractedLine]) -> tuple[Remo
     """Return the lines that went, each with the one that it most likely became."""
     old, new = [split_fields(text) for text in texts], [split_fields(line.text) for line in added]
     pairs = closest_pairs(old, new)
-    return tuple(
-        RemovedLine(
-            text=text,
-            nearest=added[pairs[place]].text,
-            changes=_changes(old[place][1], new[pairs[place]][1], added[pairs[place]].field_names),
+    removed = []
+    for place, text in enumerate(texts):
+        if place not in pairs:
+            removed.append(RemovedLine(text=text))
+            continue
+        near = added[pairs[place]]
+        before, after = old[place][1], new[pairs[place]][1]
+        known = near.field_names if len(near.field_names) == len(before) else None
+        names = known or [f"field {index}" for index in range(len(before))]
+        changes = tuple(
+            _change(*change) for change in zip(names, before, after, strict=True) if change[1] != change[2]
         )
-        if place in pairs
-        else RemovedLine(text=text, nearest="", changes=())
-        for place, text in enumerate(texts)
-    )
+        removed.append(RemovedLine(text=text, nearest=near.text, changes=changes))
+    return tuple(removed)
 
 
-def _changes(old: Sequence[str], new: Sequence[str], names: Sequence[str]) -> tuple[FieldChange, ...]:
-    return tuple(
-        _change(names[index] if len(names) == len(old) else f"field {index}", before, after)
-        for index, (before, after) in enumerate(zip(old, new, strict=True))
-        if before != after
-    )
-
-
-def _change(name: str, old: str, new: str) -> FieldChange:
+def _change(name: str, old: str, new: str) -> tuple[str, str, str]:
     """Return a change; a label in the field itself is its name."""
     label, colon, value = new.partition(": ")
     if colon and old.startswith(f"{label}: "):
-        return FieldChange(name=label, old=old[len(label) + 2 :], new=value)
-    return FieldChange(name=name, old=old, new=new)
+        return label, old[len(label) + 2 :], value
+    return name, old, new

@@ -6,10 +6,10 @@ import contextlib
 import hashlib
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,8 +19,11 @@ from ckprof.paths import cache_dir
 from ckprof_converters.library_lists import known_lists
 from ckprof_plugins.extract.archives import identify_package, members, read_package
 from ckprof_plugins.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders, words_digest
-from ckprof_plugins.extract.library import Archive, InstalledLibrary
-from ckprof_plugins.extract.symbols import ArchiveSymbols, collect
+from ckprof_plugins.extract.library import InstalledLibrary
+from ckprof_plugins.extract.symbols import ArchiveSymbols, CompiledFunctions, collect
+
+if TYPE_CHECKING:
+    from ckprof_plugins.extract.headers import HeaderTree
 
 #: folders that hold headers, below what a user names: include root, prefix, Debian's tree, source tree
 _INCLUDE: Final = (".", "include", "usr/include", "library/include")
@@ -219,31 +222,10 @@ def save(digest: str, library: CachedLibrary) -> None:
         write_atomically(path, zlib.compress(msgspec.msgpack.encode(library), _LEVEL))
 
 
-class OpenedInstallation:
-    """A library, and what is to be kept of it.
-
-    :param digest: what it is kept under; empty for headers alone, which are not kept.
-    :param cached: what is kept.
-    :param is_kept: it is already.
-    """
-
-    def __init__(
-        self, library: InstalledLibrary, digest: str, cached: CachedLibrary, *, is_kept: bool
-    ) -> None:
-        self.library = library
-        self._digest = digest
-        self._cached = cached
-        #: readable names that are kept
-        self._names = len(cached.readable) if is_kept else -1
-
-    def keep(self) -> None:
-        """Keep what was read of it for later runs."""
-        if self._digest and len(self._cached.readable) != self._names:
-            save(self._digest, self._cached)
-
-
-def open_library(location: Location, *, with_archive: bool = True) -> OpenedInstallation:
-    """Open a library.
+def open_library(
+    location: Location, *, with_archive: bool = True
+) -> tuple[InstalledLibrary, Callable[[], None]]:
+    """Open a library; return it, and what keeps what was read of it for later runs.
 
     :param with_archive: read its archive; without, uses come from recipes.
     :raises InputError: a damaged or foreign archive or package.
@@ -251,52 +233,48 @@ def open_library(location: Location, *, with_archive: bool = True) -> OpenedInst
         instance headers.
     """
     path = location.archive
-    if location.is_package and path is not None:
-        return _open_package(path, with_archive=with_archive)
-    headers = FolderHeaders(location.roots)
-    if path is None or not with_archive:
-        return OpenedInstallation(
-            InstalledLibrary(headers, None, str(location.path)), "", CachedLibrary(), is_kept=True
-        )
+    if path is None or not (with_archive or location.is_package):
+        headers: HeaderTree = FolderHeaders(location.roots)
+        return InstalledLibrary(headers, None, str(location.path)), lambda: None
     try:
-        digest = archive_digest(path)
-        kept = load(digest)
-        is_kept = kept is not None and kept.symbols is not None
-        if kept is None or kept.symbols is None:
-            kept = _read_archive(path)
+        opened = _open_package if location.is_package else _open_archive
+        digest, is_kept, kept = opened(path, with_archive)
     except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}; {_WITHOUT_ARCHIVE}", path) from exc
-    library = InstalledLibrary(headers, _archive(kept, path), str(location.path))
-    return OpenedInstallation(library, digest, kept, is_kept=is_kept)
-
-
-def _read_archive(path: Path) -> CachedLibrary:
-    with path.open("rb") as file:
-        symbols = collect(members(file, str(path)), str(path))
-    return CachedLibrary(archive=path.name, symbols=symbols)
-
-
-def _open_package(path: Path, *, with_archive: bool) -> OpenedInstallation:
-    try:
-        digest, label = identify_package(path)
-        kept = load(digest)
-        is_kept = kept is not None and (kept.symbols is not None or not (with_archive and kept.archive))
-        if kept is None or not is_kept:
-            headers, archive, symbols = read_package(path, with_archive=with_archive)
-            kept = CachedLibrary(archive=archive, symbols=symbols, package=label, headers=headers)
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from exc
-    if FORWARD_FACTORY not in kept.headers:
+        hint = "" if location.is_package else f"; {_WITHOUT_ARCHIVE}"
+        raise InputError(f"cannot be read: {exc.strerror}{hint}", path) from exc
+    if location.is_package and FORWARD_FACTORY not in kept.headers:
         raise ToolchainError(
             f"{path}: no {FORWARD_FACTORY} in this package; expected composablekernel-dev or "
             "libcomposable-kernel-dev"
         )
-    used = _archive(kept, path) if with_archive else None
-    library = InstalledLibrary(TextHeaders(kept.headers), used, str(path), kept.package)
-    return OpenedInstallation(library, digest, kept, is_kept=is_kept)
+    headers = TextHeaders(kept.headers) if location.is_package else FolderHeaders(location.roots)
+    compiled = None
+    if with_archive and kept.symbols is not None:
+        compiled = CompiledFunctions(kept.symbols, str(path), kept.readable)
+    names = len(kept.readable) if is_kept else -1
+
+    def keep() -> None:
+        if len(kept.readable) != names:
+            save(digest, kept)
+
+    return InstalledLibrary(headers, compiled, str(location.path), kept.package), keep
 
 
-def _archive(kept: CachedLibrary, path: Path) -> Archive | None:
-    if kept.symbols is None:
-        return None
-    return Archive(path=str(path), symbols=kept.symbols, readable=kept.readable)
+def _open_archive(path: Path, with_archive: bool) -> tuple[str, bool, CachedLibrary]:
+    """Return what an archive is kept under, whether it is, and what is to be kept."""
+    digest = archive_digest(path)
+    kept = load(digest)
+    if kept is not None and kept.symbols is not None:
+        return digest, True, kept
+    with path.open("rb") as file:
+        symbols = collect(members(file, str(path)), str(path))
+    return digest, False, CachedLibrary(archive=path.name, symbols=symbols)
+
+
+def _open_package(path: Path, with_archive: bool) -> tuple[str, bool, CachedLibrary]:
+    digest, label = identify_package(path)
+    kept = load(digest)
+    if kept is not None and (kept.symbols is not None or not (with_archive and kept.archive)):
+        return digest, True, kept
+    headers, archive, symbols = read_package(path, with_archive=with_archive)
+    return digest, False, CachedLibrary(archive=archive, symbols=symbols, package=label, headers=headers)

@@ -9,13 +9,7 @@ from ckprof.plugin.kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_plugins.extract.lists import (
-        ExtractedFile,
-        ExtractionReport,
-        ExtractorOption,
-        ExtractRequest,
-        ListComparison,
-    )
+    from ckprof_plugins.extract.lists import ExtractionReport, ExtractorOption, ExtractRequest
 
 
 class ListExtractor(Protocol):
@@ -40,9 +34,6 @@ class ListExtractor(Protocol):
         :raises InputError: the library cannot be read.
         :raises ToolchainError: there is no such library.
         """
-
-    def compare(self, file: ExtractedFile, kept: Sequence[str] | None) -> ListComparison:
-        """Compare a derived list with the lines of a kept one; ``None`` if there is none."""
 
 
 #: what derives lists from installed libraries

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.errors import InputError, ToolchainError
+from ckprof_plugins.extract.mangling import decode, take_apart
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-    from ckprof_plugins.extract.archives import ArchiveMember
 
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
@@ -121,35 +120,28 @@ class ArchiveSymbols(msgspec.Struct, frozen=True):
     tables: dict[str, tuple[str, ...]]
 
 
-def collect(archive: Iterable[ArchiveMember], path: str) -> ArchiveSymbols:
-    """Read the symbols of all members.
+def collect(archive: Iterable[tuple[str, IO[bytes]]], path: str) -> ArchiveSymbols:
+    """Read the symbols of all members, of each its name and its bytes.
 
     :raises InputError: a damaged or foreign member; two members of one name.
     """
     functions: dict[str, tuple[str, ...]] = {}
     needed: dict[str, tuple[str, ...]] = {}
     tables: dict[str, tuple[str, ...]] = {}
-    for member in archive:
-        defined, wanted, found = read_symbols(member.data, f"{path}({member.name})")
+    for member, data in archive:
+        defined, wanted, found = read_symbols(data, f"{path}({member})")
         if not defined:
             continue
-        if member.name in functions:
-            raise InputError(f"two members are called {member.name}", path)
-        functions[member.name] = tuple(defined)
-        needed[member.name] = tuple(wanted)
-        tables[member.name] = tuple(name for name in found if name.endswith(_OF_TEMPLATE))
+        if member in functions:
+            raise InputError(f"two members are called {member}", path)
+        functions[member] = tuple(defined)
+        needed[member] = tuple(wanted)
+        tables[member] = tuple(name for name in found if name.endswith(_OF_TEMPLATE))
     return ArchiveSymbols(functions=functions, needed=needed, tables=tables)
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionSymbol:
-    """What the mangled name of a function says."""
-
-    name: str
-    #: number of spatial dimensions of the operation
-    dimensions: int
-    #: (number of shards, this one) for a shard
-    shard: tuple[int, int] | None = None
+#: name of a function, number of its spatial dimensions, and (number of shards, this one) for a shard
+FunctionSymbol = tuple[str, int, tuple[int, int] | None]
 
 
 def parse_function(mangled: str) -> FunctionSymbol | None:
@@ -166,53 +158,59 @@ def parse_function(mangled: str) -> FunctionSymbol | None:
     dimensions = _DIMENSIONS.search(mangled, shard.end() if shard else end)
     if dimensions is None:
         return None
-    return FunctionSymbol(
-        name, int(dimensions[1]), (int(shard[1]), int(shard[2])) if shard is not None else None
-    )
+    return name, int(dimensions[1]), (int(shard[1]), int(shard[2])) if shard is not None else None
 
 
 class CompiledFunctions:
-    """Functions that an archive defines, with the virtual tables of their instances."""
+    """Functions that an archive defines, with the virtual tables of their instances.
 
-    def __init__(self, symbols: ArchiveSymbols, path: str) -> None:
+    :param readable: mangled name -> class and arguments, of the names that were made readable so far.
+    """
+
+    def __init__(
+        self, symbols: ArchiveSymbols, path: str, readable: dict[str, list[str]] | None = None
+    ) -> None:
         self.path = path
-        self._symbols = symbols
-        self._members: dict[tuple[str, int], tuple[str, str]] = {}
+        self.symbols = symbols
+        self._readable = readable if readable is not None else {}
+        self._members: dict[tuple[str, int], str] = {}
         self._shards: dict[str, str] = {}
         for member, names in symbols.functions.items():
             for mangled in names:
                 symbol = parse_function(mangled)
                 if symbol is None:
                     continue
-                if symbol.shard is not None:
+                name, dimensions, shard = symbol
+                if shard is not None:
                     self._shards[mangled] = member
                 else:
-                    self._members[symbol.name, symbol.dimensions] = (member, mangled)
+                    self._members[name, dimensions] = member
 
-    def names(self) -> Iterable[tuple[str, int]]:
-        """Return the functions with their numbers of spatial dimensions."""
-        return self._members.keys()
+    def parts(self, mangled: str) -> list[str]:
+        """Return class and arguments of a name; empty for what is no instance of its own."""
+        if mangled not in self._readable:
+            self._readable[mangled] = take_apart(decode(mangled))
+        return self._readable[mangled]
 
     def member_of(self, function: str, dimensions: int) -> str | None:
         """Return the object that defines a function; ``None`` if it is not compiled."""
-        symbol = self._members.get((function, dimensions))
-        return symbol[0] if symbol else None
+        return self._members.get((function, dimensions))
 
     def tables(self, function: str, dimensions: int) -> tuple[str, ...]:
         """Return the virtual tables of the instances that a compiled function adds, of its shards too.
 
         :raises InputError: a shard that the function calls is missing.
         """
-        member, _ = self._members[function, dimensions]
-        symbol = list(self._symbols.tables[member])
-        for mangled in self._symbols.needed[member]:
-            needed = parse_function(mangled)
-            if needed is None or needed.shard is None or needed.name != f"{function}_shard":
+        member = self._members[function, dimensions]
+        tables = list(self.symbols.tables[member])
+        for mangled in self.symbols.needed[member]:
+            name, _, shard = parse_function(mangled) or ("", 0, None)
+            if shard is None or name != f"{function}_shard":
                 continue
             if mangled not in self._shards:
-                count, index = needed.shard
+                count, index = shard
                 raise InputError(
                     f"{function}: shard {index} of {count} is missing from the archive", self.path
                 )
-            symbol.extend(self._symbols.tables[self._shards[mangled]])
-        return tuple(dict.fromkeys(symbol))
+            tables.extend(self.symbols.tables[self._shards[mangled]])
+        return tuple(dict.fromkeys(tables))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -40,17 +40,62 @@ class TupleAlias:
     body: int
 
 
-@dataclass(slots=True, kw_only=True)
 class InstanceHeader:
-    """One instance header. Its short names hold in it alone: other headers may give them other meanings."""
+    """One instance header. Its short names hold in it alone: other headers may give them other meanings.
 
-    path: str
-    stream: TokenStream
-    #: name -> what it stands for, for types and values
-    names: dict[str, Expr] = field(default_factory=dict)
-    #: names of alias templates that are sequences of numbers
-    sequences: set[str] = field(default_factory=set)
-    tuples: dict[str, TupleAlias] = field(default_factory=dict)
+    :param text: what the preprocessor leaves of it.
+    :raises InputError: the declaration of a tuple cannot be read.
+    """
+
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        self.stream = TokenStream(text, path)
+        #: name -> what it stands for, for types and values
+        self.names: dict[str, Expr] = {}
+        #: names of alias templates that are sequences of numbers
+        self.sequences: set[str] = set()
+        self.tuples: dict[str, TupleAlias] = {}
+        texts = self.stream.texts
+        position = 0
+        while position < len(texts):
+            piece = texts[position]
+            if piece == "template" and texts[position + 1 : position + 2] == ["<"]:
+                position = self._template(position + 1)
+            elif piece == "using" and texts[position + 2 : position + 3] == ["="]:
+                position = self._name(texts[position + 1], position + 3)
+            elif piece == "constexpr" and texts[position + 1 : position + 2] == ["auto"]:
+                position = self._name(texts[position + 2], position + 4)
+            else:
+                position += 1
+
+    def _end_of_statement(self, position: int) -> int:
+        texts = self.stream.texts
+        try:
+            return texts.index(";", position)
+        except ValueError:
+            raise self.stream.error("the declaration has no end", min(position, len(texts) - 1)) from None
+
+    def _name(self, name: str, position: int) -> int:
+        end = self._end_of_statement(position)
+        reader = ExprReader(self.stream, position)
+        value = reader.expression()
+        if reader.position == end:
+            self.names[name] = value
+        return end + 1
+
+    def _template(self, position: int) -> int:
+        texts = self.stream.texts
+        parameters, after = read_parameters(self.stream, position)
+        if texts[after : after + 1] != ["using"]:
+            return after
+        name = texts[after + 1]
+        body = after + 3
+        end = self._end_of_statement(body)
+        if texts[body : body + 4] == ["std", "::", "tuple", "<"]:
+            self.tuples[name] = TupleAlias(name=name, parameters=parameters, body=body + 3)
+        elif "Sequence" in texts[body : body + 4]:
+            self.sequences.add(name)
+        return end + 1
 
     def elements(self, alias: TupleAlias) -> tuple[Expr, ...]:
         """Read the instances of a tuple as they are written.
@@ -60,75 +105,20 @@ class InstanceHeader:
         reader = ExprReader(self.stream, alias.body)
         return tuple(item for item in reader.arguments() if item.name != "nullptr_t")
 
-
-def read_header(text: str, path: str) -> InstanceHeader:
-    """Read a preprocessed instance header.
-
-    :raises InputError: the declaration of a tuple cannot be read.
-    """
-    stream = TokenStream(text, path)
-    header = InstanceHeader(path=path, stream=stream)
-    texts = stream.texts
-    position = 0
-    while position < len(texts):
-        piece = texts[position]
-        if piece == "template" and texts[position + 1 : position + 2] == ["<"]:
-            position = _template(header, position + 1)
-        elif piece == "using" and texts[position + 2 : position + 3] == ["="]:
-            position = _name(header, texts[position + 1], position + 3)
-        elif piece == "constexpr" and texts[position + 1 : position + 2] == ["auto"]:
-            position = _name(header, texts[position + 2], position + 4)
-        else:
-            position += 1
-    return header
-
-
-def _end_of_statement(stream: TokenStream, position: int) -> int:
-    try:
-        return stream.texts.index(";", position)
-    except ValueError:
-        raise stream.error("the declaration has no end", min(position, len(stream.texts) - 1)) from None
-
-
-def _name(header: InstanceHeader, name: str, position: int) -> int:
-    end = _end_of_statement(header.stream, position)
-    reader = ExprReader(header.stream, position)
-    value = reader.expression()
-    if reader.position == end:
-        header.names[name] = value
-    return end + 1
-
-
-def _template(header: InstanceHeader, position: int) -> int:
-    stream = header.stream
-    texts = stream.texts
-    parameters, after = read_parameters(stream, position)
-    if texts[after : after + 1] != ["using"]:
-        return after
-    name = texts[after + 1]
-    body = after + 3
-    end = _end_of_statement(stream, body)
-    if texts[body : body + 4] == ["std", "::", "tuple", "<"]:
-        header.tuples[name] = TupleAlias(name=name, parameters=parameters, body=body + 3)
-    elif "Sequence" in texts[body : body + 4]:
-        header.sequences.add(name)
-    return end + 1
-
-
-def substitute(expression: Expr, header: InstanceHeader, bound: Mapping[str, Expr], depth: int = 0) -> Expr:
-    """Replace parameters by their values and the header's short names by what they stand for."""
-    name, args = expression
-    if args is None:
-        if name in bound:
-            return bound[name]
-        if name in header.names and depth < 16:
-            meaning = header.names[name]
-            return meaning if meaning.name == name else substitute(meaning, header, {}, depth + 1)
-        return expression
-    return Expr(
-        "Sequence" if name in header.sequences else name,
-        tuple(substitute(item, header, bound, depth) for item in args),
-    )
+    def substitute(self, expression: Expr, bound: Mapping[str, Expr], depth: int = 0) -> Expr:
+        """Replace parameters by their values and short names by what they stand for."""
+        name, args = expression
+        if args is None:
+            if name in bound:
+                return bound[name]
+            if name in self.names and depth < 16:
+                meaning = self.names[name]
+                return meaning if meaning.name == name else self.substitute(meaning, {}, depth + 1)
+            return expression
+        return Expr(
+            "Sequence" if name in self.sequences else name,
+            tuple(self.substitute(item, bound, depth) for item in args),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +208,7 @@ class InstanceTuples:
         path, _ = self._places[alias]
         if path not in self._read_headers:
             text, _ = preprocess(self._texts[path], self._macros, path)
-            self._read_headers[path] = read_header(text, path)
+            self._read_headers[path] = InstanceHeader(text, path)
         header = self._read_headers[path]
         return header, header.tuples.get(alias)
 
@@ -249,7 +239,7 @@ class InstanceTuples:
     def print_in(self, alias: str, argument: Expr) -> str:
         """Return an argument of a tuple as strings print it, with the names of the tuple's header."""
         header, _ = self._find(alias)
-        return self._vocabulary.print_argument(substitute(argument, header, {}))
+        return self._vocabulary.print_argument(header.substitute(argument, {}))
 
     def _read(self, header: InstanceHeader, alias: TupleAlias, rank: tuple[int, int]) -> Pattern:
         bound = {item.name: Expr(SLOT + item.name) for item in alias.parameters}
@@ -258,14 +248,14 @@ class InstanceTuples:
             if element.args is None:
                 raise InputError(f"{element.name} is no class with arguments")
             device = self._classes.get(element.name)
-            written = [substitute(item, header, bound) for item in element.args]
+            written = [header.substitute(item, bound) for item in element.args]
             instances.append(DeviceInstance(element.name, device.complete(written, self._vocabulary)))
         return Pattern(
             alias=alias.name,
             rank=rank,
             parameters={item.name: item.kind for item in alias.parameters},
             defaults={
-                item.name: self._vocabulary.print_argument(substitute(item.default, header, {}))
+                item.name: self._vocabulary.print_argument(header.substitute(item.default, {}))
                 for item in alias.parameters
                 if item.default is not None
             },

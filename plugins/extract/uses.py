@@ -184,20 +184,13 @@ class RecipeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     types: tuple[str, ...] = ()
 
 
-class GroupRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Functions that stand before or after the others; those between have group 1."""
-
-    function: str
-    group: int
-    #: their instances follow the declarations of the tuples, not the names of the source files
-    by_declaration: bool = False
-
-
 class RecipesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is known of functions; keys and plain texts are expressions that are found in their names."""
 
     recipes: tuple[RecipeRecord, ...]
-    groups: tuple[GroupRecord, ...]
+    #: functions that stand before or after the others, which have group 1; and whether their instances follow
+    #: the declarations of the tuples, not the names of the source files
+    groups: tuple[tuple[str, int, bool], ...]
     #: the folders of their source files, by which they are written
     folders: dict[str, str]
     #: functions that the lists which upstream ships lack
@@ -288,14 +281,11 @@ def _uses(pattern: Pattern, key: ListKey, kinds: Mapping[str, Sequence[str]]) ->
 def source_place(function: str) -> tuple[int, bool, str]:
     """Return where a function stands in a list in source order: (group, by declaration, folder and file)."""
     known = known_recipes()
-    group = next((item for item in known.groups if re.search(item.function, function)), None)
+    found = ((group, flag) for item, group, flag in known.groups if re.search(item, function))
+    group, by_declaration = next(found, (1, False))
     folder = next((place for item, place in known.folders.items() if re.search(item, function)), "")
     name = function.removeprefix("add_").removesuffix("_instances")
-    return (
-        group.group if group else 1,
-        group.by_declaration if group else False,
-        f"{folder}{name}_instance.cpp",
-    )
+    return group, by_declaration, f"{folder}{name}_instance.cpp"
 
 
 def is_left_out(function: str) -> bool:

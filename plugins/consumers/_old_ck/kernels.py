@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.strings.grammar import split_arguments
-from ckprof_plugins.extract.classes import ClassRecord, DeviceClass, StringWriter, class_records
+from ckprof_plugins.extract.classes import StringWriter, class_records
 
 if TYPE_CHECKING:
     from ckprof_plugins.consumers.records import KernelList
@@ -215,12 +215,8 @@ def _names(kind: str) -> tuple[str, ...]:
 @cache
 def _writer(kind: str) -> StringWriter | None:
     """Return what writes the type strings of a class; ``None`` for one that has none."""
-    record: ClassRecord = class_records()[kind]
-    if not record.type_string or not record.fields:
-        return None
-    return StringWriter(
-        DeviceClass(name=kind, record=record, parameters=(), names=_names(kind), conditions=0)
-    )
+    record = class_records()[kind]
+    return StringWriter(kind, record, _names(kind)) if record.type_string and record.fields else None
 
 
 #: bytes of an element

@@ -32,7 +32,7 @@ from ckprof_plugins.consumers.records import FileAudit, Reason
 from ckprof_plugins.extract.classes import class_records
 from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.headers import Vocabulary
-from ckprof_plugins.extract.tuples import InstanceHeader, TupleAlias, read_header, substitute
+from ckprof_plugins.extract.tuples import InstanceHeader, TupleAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ def library_lists(library: Path, kind: str) -> tuple[tuple[InductorOperation, ..
         text = path.read_text(encoding="utf-8", errors="replace")
         if f"{kind}<" not in text:
             continue
-        header = read_header(preprocess(text, _MACROS, str(path))[0], str(path))
+        header = InstanceHeader(preprocess(text, _MACROS, str(path))[0], str(path))
         uses = _uses(path, header)
         for alias in header.tuples.values():
             for bound in uses.get(alias.name, []):
@@ -94,7 +94,7 @@ def _uses(path: Path, header: InstanceHeader) -> dict[str, list[Mapping[str, Exp
                 given = ExprReader(stream, position + 1).arguments()
                 names = [item.name for item in header.tuples[piece].parameters]
                 bound = {
-                    name: substitute(value, header, {}) for name, value in zip(names, given, strict=False)
+                    name: header.substitute(value, {}) for name, value in zip(names, given, strict=False)
                 }
                 if bound not in uses.setdefault(piece, []):
                     uses[piece].append(bound)
@@ -113,7 +113,7 @@ def _instances(
     for element in header.elements(alias):
         if element.name != kind or element.args is None:
             continue
-        written = [substitute(item, header, {**empty, **bound}) for item in element.args]
+        written = [header.substitute(item, {**empty, **bound}) for item in element.args]
         try:
             yield operation_of(kind, [_WORDS.print_argument(item) for item in written])
         except InputError as exc:

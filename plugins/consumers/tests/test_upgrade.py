@@ -96,7 +96,7 @@ def test_lists_that_change_and_rows_that_this_affects(profiler, trees, tmp_path)
     profiled = changed["forward/profiler/nhwgc_fp16.conf"]
     # four specializations of the kernel whose tile has changed
     assert (profiled.added_count, len(profiled.removed)) == (4, 4)
-    assert {change.name for one in profiled.removed for change in one.changes} == {"MPerBlock", "NPerBlock"}
+    assert {name for one in profiled.removed for name, _, _ in one.changes} == {"MPerBlock", "NPerBlock"}
     (row,) = found.of(UpgradePart.ROWS)
     assert placed(row) == (2, "new", "unknown_kernel")
     assert not found.passed
@@ -154,9 +154,9 @@ def test_a_list_that_one_side_lacks_is_empty_there(profiler, trees, tmp_path):
     other.texts["ck/config.h"] = other.texts["ck/config.h"].replace("#define CK_ENABLE_FP32 ON", "")
     report = [extract_lists(profiler, ExtractRequest(source=path)) for path in (old, new)]
     without = replace(report[1], lists=())
-    changes = module._list_changes(profiler, report[0], without)
+    changes = module._list_changes(report[0], without)
     assert changes and all(one.removed and not one.added and not one.missing for one in changes)
-    changes = module._list_changes(profiler, replace(report[0], lists=()), report[1])
+    changes = module._list_changes(replace(report[0], lists=()), report[1])
     assert changes and all(one.added and not one.removed for one in changes)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ckprof.errors import InputError
 from ckprof_converters.library_lists import ListKey
-from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, extract
+from ckprof_plugins.extract.extraction import DerivedList, ListDeriver
+from ckprof_plugins.extract.library import InstalledLibrary
 from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests import binaries
 from plugins.extract.tests.tree import MAIN, MERGED, Tree, line
@@ -50,9 +55,35 @@ def write_archive(tree: Tree, objects: dict[str, bytes]) -> Path:
     return tree.root
 
 
-def run(path: Path, options: ExtractOptions | None = None, *, with_archive: bool = True) -> Extraction:
+@dataclass
+class Extraction:
+    """What became of lists."""
+
+    lists: list[DerivedList] = field(default_factory=list)
+    absent: list[ListKey] = field(default_factory=list)
+    failures: dict[ListKey, InputError] = field(default_factory=dict)
+
+
+def extract(library: InstalledLibrary, keys: Sequence[ListKey], **options: Any) -> Extraction:
+    """Derive lists, each with its own outcome."""
+    result = Extraction()
+    deriver = ListDeriver(library, **options)
+    for key in keys:
+        try:
+            found = deriver.derive(key)
+        except InputError as exc:
+            result.failures[key] = exc
+            continue
+        if found is None:
+            result.absent.append(key)
+        else:
+            result.lists.append(found)
+    return result
+
+
+def run(path: Path, *, with_archive: bool = True, **options: Any) -> Extraction:
     """Extract the one list of the small library."""
-    opened = open_library(locate(path, {}), with_archive=with_archive)
-    result = extract(opened.library, [KEY], options or ExtractOptions())
-    opened.keep()
+    library, keep = open_library(locate(path, {}), with_archive=with_archive)
+    result = extract(library, [KEY], **options)
+    keep()
     return result

@@ -45,7 +45,7 @@ class Forward(io.RawIOBase):
 @pytest.mark.parametrize("stream", [io.BytesIO, Forward])
 def test_members_have_their_names_and_bytes(stream: type) -> None:
     data = archive(OBJECTS, index=b"\0\0\0\0x")
-    found = {item.name: item.data.read() for item in archives.members(stream(data), "x.a")}
+    found = {name: member.read() for name, member in archives.members(stream(data), "x.a")}
     assert found == OBJECTS
 
 
@@ -105,13 +105,13 @@ def test_a_damaged_symbol_table_is_refused() -> None:
 )
 def test_other_archives_are_refused(stream: type, data: bytes, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
-        for member in archives.members(stream(data), "x.a"):
-            member.data.read()
+        for _, member in archives.members(stream(data), "x.a"):
+            member.read()
 
 
 def test_functions_are_found_by_name_and_dimensions() -> None:
-    assert parse_function(function(NAME, 3)).dimensions == 3
-    assert parse_function(function(NAME, 2, (12, 7))).shard == (12, 7)
+    assert parse_function(function(NAME, 3)) == (NAME, 3, None)
+    assert parse_function(function(NAME, 2, (12, 7))) == (NAME, 2, (12, 7))
     assert parse_function("_ZN2ck16tensor_operation6device8instance4mainEv") is None
     data = io.BytesIO(
         archive({"two.o": elf((function(NAME, 2), function(NAME, 3)), tables=(table(MAIN_LINES[0]),))})
@@ -170,7 +170,7 @@ def test_a_package_is_read_without_unpacking(tree: Tree, kind: str) -> None:
     for _ in range(2):
         found = run(path)
         assert not found.failures
-        assert list(found.lists[0].texts("profiler")) == MAIN_LINES + MERGED_LINES
+        assert list(found.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
 def test_the_name_of_a_package(tree: Tree) -> None:
@@ -179,7 +179,7 @@ def test_the_name_of_a_package(tree: Tree) -> None:
 
 def test_a_package_of_headers_alone(tree: Tree) -> None:
     found = run(package(tree, ".xz", None))
-    assert list(found.lists[0].texts("profiler")) == MAIN_LINES + MERGED_LINES
+    assert list(found.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
 def test_headers_that_were_kept_do_not_stand_for_the_archive(tree: Tree) -> None:

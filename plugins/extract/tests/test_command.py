@@ -209,8 +209,8 @@ def test_the_library_does_what_the_command_does(prefix, tmp_path):
     assert [line.text for line in report.files[0].lines] == LINES
     assert {line.function for line in report.files[0].lines} == {MAIN, MERGED}
     written = write_lists(report, tmp_path / "out")
-    assert [item.written for item in written] == [True] * 4
-    assert all(item.is_same for item in compare_lists(profiler, report, tmp_path / "out"))
+    assert list(written.values()) == [True] * 4
+    assert all(item.is_same for item in compare_lists(report, tmp_path / "out"))
     with pytest.raises(UsageError, match="unknown option 'speed'"):
         extract_lists(profiler, ExtractRequest(source=prefix, options={"speed": 3}))
     with pytest.raises(NothingLeftError):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from ckprof_plugins.extract.extractors import _list
-from ckprof_plugins.extract.lists import ExtractedFile, ExtractedLine, FieldChange, compare, split_fields
+from ckprof_plugins.extract.lists import ExtractedFile, ExtractedLine, compare, split_fields
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, run
 from plugins.extract.tests.tree import MAIN, MERGED, Tree, line
 
 
 def derived(tree: Tree, set_name: str = "profiler") -> ExtractedFile:
     (found,) = run(tree.write()).lists
-    return _list(found, (set_name,), 5).files[0]
+    return found.file(set_name)
 
 
 def test_equal_lists(tree: Tree) -> None:
@@ -41,8 +40,8 @@ def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree: Tree)
     first, other = found.removed
     assert (first.text, first.nearest) == (old, MAIN_LINES[0])
     assert first.changes == (
-        FieldChange(name="ABlockTransferSrcScalarPerVector", old="4", new="8"),
-        FieldChange(name="BBlockTransferSrcScalarPerVector", old="4", new="8"),
+        ("ABlockTransferSrcScalarPerVector", "4", "8"),
+        ("BBlockTransferSrcScalarPerVector", "4", "8"),
     )
     assert (other.nearest, other.changes) == ("", ())
 
@@ -57,7 +56,7 @@ def test_type_strings_have_numbered_fields(tree: Tree) -> None:
     kept = list(file.texts)
     kept[0] = kept[0].replace("<256, 128", "<512, 128")
     (removed,) = compare(file, kept).removed
-    assert removed.changes == (FieldChange(name="field 0", old="512", new="256"),)
+    assert removed.changes == (("field 0", "512", "256"),)
 
 
 def test_fields_are_split_outside_of_brackets() -> None:
@@ -71,10 +70,10 @@ def test_labels_name_the_fields_that_changed() -> None:
     new = "A<B<Default, CRR> BlkSize: 128, BlkTile: 16x16x64>"
     file = ExtractedFile(place="x", set_name="profiler", lines=(ExtractedLine(text=new, function="f"),))
     (removed,) = compare(file, ["A<B<Padding, CRR> BlkSize: 128, BlkTile: 16x32x64>"]).removed
-    assert [(change.name, change.old, change.new) for change in removed.changes] == [
+    assert removed.changes == (
         ("field 0", "B<Padding, CRR>", "B<Default, CRR>"),
         ("BlkTile", "16x32x64", "16x16x64"),
-    ]
+    )
 
 
 def test_an_added_line_has_at_most_one_removed_line() -> None:

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from ckprof_converters.library_lists import ListKey
-from ckprof_plugins.extract.extraction import ExtractOptions, FunctionStatus
+from ckprof_plugins.extract.extraction import FunctionStatus
 from plugins.extract.tests import binaries
-from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
+from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, extract, members, run, write_archive
 from plugins.extract.tests.tree import (
     IMPL,
     MAIN,
@@ -26,7 +26,7 @@ from plugins.extract.tests.tree import (
 def lines(extraction: object) -> list[str]:
     assert not extraction.failures, extraction.failures
     (found,) = extraction.lists
-    return list(found.texts("profiler"))
+    return list(found.file("profiler").texts)
 
 
 def failure(extraction: object) -> str:
@@ -107,7 +107,7 @@ def test_a_function_that_is_compiled_empty_is_counted(tree: Tree) -> None:
     tree.write()
     found = run(write_archive(tree, members(MAIN_LINES, [])))
     assert lines(found) == MAIN_LINES
-    assert dict(found.lists[0].skipped()) == {"empty": 1}
+    assert dict(found.lists[0].extracted(()).skipped) == {"empty": 1}
 
 
 def test_a_function_that_is_not_compiled_is_an_error(tree: Tree) -> None:
@@ -123,25 +123,25 @@ def test_order_and_sets(tree: Tree) -> None:
     tree.factory("is_same_v<InDataType, half_t>", MERGED, MAIN)
     tree.write()
     (by_source,) = run(tree.root).lists
-    (by_factory,) = run(tree.root, ExtractOptions(factory_order=True)).lists
-    assert list(by_source.texts("profiler")) == MAIN_LINES + MERGED_LINES
-    assert list(by_factory.texts("profiler")) == MERGED_LINES + MAIN_LINES
-    assert by_source.texts("tests", 3) == by_source.texts("profiler")[2::3]
-    assert by_source.texts("typestring")[0] == (
+    (by_factory,) = run(tree.root, factory_order=True).lists
+    assert list(by_source.file("profiler").texts) == MAIN_LINES + MERGED_LINES
+    assert list(by_factory.file("profiler").texts) == MERGED_LINES + MAIN_LINES
+    assert by_source.file("tests", 3).texts == by_source.file("profiler").texts[2::3]
+    assert by_source.file("typestring").texts[0] == (
         "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle"
         "<256, 128, 128, 32, Default, 32, 32, 2, 2, 8, 8, 8, 1, 1, 1>"
     )
-    assert by_source.counts()["merged"] == 2
-    assert by_source.counts()["instances"] == 10
+    assert by_source.extracted(()).counts["merged"] == 2
+    assert by_source.extracted(()).counts["instances"] == 10
 
 
 def test_the_shipped_selection_leaves_out_what_its_data_says(tree: Tree) -> None:
     direct = "add_device_grouped_conv2d_fwd_xdl_nhwgc_gkyxc_nhwgk_f16_direct_load_instances"
     tree.factory("is_same_v<InDataType, half_t>", MAIN, direct)
     tree.write()
-    found = run(tree.root, ExtractOptions(shipped_selection=True))
+    found = run(tree.root, shipped_selection=True)
     assert lines(found) == MAIN_LINES
-    assert dict(found.lists[0].skipped()) == {"left-out": 1}
+    assert dict(found.lists[0].extracted(()).skipped) == {"left-out": 1}
 
 
 def test_what_is_commented_out_or_switched_off_is_no_instance(tree: Tree) -> None:
@@ -208,13 +208,12 @@ def test_a_library_without_the_instructions_is_an_error(tree: Tree) -> None:
 
 
 def test_a_list_that_the_library_lacks_is_absent(tree: Tree) -> None:
-    from ckprof_plugins.extract.extraction import extract
     from ckprof_plugins.extract.opening import locate, open_library
 
     tree.write()
     key = ListKey("fwd", "ndhwgc", "fp16")
-    found = extract(open_library(locate(tree.root, {})).library, [key, KEY], ExtractOptions())
-    assert found.absent == (key,)
+    found = extract(open_library(locate(tree.root, {}))[0], [key, KEY])
+    assert found.absent == [key]
     assert [item.key for item in found.lists] == [KEY]
 
 

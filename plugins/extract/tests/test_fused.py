@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ckprof_converters.library_lists import ListKey
-from ckprof_plugins.extract.extraction import Extraction, ExtractOptions, FunctionStatus, extract
+from ckprof_plugins.extract.extraction import FunctionStatus
 from ckprof_plugins.extract.opening import locate, open_library
+from plugins.extract.tests.conftest import Extraction, extract
 from plugins.extract.tests.tree import HALF, INSTANCES, MAIN_ALIAS, Tree, line
 
 KEY = ListKey("fwd", "nhwgc", "fp16", "bias_clamp")
@@ -57,8 +58,8 @@ def run(tree: Tree, source: str | None) -> Extraction:
         path = tree.root / FOLDER / "some_instance.cpp"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(source)
-    opened = open_library(locate(tree.root, {}), with_archive=False)
-    return extract(opened.library, [KEY], ExtractOptions())
+    library, _ = open_library(locate(tree.root, {}), with_archive=False)
+    return extract(library, [KEY])
 
 
 def fused(block: int, tile: int, vector: int) -> str:
@@ -78,7 +79,7 @@ def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
     found = run(tree, SOURCE)
     assert not found.failures
     (listed,) = found.lists
-    assert list(listed.texts("profiler")) == [fused(256, 128, 8), fused(128, 64, 4)]
+    assert list(listed.file("profiler").texts) == [fused(256, 128, 8), fused(128, 64, 4)]
     assert [item.status for item in listed.functions] == [FunctionStatus.SOURCE]
     assert (listed.key.folder, listed.key.file_name) == ("forward/bias_clamp", "nhwgc_fp16.conf")
 

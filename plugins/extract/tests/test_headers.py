@@ -10,7 +10,7 @@ from ckprof.errors import InputError
 from ckprof_plugins.extract.classes import class_records, first_type, read_head
 from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.mangling import take_apart
-from ckprof_plugins.extract.tuples import read_header, substitute
+from ckprof_plugins.extract.tuples import InstanceHeader
 
 
 def kept(text: str, **macros: str) -> str:
@@ -124,14 +124,14 @@ def test_what_is_no_expression_is_an_error(text: str) -> None:
 
 
 def test_short_names_are_replaced_and_parameters_bound() -> None:
-    header = read_header(
+    header = InstanceHeader(
         "using A = ck::half_t; using B = A; using S2 = Seq<A>; static constexpr auto D = Spec::Default;\n"
         "template <index_t... Is> using S = ck::Sequence<Is...>;\n"
         "template <typename T> using X = std::tuple<Foo<T, B, D, S<1>, S2>, std::nullptr_t>;",
         "x.h",
     )
     (element,) = header.elements(header.tuples["X"])
-    found = [substitute(item, header, {"T": Expr("float")}) for item in element.args]
+    found = [header.substitute(item, {"T": Expr("float")}) for item in element.args]
     assert found == [
         Expr("float"),
         Expr("half_t"),

@@ -17,8 +17,6 @@ class MyExtractor:
 
     def extract(self, request): ...
 
-    def compare(self, file, kept): ...
-
 
 CASES = [
     pytest.param(

@@ -47,7 +47,7 @@ def test_a_source_tree_keeps_its_headers_in_two_places(tree: Tree) -> None:
     assert found.roots == (tree.root / "library" / "include", tree.root / "include")
     assert found.archive is None
     result = run(tree.root)
-    assert list(result.lists[0].texts("profiler")) == MAIN_LINES + MERGED_LINES
+    assert list(result.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
 def test_what_is_searched_and_in_which_order(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_other_files(tmp_path: Path) -> None:
 
 
 def test_version_and_configuration(installed: Path) -> None:
-    library = open_library(locate(installed, {})).library
+    library = open_library(locate(installed, {}))[0]
     assert (library.version, library.commit) == ("1.2.0", "abc")
     macros = configuration(library.headers)
     assert {"CK_ENABLE_FP16", "CK_USE_XDL"} <= set(macros)

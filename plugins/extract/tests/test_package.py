@@ -18,16 +18,14 @@ from ckprof.paths import conf_root
 from ckprof_converters.library_lists import ListKey, all_lists, known_lists
 from ckprof_plugins.extract.extraction import (
     DerivedList,
-    ExtractOptions,
     FunctionStatus,
-    extract,
     joined_uses,
 )
-from ckprof_plugins.extract.extractors import _list
 from ckprof_plugins.extract.library import InstalledLibrary
 from ckprof_plugins.extract.lists import compare
 from ckprof_plugins.extract.mangling import decode
 from ckprof_plugins.extract.opening import locate, open_library
+from plugins.extract.tests.conftest import extract
 from plugins.extract.tests.test_mangling import decoded_by_tool
 
 pytestmark = [pytest.mark.ck_package, pytest.mark.timeout(600)]
@@ -59,9 +57,9 @@ def opened(with_archive: bool = True) -> InstalledLibrary:
         pytest.fail(
             "CKPROF_CK_PACKAGE must name the package; plugins/extract/docs/extract.md says how to fetch it"
         )
-    found = open_library(locate(Path(named), {}), with_archive=with_archive)
-    assert found.library.version == "1.2.0"
-    return found.library
+    found, _ = open_library(locate(Path(named), {}), with_archive=with_archive)
+    assert found.version == "1.2.0"
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +68,7 @@ def library() -> InstalledLibrary:
 
 
 def lists(library: InstalledLibrary, shipped: bool) -> dict[ListKey, DerivedList]:
-    result = extract(library, PLAIN, ExtractOptions(shipped_selection=shipped))
+    result = extract(library, PLAIN, shipped_selection=shipped)
     assert not result.failures
     assert not result.absent
     return {item.key: item for item in result.lists}
@@ -87,7 +85,7 @@ def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None
     compared = 0
     for key, item in found.items():
         for set_name in key.home.sets:
-            assert list(item.texts(set_name)) == shipped(key, set_name), (key, set_name)
+            assert list(item.file(set_name).texts) == shipped(key, set_name), (key, set_name)
             compared += 1
     assert compared == 48
 
@@ -96,13 +94,13 @@ def test_the_lists_that_ship_are_those_of_the_library(library: InstalledLibrary)
     for key, item in lists(library, False).items():
         for set_name in key.home.sets:
             path = conf_root() / key.home.folder / set_name / key.file_name
-            assert path.read_text().splitlines() == list(item.texts(set_name)), (key, set_name)
+            assert path.read_text().splitlines() == list(item.file(set_name).texts), (key, set_name)
 
 
 def test_what_upstream_leaves_out_by_function(library: InstalledLibrary) -> None:
     total = Counter()
     for key, item in lists(library, False).items():
-        (file,) = _list(item, ("profiler",), 5).files
+        file = item.file("profiler")
         found = compare(file, shipped(key, "profiler"))
         expected = MISSING.get((key.direction, key.layout, key.dtype), {})
         added = {function: len(texts) for function, texts in found.added.items()}
@@ -136,7 +134,7 @@ def test_recipes_and_archive_give_the_same_lists(library: InstalledLibrary) -> N
 
 
 def test_a_tool_reads_the_same_names(library: InstalledLibrary) -> None:
-    names = sorted({name for tables in library.archive.symbols.tables.values() for name in tables})
+    names = sorted({name for tables in library.compiled.symbols.tables.values() for name in tables})
     assert len(names) > 14000
     assert [decode(name).replace("> >", ">>") for name in names] == decoded_by_tool(names)
 
@@ -151,7 +149,7 @@ def test_all_complete_counts(library: InstalledLibrary) -> None:
 
 @pytest.mark.parametrize("engine", ["wmma", "dl"])
 def test_other_instructions_give_lists_or_say_why_not(library: InstalledLibrary, engine: str) -> None:
-    result = extract(library, PLAIN, ExtractOptions(engine=engine))
+    result = extract(library, PLAIN, engine=engine)
     assert len(result.lists) + len(result.absent) + len(result.failures) == 18
     for item in result.lists:
         assert item.lines
@@ -184,8 +182,8 @@ def test_earlier_releases() -> None:
     if not named:
         pytest.skip("CKPROF_CK_TREES names no source trees of earlier releases")
     for tree in named.split(":"):
-        library = open_library(locate(Path(tree), {}), with_archive=False).library
-        result = extract(library, PLAIN, ExtractOptions())
+        library = open_library(locate(Path(tree), {}), with_archive=False)[0]
+        result = extract(library, PLAIN)
         assert result.lists
         assert all(item.lines for item in result.lists)
         for error in result.failures.values():
