@@ -86,6 +86,19 @@ class AuditCall(FileUse):
     )
 
 
+def read_file(path: Path, most: int = -1) -> bytes:
+    """Return the content of a file.
+
+    :param most: bytes from its beginning; all by default.
+    :raises InputError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return stream.read(most)
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+
+
 def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:
     """Return the lists of these names; if there are none, the plain ones that ship with ckprof.
 
@@ -111,10 +124,7 @@ def read_kernel_list(path: Path, title: Path | str | None = None) -> KernelList:
     :param title: what messages call it.
     :raises InputError: it cannot be read, or is a catalog.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    data = read_file(path)
     if is_json(data):
         raise InputError("is a catalog, which does not say what its kernels are called elsewhere", path)
     lines = data.decode("utf-8-sig", errors="replace").splitlines()
@@ -143,11 +153,7 @@ def consumer_of(registry: Registry, path: Path, id_: str = "") -> Consumer | Non
     """
     if id_:
         return registry.entries(CONSUMERS).find(id_)
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    head = read_file(path, HEAD_BYTES)
     return next((one for one in registry.entries(CONSUMERS) if one.owns(path, head)), None)
 
 

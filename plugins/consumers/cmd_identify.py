@@ -27,7 +27,7 @@ from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
-from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
+from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists, read_file
 from ckprof_plugins.consumers.protocols import CONSUMERS
 from ckprof_plugins.consumers.records import Sighting
 
@@ -282,10 +282,7 @@ def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
 
     :raises InputError: it cannot be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    text = read_file(path).decode("utf-8-sig", errors="replace")
     if text.lstrip()[:1] in ("{", "["):
         for name, count in Counter(_events(text, path)).items():
             yield name, str(path), count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.records import ConsumerFiles, FileAudit, LeftOutError, Reason
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -44,52 +45,9 @@ def read_document(path: Path) -> Any:
     :raises InputError: it cannot be read.
     """
     try:
-        return msgspec.json.decode(path.read_bytes())
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+        return msgspec.json.decode(read_file(path))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
         raise InputError(f"is no JSON: {exc}", path) from None
-
-
-def audit_file(path: Path) -> FileAudit:
-    """Judge each override of a file, whose number is its position, from 1; no JSON is refused as a whole.
-
-    :raises InputError: it cannot be opened.
-    """
-    if not path.is_file():
-        raise InputError("cannot be read: no such file", path)
-    audit = FileAudit(path=path, label="hipDNN override")
-    try:
-        document = read_document(path)
-    except InputError as exc:
-        audit.find(Reason.MALFORMED_ROW, exc.message, text=path.name)
-        return audit
-    overrides = document.get("engine_overrides") if isinstance(document, dict) else None
-    version = document.get("version") if isinstance(document, dict) else None
-    if version != VERSION or isinstance(version, bool):
-        audit.find(
-            Reason.NEVER_HIT, f"version is {version!r}; files of other versions than {VERSION} are refused"
-        )
-    if not isinstance(overrides, list):
-        audit.find(Reason.MALFORMED_ROW, "engine_overrides is no list")
-        overrides = []
-    seen: dict[bytes, int] = {}
-    for number, item in enumerate(overrides, 1):
-        remarks = list(remarks_of(item))
-        if not remarks:
-            key = msgspec.json.encode(
-                [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"
-            )
-            first = seen.setdefault(key, number)
-            if first != number:
-                remarks = [(Reason.DUPLICATE, f"override {first} is for the same operation and tensors")]
-        text = msgspec.json.encode(item).decode(errors="replace")[:160]
-        for reason, message in remarks:
-            audit.find(reason, message, number, text)
-        if not remarks:
-            audit.judged["override in order; it chooses an engine, not a kernel"] += 1
-    audit.entries = len(overrides)
-    return audit
 
 
 def remarks_of(item: Any) -> Iterator[tuple[Reason, str]]:
@@ -249,11 +207,46 @@ class Hipdnn:
         return path.suffix == ".json" and b"engine_overrides" in head
 
     def audit(self, request: AuditRequest) -> FileAudit:
-        """Judge each override.
+        """Judge each override, whose number is its position, from 1; no JSON is refused as a whole.
 
         :raises InputError: the file cannot be read.
         """
-        return audit_file(request.path)
+        path = request.path
+        if not path.is_file():
+            raise InputError("cannot be read: no such file", path)
+        audit = FileAudit(path=path, label="hipDNN override")
+        try:
+            document = read_document(path)
+        except InputError as exc:
+            audit.find(Reason.MALFORMED_ROW, exc.message, text=path.name)
+            return audit
+        overrides = document.get("engine_overrides") if isinstance(document, dict) else None
+        version = document.get("version") if isinstance(document, dict) else None
+        if version != VERSION or isinstance(version, bool):
+            audit.find(
+                Reason.NEVER_HIT,
+                f"version is {version!r}; files of other versions than {VERSION} are refused",
+            )
+        if not isinstance(overrides, list):
+            audit.find(Reason.MALFORMED_ROW, "engine_overrides is no list")
+            overrides = []
+        seen: dict[bytes, int] = {}
+        for number, item in enumerate(overrides, 1):
+            remarks = list(remarks_of(item))
+            if not remarks:
+                key = msgspec.json.encode(
+                    [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"
+                )
+                first = seen.setdefault(key, number)
+                if first != number:
+                    remarks = [(Reason.DUPLICATE, f"override {first} is for the same operation and tensors")]
+            text = msgspec.json.encode(item).decode(errors="replace")[:160]
+            for reason, message in remarks:
+                audit.find(reason, message, number, text)
+            if not remarks:
+                audit.judged["override in order; it chooses an engine, not a kernel"] += 1
+        audit.entries = len(overrides)
+        return audit
 
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the document without wrong overrides.

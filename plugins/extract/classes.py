@@ -232,10 +232,9 @@ class StringWriter:
         self._class = name
         self._record = record
         self._names = names
-        self._text = _printer(record.text, name)
-        self._type_text = _printer(record.type_text, name)
-        self._fields = [_printer(entry, name) for entry in record.fields]
-        self._type_fields = [_printer(entry, name) for entry in record.type_string]
+        self._text = [_printer(entry, name) for entry in ([record.text] if record.text else record.fields)]
+        typed = [record.type_text] if record.type_text else record.type_string
+        self._type_text = [_printer(entry, name) for entry in typed]
         #: what each field of an instance string is
         self.field_names = tuple(
             entry.partition("|")[0].partition(":")[0]
@@ -248,29 +247,22 @@ class StringWriter:
         :param extra: values that are no parameters, such as ``stages``.
         :raises InputError: no string of the class is known, or the class lacks a parameter that it prints.
         """
-        if self._record.refusal:
-            raise InputError(f"{self._class}: {self._record.refusal}")
-        values = self._values(arguments, extra)
-        if self._record.text:
-            return self._text(values)
-        fields = ",".join([write(values) for write in self._fields])
-        return f"{self._record.name or self._class}<{fields}>"
+        record = self._record
+        if record.refusal:
+            raise InputError(f"{self._class}: {record.refusal}")
+        values = {**dict(zip(self._names, arguments, strict=True)), **extra}
+        text = ",".join([write(values) for write in self._text])
+        return text if record.text else f"{record.name or self._class}<{text}>"
 
     def type_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
         """Return the shorter string of ``GetTypeString``; empty where none is known.
 
         :raises InputError: the class lacks a parameter that the string prints.
         """
-        values = self._values(arguments, extra)
-        if self._record.type_text:
-            return self._type_text(values)
-        if not self._type_fields:
-            return ""
-        suffix = "".join(
-            text for name, text in self._record.type_suffix.items() if values.get(name) == "true"
-        )
-        fields = ", ".join([write(values) for write in self._type_fields])
-        return f"{self._class}{suffix}<{fields}>"
-
-    def _values(self, arguments: Sequence[str], extra: Mapping[str, str]) -> Mapping[str, str]:
-        return {**dict(zip(self._names, arguments, strict=True)), **extra}
+        record = self._record
+        values = {**dict(zip(self._names, arguments, strict=True)), **extra}
+        text = ", ".join([write(values) for write in self._type_text])
+        if record.type_text or not self._type_text:
+            return text
+        suffix = "".join(text for name, text in record.type_suffix.items() if values.get(name) == "true")
+        return f"{self._class}{suffix}<{text}>"

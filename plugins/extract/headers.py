@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -37,56 +38,48 @@ _UNCONFIGURED: Final = (
 )
 
 
-class HeaderTree(Protocol):
-    """Headers by their path below the include root."""
+class HeaderTree(ABC):
+    """Headers by their path below the include root; remembers which of them were used."""
 
-    def find(self, path: str) -> str | None:
+    #: include roots, where the headers are files
+    roots: tuple[Path, ...] = ()
+
+    def __init__(self) -> None:
+        self._used: dict[str, str] = {}
+
+    @abstractmethod
+    def read(self, path: str) -> str | None:
         """Return the text of a header; ``None`` if there is none."""
 
+    @abstractmethod
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
 
-
-class UsedHeaders:
-    """Headers that remember which of them were read."""
-
-    def __init__(self, headers: HeaderTree) -> None:
-        self._headers = headers
-        self._used: dict[str, str] = {}
-
     def find(self, path: str) -> str | None:
-        """Return the text of a header; ``None`` if there is none."""
+        """Return what :meth:`read` does, of a header that is used."""
         if path not in self._used:
-            text = self._headers.find(path)
+            text = self.read(path)
             if text is None:
                 return None
             self._used[path] = text
         return self._used[path]
 
-    @property
-    def roots(self) -> Sequence[Path]:
-        """Include roots, where the headers are files."""
-        return self._headers.roots if isinstance(self._headers, FolderHeaders) else ()
-
-    def names(self, folder: str) -> Sequence[str]:
-        """Return the names of the headers in a folder, sorted."""
-        return self._headers.names(folder)
-
     def digest(self) -> str:
-        """Return what identifies the contents of the headers that were read."""
+        """Return what identifies the contents of the headers that were used."""
         digest = hashlib.blake2b(digest_size=16)
         for path, text in sorted(self._used.items()):
             digest.update(f"{path}\0{len(text)}\0{text}".encode())
         return digest.hexdigest()
 
 
-class FolderHeaders:
+class FolderHeaders(HeaderTree):
     """Headers in one or more include roots; the first that has one wins."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
+        super().__init__()
         self.roots = tuple(roots)
 
-    def find(self, path: str) -> str | None:
+    def read(self, path: str) -> str | None:
         """Return the text of a header; ``None`` if there is none."""
         for root in self.roots:
             try:
@@ -99,27 +92,25 @@ class FolderHeaders:
 
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
-        names: set[str] = set()
-        for root in self.roots:
-            names.update(entry.name for entry in (root / folder).glob("*") if entry.is_file())
-        return sorted(names)
+        entries = (entry for root in self.roots for entry in (root / folder).glob("*"))
+        return sorted({entry.name for entry in entries if entry.is_file()})
 
 
-class TextHeaders:
+class TextHeaders(HeaderTree):
     """Headers that were taken out of a package."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self.texts = texts
+        super().__init__()
+        self._texts = texts
 
-    def find(self, path: str) -> str | None:
+    def read(self, path: str) -> str | None:
         """Return the text of a header; ``None`` if there is none."""
-        return self.texts.get(path)
+        return self._texts.get(path)
 
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
-        return sorted(
-            PurePosixPath(path).name for path in self.texts if str(PurePosixPath(path).parent) == folder
-        )
+        paths = map(PurePosixPath, self._texts)
+        return sorted(path.name for path in paths if str(path.parent) == folder)
 
 
 def read_required(headers: HeaderTree, path: str) -> str:
@@ -146,7 +137,7 @@ def configuration(headers: HeaderTree) -> dict[str, str]:
 
 def version(headers: HeaderTree) -> tuple[str, str]:
     """Return version and commit of the library; empty where the headers do not say them."""
-    text = headers.find("ck/version.h")
+    text = headers.read("ck/version.h")
     macros = preprocess(text, {}, "ck/version.h")[1] if text else {}
     return macros.get("CK_VERSION", ""), macros.get("CK_COMMIT_ID", "")
 

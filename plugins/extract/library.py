@@ -12,7 +12,6 @@ from ckprof_plugins.extract.classes import DeviceClasses
 from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.headers import (
     INSTANCES,
-    UsedHeaders,
     Vocabulary,
     configuration,
     read_required,
@@ -20,7 +19,7 @@ from ckprof_plugins.extract.headers import (
     version,
     words,
 )
-from ckprof_plugins.extract.mangling import DeviceInstance, read_instance, unwrapped
+from ckprof_plugins.extract.mangling import DeviceInstance, read_class, read_instance
 from ckprof_plugins.extract.tuples import InstanceTuples
 from ckprof_plugins.extract.uses import SourceFiles
 
@@ -38,9 +37,8 @@ _LAYOUTS: Final[Mapping[str, str]] = {"InLayout": "input", "WeiLayout": "weight"
 _TYPE: Final = re.compile(r"(?:In|Wei|Out)DataType|[AB]?ComputeType[AB]?|[AB]?ComputeDataType")
 
 
-#: parameter that stands for the layouts of D tensors, and how it is asked for their number
+#: parameter that stands for the layouts of D tensors
 _D_LAYOUTS: Final = "DLayouts"
-_SIZE: Final = ("::", "Size", "(", ")")
 _OPERAND: Final = re.compile(r"(In|Wei)DataType")
 _OPERANDS: Final = {"In": 0, "Wei": 1}
 #: no layout
@@ -81,85 +79,78 @@ class Factory:
         """
         walk = _Walk(self._stream, key)
         for body in self._bodies:
-            walk.block(body, taken=True)
+            walk.position = body
+            walk.block(taken=True)
         return tuple(walk.calls)
 
 
 class _Walk:
-    """Walks the blocks of a function; what is not taken is read too, so that nothing unknown hides there."""
+    """Walks the blocks of a function; what is not taken is read too, so that nothing unknown hides there.
+
+    An unknown word in a condition is an error, never false.
+    """
 
     def __init__(self, stream: TokenStream, key: ListKey) -> None:
         self._stream = stream
         self._texts = stream.texts
         self._key = key
+        self.position = 0
         self.calls: list[str] = []
 
-    def block(self, position: int, *, taken: bool) -> int:
-        """Walk from ``{``; return the position after its ``}``."""
-        end = self._stream.closing(position)
-        position += 1
-        while position < end:
-            position = self._statement(position, taken=taken)
-        return end + 1
+    def block(self, *, taken: bool) -> None:
+        """Walk from ``{`` to the position after its ``}``."""
+        end = self._stream.closing(self.position)
+        self.position += 1
+        while self.position < end:
+            self._statement(taken)
+        self.position = end + 1
 
-    def _statement(self, position: int, *, taken: bool) -> int:
-        piece = self._texts[position]
+    def _statement(self, taken: bool) -> None:
+        piece = self._texts[self.position]
         if piece == "{":
-            return self.block(position, taken=taken)
+            self.block(taken=taken)
+            return
         if piece == "if":
-            return self._if(position, taken=taken)
-        if piece.startswith("add_") and self._texts[position + 1] == "(":
-            if taken:
-                self.calls.append(piece)
-            return self._after_statement(position)
-        if piece in ("static_assert", "return", "std", "using", ";"):
-            return self._after_statement(position)
-        raise self._stream.error(f"cannot read this statement of the factory: {piece}", position)
-
-    def _after_statement(self, position: int) -> int:
+            self._if(taken)
+            return
+        is_call = piece.startswith("add_") and self._texts[self.position + 1] == "("
+        if not is_call and piece not in ("static_assert", "return", "std", "using", ";"):
+            raise self._stream.error(f"cannot read this statement of the factory: {piece}", self.position)
+        if is_call and taken:
+            self.calls.append(piece)
         try:
-            return self._texts.index(";", position) + 1
+            self.position = self._texts.index(";", self.position) + 1
         except ValueError:
-            raise self._stream.error("the statement has no end", position) from None
+            raise self._stream.error("the statement has no end", self.position) from None
 
-    def _if(self, position: int, *, taken: bool) -> int:
-        open_ = taken
+    def _if(self, taken: bool) -> None:
         while True:
-            if self._texts[position : position + 2] != ["if", "constexpr"]:
-                raise self._stream.error("expected if constexpr", position)
-            condition = _Condition(self._stream, position + 3, self._key)
-            value = condition.value()
-            position = self.block(condition.position + 1, taken=open_ and value)
-            open_ = open_ and not value
-            if position >= len(self._texts) or self._texts[position] != "else":
-                return position
-            position += 1
-            if self._texts[position] == "{":
-                return self.block(position, taken=open_)
+            if self._texts[self.position : self.position + 2] != ["if", "constexpr"]:
+                raise self._stream.error("expected if constexpr", self.position)
+            self.position += 3
+            value = self._condition()
+            self.position += 1
+            self.block(taken=taken and value)
+            taken = taken and not value
+            if self._texts[self.position : self.position + 1] != ["else"]:
+                return
+            self.position += 1
+            if self._texts[self.position] == "{":
+                self.block(taken=taken)
+                return
 
-
-class _Condition:
-    """Evaluates the condition of one ``if constexpr``; an unknown word in it is an error, never false."""
-
-    def __init__(self, stream: TokenStream, position: int, key: ListKey) -> None:
-        self._stream = stream
-        self._texts = stream.texts
-        self._key = key
-        #: the bracket that closes the condition, once it was evaluated
-        self.position = position
-
-    def value(self) -> bool:
+    def _condition(self) -> bool:
         """Evaluate up to the closing bracket."""
         result = self._all()
         while self._texts[self.position] == "||":
             self.position += 1
-            right = self._all()
-            result = result or right
+            # both sides are read
+            result = self._all() or result
         if self._texts[self.position] != ")":
-            raise self._error()
+            raise self._unknown()
         return result
 
-    def _error(self) -> InputError:
+    def _unknown(self) -> InputError:
         return self._stream.error(
             f"cannot evaluate this condition of the factory at {self._texts[self.position]}", self.position
         )
@@ -168,44 +159,41 @@ class _Condition:
         result = self._term()
         while self._texts[self.position] == "&&":
             self.position += 1
-            right = self._term()
-            result = result and right
+            result = self._term() and result
         return result
 
     def _term(self) -> bool:
         piece = self._texts[self.position]
         if piece == "(":
             self.position += 1
-            result = self.value()
+            result = self._condition()
             self.position += 1
             return result
-        if piece in _DIMENSIONS and self._texts[self.position + 1] == "==":
-            number = self._texts[self.position + 2]
-            if number.isdigit():
-                self.position += 3
-                return int(number) == self._key.shape.ndim
-        if piece == _D_LAYOUTS and self._texts[self.position + 1 : self.position + 6] == [*_SIZE, "=="]:
-            number = self._texts[self.position + 6]
-            if number.isdigit():
-                self.position += 7
-                return int(number) == len(self._key.d_layouts)
-        if piece == "ck" or piece == "std":
+        for asked, value in (
+            (_DIMENSIONS[:1], self._key.shape.ndim),
+            (_DIMENSIONS[1:], self._key.shape.ndim),
+            ((_D_LAYOUTS, "::", "Size", "(", ")"), len(self._key.d_layouts)),
+        ):
+            end = self.position + len(asked)
+            if self._texts[self.position : end + 1] == [*asked, "=="] and self._texts[end + 1].isdigit():
+                self.position = end + 2
+                return int(self._texts[end + 1]) == value
+        if piece in ("ck", "std"):
             self.position += 2
-            piece = self._texts[self.position]
-        if piece == "is_same_v" and self._texts[self.position + 1] == "<":
+        if self._texts[self.position : self.position + 2] == ["is_same_v", "<"]:
             return self._same()
-        raise self._error()
+        raise self._unknown()
 
     def _same(self) -> bool:
         begin = self.position
         reader = ExprReader(self._stream, self.position + 1)
         left, right = (*reader.arguments(), None, None)[:2]
         if left is None or right is None:
-            raise self._error()
+            raise self._unknown()
         expected = self._element(left) or self._meaning(left.name)
         if expected is None:
             self.position = begin + 2
-            raise self._error()
+            raise self._unknown()
         other = self._meaning(right.name)
         self.position = reader.position
         return expected == (_printed(right) if other is None else other)
@@ -244,7 +232,7 @@ class InstalledLibrary:
     def __init__(
         self, headers: HeaderTree, compiled: CompiledFunctions | None, label: str, package: str = ""
     ) -> None:
-        self.headers = UsedHeaders(headers)
+        self.headers = headers
         self.compiled = compiled
         self.label = label
         self.package = package
@@ -350,4 +338,4 @@ class InstalledLibrary:
             and values["WeiLayout"] == shape.weight
             and values["OutLayout"] == shape.output
         )
-        return unwrapped(values[device.record.wraps]) if of_list else None
+        return read_class(values[device.record.wraps]) if of_list else None

@@ -220,7 +220,7 @@ def take_apart(readable: str) -> list[str]:
     if ">::" in plain:
         # Classes and templates inside an instance have tables too.
         return []
-    device, arguments = _instance(_SEQUENCE.sub(lambda match: f"Seq({match[1].replace(' ', '')})", plain))
+    device, arguments = read_class(_SEQUENCE.sub(lambda match: f"Seq({match[1].replace(' ', '')})", plain))
     return [device, *arguments]
 
 
@@ -239,7 +239,11 @@ def read_instance(parts: Sequence[str], vocabulary: Vocabulary) -> DeviceInstanc
     return DeviceInstance(parts[0], arguments)
 
 
-def _instance(text: str) -> DeviceInstance:
+def read_class(text: str) -> DeviceInstance:
+    """Read a class with its arguments, as :func:`read_instance` prints it.
+
+    :raises InputError: it is none.
+    """
     name, opening, rest = text.partition("<")
     if not opening or not rest.endswith(">"):
         raise InputError(f"{text[:80]} is no class template with arguments")
@@ -249,7 +253,7 @@ def _instance(text: str) -> DeviceInstance:
 def _argument(text: str) -> str:
     if "<" not in text:
         return words().get(text, text)
-    name, arguments = _instance(text)
+    name, arguments = read_class(text)
     inner = ",".join(arguments)
     if name == "Tuple":
         return f"Tuple({inner})" if arguments else "EmptyTuple"
@@ -272,11 +276,3 @@ def _split(text: str) -> list[str]:
             parts.append(text[begin:position].strip())
             begin = position + 1
     return [*parts, text[begin:].strip()]
-
-
-def unwrapped(argument: str) -> DeviceInstance:
-    """Read an argument that is itself a class, as :func:`read_instance` prints it.
-
-    :raises InputError: it is none.
-    """
-    return _instance(argument)

@@ -190,19 +190,11 @@ class InstanceTuples:
                 # Headers are used one at a time, so two may declare one name: the first is meant.
                 self._places.setdefault(alias, (path, number))
 
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The headers by their path, for digests."""
-        return self._texts
-
     def __contains__(self, alias: object) -> bool:
         return alias in self._places
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     def _find(self, alias: str) -> tuple[InstanceHeader, TupleAlias | None]:
         path, _ = self._places[alias]

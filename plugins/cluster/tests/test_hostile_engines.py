@@ -15,9 +15,8 @@ from ckprof.plugin.registry import Registry
 from ckprof.store.maintenance import check
 from ckprof_plugins.cluster.engines import ENGINES, Pool
 from tests.plugin import hostile
-from tests.plugin import test_hostile_commands as commands
-from tests.plugin import test_hostile_objects as objects
-from tests.plugin.test_hostile_commands import ACTS, Acting, Odd, command  # noqa: F401 - a fixture
+from tests.plugin.hostile_kind import *  # noqa: F403 - tests, and the fixture "command"
+from tests.plugin.test_hostile_commands import ACTS, Acting, Odd
 from tests.plugin.test_hostile_measurements import SWEEP, measured, outcomes  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -41,43 +40,9 @@ CASE = hostile.Case(
 )
 
 
-@pytest.mark.parametrize("act", ACTS)
-def test_an_engine_that_misbehaves_is_named(act, command):  # noqa: F811
-    commands.test_a_command_with_an_object_that_misbehaves_says_so_and_leaves_nothing(CASE, act, command)
-
-
-@pytest.mark.parametrize("act", ["raises", "exits", "closes generators"])
-def test_a_property_of_an_engine_that_raises_is_named(act, command):  # noqa: F811
-    commands.test_a_property_that_raises_is_named(CASE, act, command)
-
-
-@pytest.mark.parametrize("name", objects.NAMES, ids=lambda name: ascii(name)[1:16])
-def test_names_of_engines_are_text_wherever_they_are_shown(name, command):  # noqa: F811
-    objects.test_names_are_text_wherever_they_are_shown(CASE, name, command)
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        commands.test_a_command_works_with_an_object_that_works,
-        commands.test_a_member_that_is_missing_is_named,
-        commands.test_an_id_that_is_no_text_is_reported,
-        commands.test_an_id_that_is_there_twice_is_reported,
-        commands.test_an_object_that_a_command_does_not_need_costs_nothing,
-        commands.test_the_check_of_a_plugin_asks_for_every_kind,
-        objects.test_an_id_that_fails_when_it_is_used_is_a_text,
-    ],
-    ids=lambda check: check.__name__,
-)
-def test_an_engine_works_or_is_reported(check, command):  # noqa: F811
-    check(CASE, command)
-
-
-@pytest.mark.parametrize(
-    "act", [commands.raising(KeyboardInterrupt()), commands.hang], ids=["breaks off", "hangs"]
-)
-def test_an_interrupt_ends_the_command(act, command):  # noqa: F811
-    commands.test_an_interrupt_ends_the_command(CASE, act, command)
+@pytest.fixture
+def case():
+    return CASE
 
 
 class Engine:
@@ -175,7 +140,7 @@ def test_an_observer_that_misbehaves_in_the_workers_of_an_engine(act, said, tmp_
 
 
 @pytest.mark.parametrize("number", [-1, 0, 10**15, 2**63, -(10**400)], ids=lambda number: str(number)[:5])
-def test_an_engine_with_an_odd_number_of_workers(number, command):  # noqa: F811 - a fixture
+def test_an_engine_with_an_odd_number_of_workers(number, command):
     engine = Acting(Nowhere(), "pools", lambda: {Pool.RUN: number})
     done = command(dataclasses.replace(CASE, code=None), engine)
     assert done.code in (0, 4), done.err

@@ -15,6 +15,7 @@ from ckprof.model.types import DataType
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof_plugins.consumers.attempts import imported_attempt
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
@@ -124,10 +125,7 @@ def read_table(path: Path) -> tuple[TableLayout, list[TunedRow]]:
 
     :raises InputError: the file cannot be read, or is no such table.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    data = read_file(path)
     header = header_of(data)
     layout = layout_of(header)
     if layout is None:
@@ -242,10 +240,7 @@ class Aiter:
 
         :raises InputError: the file cannot be read any more.
         """
-        try:
-            lines = audit.path.read_bytes().split(b"\n")
-        except OSError as exc:
-            raise InputError(f"cannot be read: {exc.strerror}", audit.path) from None
+        lines = read_file(audit.path).split(b"\n")
         wrong = audit.removable
         kept = [line.rstrip(b"\r") for number, line in enumerate(lines, 1) if number not in wrong]
         return b"".join(line + b"\n" for line in kept if line.strip())

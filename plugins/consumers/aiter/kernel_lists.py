@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.types import DataType
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -61,9 +62,7 @@ def read_tree(root: Path) -> tuple[KernelsOfFile, ...]:
 
 def _lists_of(path: Path) -> Iterator[KernelsOfFile]:
     try:
-        module = ast.parse(path.read_text(encoding="utf-8"))
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+        module = ast.parse(read_file(path).decode())
     except (SyntaxError, ValueError) as exc:
         raise InputError(f"is no Python source: {exc}", path) from None
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}

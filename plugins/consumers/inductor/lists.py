@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers._old_ck.kernels import OldKernel, index_of
-from ckprof_plugins.consumers.audit import kernel_lists
+from ckprof_plugins.consumers.audit import kernel_lists, read_file
 from ckprof_plugins.consumers.inductor.operations import (
     CLASSES,
     ENUMERATIONS,
@@ -193,36 +193,12 @@ _REPLACED: Final = ("n_dim_spatial", "a_layout", "b_layout", "e_layout", "gemm_s
 _IGNORED: Final = (*_REPLACED, "conv_forward_specialization", "block_gemm_pipeline_scheduler", "ds_layout")
 
 
-def audit(request: AuditRequest) -> FileAudit:
-    """Judge a list.
-
-    :raises InputError: the file cannot be read.
-    """
-    # kernels of lists of forward convolutions, by what a line says of them; empty where there are none
-    known = frozenset(_key(operation) for operation, _, _ in convolutions_of(request.lists)[0])
-    audit = FileAudit(path=request.path, label="list of kernels for Inductor")
-    for number, line in enumerate(lines_of(request.path), 1):
-        found = _ELEMENT.search(line)
-        if found is None:
-            continue
-        audit.entries += 1
-        reason, message = _judged(line, found, known)
-        if reason is None:
-            audit.judged[message] += 1
-        else:
-            audit.find(reason, message, number, " ".join(line.split())[:160])
-    return audit
-
-
 def lines_of(path: Path) -> list[str]:
     """Return the lines of a list.
 
     :raises InputError: it cannot be read.
     """
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").split("\n")
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
+    return read_file(path).decode(errors="replace").split("\n")
 
 
 def _judged(
@@ -320,7 +296,20 @@ class Inductor:
 
         :raises InputError: the file cannot be read.
         """
-        return audit(request)
+        # kernels of lists of forward convolutions, by what a line says of them; empty where there are none
+        known = frozenset(_key(operation) for operation, _, _ in convolutions_of(request.lists)[0])
+        audit = FileAudit(path=request.path, label="list of kernels for Inductor")
+        for number, line in enumerate(lines_of(request.path), 1):
+            found = _ELEMENT.search(line)
+            if found is None:
+                continue
+            audit.entries += 1
+            reason, message = _judged(line, found, known)
+            if reason is None:
+                audit.judged[message] += 1
+            else:
+                audit.find(reason, message, number, " ".join(line.split())[:160])
+        return audit
 
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the list without wrong lines; of a tuple whose last one leaves, the comma before it as well.

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, TOO_LARGE, index_of
 from ckprof_plugins.consumers._old_ck.support import demands_of, support
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.databases import (
     algorithm_of,
     algorithm_parts,
     base_name,
     grouped_solver,
     is_database,
-    read_bytes,
     read_name,
     solvers,
     table_rows,
@@ -56,7 +56,7 @@ def audit(request: AuditRequest) -> FileAudit:
 
     :raises InputError: the file cannot be read.
     """
-    data = read_bytes(request.path)
+    data = read_file(request.path)
     name = read_name(request.path.name)
     is_table = is_database(data[:100])
     is_find = not is_table and (name.is_find if name.is_find is not None else _has_find_keys(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
@@ -16,7 +17,13 @@ from ckprof_plugins.consumers.miopen.databases import (
     is_database,
     looks_like_text,
 )
-from ckprof_plugins.consumers.miopen.keys import MiopenKey, WrongKeyError, parse_find_key, parse_perf_key
+from ckprof_plugins.consumers.miopen.keys import (
+    DIRECTIONS,
+    MiopenKey,
+    WrongKeyError,
+    parse_find_key,
+    parse_perf_key,
+)
 from ckprof_plugins.consumers.records import Sighting
 
 if TYPE_CHECKING:
@@ -25,8 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.plugin.protocols.formats import ImportHints
-    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
-    from ckprof_plugins.consumers.miopen.databases import GroupedSolver
+    from ckprof_plugins.consumers._old_ck.kernels import Family
     from ckprof_plugins.consumers.records import (
         AuditRequest,
         ConsumerFiles,
@@ -44,80 +50,19 @@ _SPLITS: Final = re.compile(r"\+(-?\d+)")
 _TYPES: Final = {item.value: item for item in DataType}
 
 
-def sightings(text: str, lists: Sequence[KernelList]) -> list[Sighting]:
-    """Return what a line says; empty for a line without a solver of Composable Kernel, or a key."""
-    key = _key_in(text)
-    named = _SOLVER.search(text)
-    solver = grouped_solver(named[0]) if named else None
-    if key is None and solver is None:
-        return []
-    problem = None
-    if key is not None:
-        try:
-            problem = key.problem()
-        except WrongKeyError:
-            key = None
-    index = index_of(tuple(lists))
-    operations = operations_in(text)
-    if key is None or problem is None:
-        if solver is None:
-            return []
-        return [Sighting(what=f"solver {solver.name}", direction=_direction(solver), note=_ALONE)]
-    what = f"MIOpen key of {key.direction}" + (f", solver {solver.name}" if solver else "")
-    family: Family = (key.direction, key.ndim, key.dtype)
-    lines = [kernel.source for name in operations for kernel in index.find(family, name)[:1]]
-    note = _note(key, problem, operations, lines, solver, index, text)
-    return [
-        Sighting(
-            what=what,
-            direction=key.direction,
-            problem=problem,
-            dtype=_TYPES.get(key.dtype),
-            layout={2: "nhwgc", 3: "ndhwgc"}[key.ndim],
-            lines=tuple(lines),
-            note=note,
-        )
-    ]
-
-
 _ALONE: Final = (
     "the line names the solver alone: the kernel stands in the performance database, under the problem's key"
 )
 
 
-def _direction(solver: GroupedSolver) -> str:
-    return {"F": "fwd", "B": "bwd_data", "W": "bwd_weight"}[solver.letter]
-
-
-def _key_in(text: str) -> MiopenKey | None:
+def _key_in(text: str) -> tuple[MiopenKey, ConvProblem] | None:
+    """Return the first key in a text, with its problem."""
     for word in _KEY.findall(text):
         for parse in (parse_find_key, parse_perf_key):
-            try:
-                return parse(word)
-            except WrongKeyError:
-                continue
+            with suppress(WrongKeyError):
+                key = parse(word)
+                return key, key.problem()
     return None
-
-
-def _note(
-    key: MiopenKey,
-    problem: ConvProblem,
-    operations: list[str],
-    lines: list[str],
-    solver: GroupedSolver | None,
-    index: KernelIndex,
-    text: str,
-) -> str:
-    if lines:
-        splits = _SPLITS.search(text, text.index(operations[0]) + len(operations[0]))
-        return f"split-K {splits[1]}" if splits else ""
-    if operations:
-        return "no list has the kernel"
-    if solver is None:
-        return "the line names no kernel"
-    family = (key.direction, key.ndim, key.dtype)
-    able = sum(not support(kernel, problem, key.dtype, 1, "").unmet for kernel in index.all_of(family))
-    return f"{_ALONE}; {able} kernels of the lists support the problem"
 
 
 class Miopen:
@@ -152,8 +97,45 @@ class Miopen:
         return cleaned(audit)
 
     def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
-        """Return what a line of a log, or a row of a database, says about a kernel."""
-        return sightings(text, lists)
+        """Return what a line of a log, or a row of a database, says about a kernel.
+
+        Nothing for a line without a solver of Composable Kernel, or a key.
+        """
+        found = _key_in(text)
+        named = _SOLVER.search(text)
+        solver = grouped_solver(named[0]) if named else None
+        if found is None:
+            if solver is None:
+                return []
+            direction = DIRECTIONS[solver.letter]
+            return [Sighting(what=f"solver {solver.name}", direction=direction, note=_ALONE)]
+        key, problem = found
+        index = index_of(tuple(lists))
+        operations = operations_in(text)
+        family: Family = (key.direction, key.ndim, key.dtype)
+        lines = [kernel.source for name in operations for kernel in index.find(family, name)[:1]]
+        if lines:
+            splits = _SPLITS.search(text, text.index(operations[0]) + len(operations[0]))
+            note = f"split-K {splits[1]}" if splits else ""
+        elif operations:
+            note = "no list has the kernel"
+        elif solver is None:
+            note = "the line names no kernel"
+        else:
+            cases = (support(kernel, problem, key.dtype, 1, "") for kernel in index.all_of(family))
+            able = sum(not case.unmet for case in cases)
+            note = f"{_ALONE}; {able} kernels of the lists support the problem"
+        return [
+            Sighting(
+                what=f"MIOpen key of {key.direction}" + (f", solver {solver.name}" if solver else ""),
+                direction=key.direction,
+                problem=problem,
+                dtype=_TYPES.get(key.dtype),
+                layout={2: "nhwgc", 3: "ndhwgc"}[key.ndim],
+                lines=tuple(lines),
+                note=note,
+            )
+        ]
 
     def export(self, request: ExportRequest) -> ConsumerFiles:
         """Return a user's find-db and performance databases.

@@ -23,6 +23,7 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.private_folders import temporary_folder
 from ckprof.store.schema import APPLICATION_ID
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.keys import (
     COLUMNS,
     MiopenKey,
@@ -165,17 +166,6 @@ def has_tables(head: bytes) -> bool:
     return is_database(head) and b"perf_db" in head
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file.
-
-    :raises InputError: it cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
-
-
 def text_rows(data: bytes) -> Iterator[TextRow]:
     """Yield each line that is not empty. Any byte is a character."""
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -230,7 +220,7 @@ def cleaned(audit: FileAudit) -> bytes:
 
     :raises InputError: the file cannot be read any more.
     """
-    data = read_bytes(audit.path)
+    data = read_file(audit.path)
     wrong: dict[int, set[int | None]] = {}
     for finding in audit.findings:
         if finding.removable:

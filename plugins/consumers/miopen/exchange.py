@@ -24,11 +24,11 @@ from ckprof.store.key import DeviceKey
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.attempts import imported_attempt
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.databases import (
     algorithm_text,
     is_database,
     parse_version,
-    read_bytes,
     read_name,
     solver_name,
     text_rows,
@@ -71,7 +71,7 @@ def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     :raises InputError: the file cannot be read, or has no times.
     :raises UsageError: its name does not say the device, and neither do the hints.
     """
-    data = read_bytes(path)
+    data = read_file(path)
     name = read_name(path.name)
     if is_database(data[:100]) or name.is_find is False:
         raise InputError("is a performance database, which has no times; those are in the find-db", path)

@@ -49,17 +49,21 @@ NUMBER_COLUMNS: Final = (
 COLUMNS: Final = (*TEXT_COLUMNS, *NUMBER_COLUMNS)
 
 
-def _find_pattern(ndim: int) -> re.Pattern[str]:
-    lengths = r"-(\d+)" * ndim
-    joined = "-" + "x".join([r"(\d+)"] * ndim)
+def _find_pattern(axes: str) -> re.Pattern[str]:
+    def lengths(column: str, between: str = "x") -> str:
+        return between.join(rf"(?P<{column}_{axis}>\d+)" for axis in axes)
+
     return re.compile(
-        rf"(\d+){lengths}{joined}-(\d+){lengths}-(\d+){joined * 3}-(\d+)"
+        rf"(?P<in_channels>\d+)-{lengths('in', '-')}-{lengths('fil')}"
+        rf"-(?P<out_channels>\d+)-{lengths('out', '-')}-(?P<batchsize>\d+)"
+        rf"-{lengths('pad')}-{lengths('conv_stride')}-{lengths('dilation')}-(?P<bias>\d+)"
         rf"-({_LAYOUT})(?:-({_LAYOUT})-({_LAYOUT}))?-({_TYPE}+)-([FBW])"
-        rf"(?:_g(\d+))?((?:_c[iwo]{_TYPE})*)"
+        rf"(?:_g(?P<group_count>\d+))?((?:_c[iwo]{_TYPE})*)"
     )
 
 
-_FIND: Final = {ndim: _find_pattern(ndim) for ndim in (2, 3)}
+#: letters of the axes -> how a key of a find-db looks
+_FIND: Final = {axes: _find_pattern(axes) for axes in ("hw", "dhw")}
 _PERF: Final = re.compile(
     r"(\d+)" + r"x(\d+)" * (len(NUMBER_COLUMNS) - 1) + rf"x({_LAYOUT})x({_TYPE}+)x([FBW])"
 )
@@ -210,40 +214,18 @@ def parse_find_key(text: str) -> MiopenKey:
 
     :raises WrongKeyError: it is none.
     """
-    for ndim in (2, 3):
-        found = _FIND[ndim].fullmatch(text)
+    for axes, pattern in _FIND.items():
+        found = pattern.fullmatch(text)
         if found is not None:
-            return _of_find(found.groups(), ndim)
+            numbers = {name: _number(value) for name, value in found.groupdict("1").items()}
+            named = pattern.groupindex.values()
+            texts = [one or "" for place, one in enumerate(found.groups(), 1) if place not in named]
+            layouts, (types, letter, casts) = tuple(filter(None, texts[:3])), texts[3:]
+            key = _of_numbers(numbers, axes, layouts, types, letter)
+            output = tuple(numbers[f"out_{axis}"] for axis in axes)
+            return key._replace(output=output, casts=casts)
     raise WrongKeyError(
         "expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-F|B|W"
-    )
-
-
-def _of_find(parts: tuple[str | None, ...], ndim: int) -> MiopenKey:
-    texts = [text or "" for text in parts]
-    count = 4 + 6 * ndim
-    numbers = [_number(text) for text in texts[:count]]
-
-    def lengths(start: int) -> tuple[int, ...]:
-        return tuple(numbers[start : start + ndim])
-
-    first, second, third, types, letter, groups, casts = texts[count:]
-    return MiopenKey(
-        in_channels=numbers[0],
-        input=lengths(1),
-        filter=lengths(1 + ndim),
-        out_channels=numbers[1 + 2 * ndim],
-        output=lengths(2 + 2 * ndim),
-        batch=numbers[2 + 3 * ndim],
-        pads=lengths(3 + 3 * ndim),
-        strides=lengths(3 + 4 * ndim),
-        dilations=lengths(3 + 5 * ndim),
-        bias=numbers[3 + 6 * ndim],
-        layouts=(first, second, third) if second else (first,),
-        types=types,
-        letter=letter,
-        groups=_number(groups) if groups else 1,
-        casts=casts,
     )
 
 
@@ -279,9 +261,16 @@ def of_columns(row: Mapping[str, object]) -> MiopenKey:
     if number["spatial_dim"] not in (2, 3):
         raise WrongKeyError(f"spatial_dim is {number['spatial_dim']}, expected 2 or 3")
     axes = "hw" if number["spatial_dim"] == 2 else "dhw"
+    return _of_numbers(number, axes, (layout,), types, str(letter))
 
-    def along(prefix: str) -> tuple[int, ...]:
-        return tuple(number[f"{prefix}_{axis}"] for axis in axes)
+
+def _of_numbers(
+    number: Mapping[str, int], axes: str, layouts: tuple[str, ...], types: str, letter: str
+) -> MiopenKey:
+    """Return a key that does not say the lengths of its output."""
+
+    def along(column: str) -> tuple[int, ...]:
+        return tuple(number[f"{column}_{axis}"] for axis in axes)
 
     return MiopenKey(
         in_channels=number["in_channels"],
@@ -294,9 +283,9 @@ def of_columns(row: Mapping[str, object]) -> MiopenKey:
         strides=along("conv_stride"),
         dilations=along("dilation"),
         bias=number["bias"],
-        layouts=(layout,),
+        layouts=layouts,
         types=types,
-        letter=str(letter),
+        letter=letter,
         groups=number["group_count"],
     )
 

@@ -51,11 +51,6 @@ def test_a_property_of_a_search_that_raises_is_named(act, command):  # noqa: F81
     commands.test_a_property_that_raises_is_named(SEARCH, act, command)
 
 
-@pytest.mark.parametrize("name", objects.NAMES, ids=lambda name: ascii(name)[1:16])
-def test_names_of_strategies_are_text_wherever_they_are_shown(name, command):  # noqa: F811
-    objects.test_names_are_text_wherever_they_are_shown(STRATEGY, name, command)
-
-
 @pytest.mark.parametrize(
     "check",
     [
@@ -63,6 +58,7 @@ def test_names_of_strategies_are_text_wherever_they_are_shown(name, command):  #
         commands.test_an_id_that_is_there_twice_is_reported,
         commands.test_an_object_that_a_command_does_not_need_costs_nothing,
         commands.test_the_check_of_a_plugin_asks_for_every_kind,
+        objects.test_names_are_text_wherever_they_are_shown,
         objects.test_an_id_that_fails_when_it_is_used_is_a_text,
     ],
     ids=lambda check: check.__name__,
